@@ -1,0 +1,51 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "holdfast",
+  products: [
+    .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
+    .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
+    .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
+    .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
+    .library(name: "Holdfast", targets: ["Holdfast"]),
+    .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
+  ],
+  targets: [
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+    .target(name: "HoldfastSupport"),
+    .target(name: "HoldfastStore", dependencies: ["HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastStore"]),
+    .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
+    .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "Holdfast", dependencies: ["HoldfastStore", "HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
+    .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
+    .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
+    .testTarget(
+      name: "HoldfastSQLiteStoreTests",
+      dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),
+    .testTarget(
+      name: "HoldfastTests",
+      dependencies: ["Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStoreConformance"]),
+    .testTarget(
+      name: "StoreConformanceTests",
+      dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
+    .testTarget(name: "ArchitectureTests"),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+// One place says how every target is compiled; CI adds warnings as errors.
+let strict = Context.environment["HOLDFAST_WARNINGS_AS_ERRORS"] != nil
+for target in package.targets where target.type != .system {
+  target.swiftSettings =
+    [
+      .enableUpcomingFeature("ExistentialAny"),
+      .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+}
