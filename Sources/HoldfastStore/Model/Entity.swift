@@ -1,0 +1,174 @@
+extension ManagedObjectModel {
+  /// A frozen entity: what a row of it looks like and where its relationships lead.
+  ///
+  /// **Slots.** Attributes and to-one relationships have slots 0, 1, 2 … in the order of their names' UTF-8 bytes;
+  /// a super entity's slots come first, so that they are a prefix of each sub-entity's. To-many relationships are
+  /// counted apart, by ``Relationship/toManyIndex``, in the same order.
+  public final class Entity: Sendable {
+    /// The name.
+    public let name: String
+    /// The place in ``ManagedObjectModel/entities``.
+    public let index: Int
+    /// The place of the entity at the root of the inheritance tree; its own when it has no super entity. Keys are
+    /// unique among all entities with the same root.
+    public let rootIndex: Int
+    /// The places of this entity and all its sub-entities.
+    public let familyIndexes: [Int]
+    /// What each slot holds.
+    public let slots: [Slot]
+    /// The attributes in slot order.
+    public let attributes: [Attribute]
+    /// The relationships in the order of their names.
+    public let relationships: [Relationship]
+    /// The to-many relationships; the position of each is its ``Relationship/toManyIndex``.
+    public let toManyRelationships: [Relationship]
+    /// The shape of a row.
+    public let layout: RowLayout
+    /// The slots of each uniqueness constraint, in declared order.
+    public let uniqueSlots: [[Int]]
+    /// The names of each uniqueness constraint, as declared.
+    public let uniquenessConstraints: [[String]]
+    /// The indexes to keep.
+    public let indexes: [FetchIndexDescription]
+    /// Core Data's version hash of the entity: 32 bytes.
+    public let versionHash: [UInt8]
+    let properties: [String: Property]
+
+    init(
+      name: String, index: Int, slots: [Slot], relationships: [Relationship], declaration: EntityDescription, versionHash: [UInt8]
+    ) {
+      self.name = name
+      self.index = index
+      rootIndex = index
+      familyIndexes = [index]
+      self.slots = slots
+      self.relationships = relationships
+      self.versionHash = versionHash
+      attributes = slots.compactMap { if case .attribute(let attribute) = $0 { attribute } else { nil } }
+      toManyRelationships = relationships.filter(\.isToMany)
+      layout = RowLayout(slots.map(\.columnType))
+      uniquenessConstraints = declaration.uniquenessConstraints
+      indexes = declaration.indexes
+      var properties: [String: Property] = [:]
+      for attribute in attributes { properties[attribute.name] = .attribute(attribute) }
+      for relationship in relationships { properties[relationship.name] = .relationship(relationship) }
+      self.properties = properties
+      uniqueSlots = declaration.uniquenessConstraints.map { names in names.compactMap { properties[$0]?.slot } }
+    }
+
+    /// The property of that name, or nil.
+    public func property(named name: String) -> Property? { properties[name] }
+
+    /// The slot of the attribute or to-one relationship of that name, or nil.
+    public func slot(named name: String) -> Int? { properties[name]?.slot }
+
+    /// The relationship of that name, or nil.
+    public func relationship(named name: String) -> Relationship? {
+      if case .relationship(let relationship)? = properties[name] { relationship } else { nil }
+    }
+
+    /// The relationship whose targets lie in a slot, or nil when the slot holds an attribute.
+    public func relationship(inSlot slot: Int) -> Relationship? {
+      if case .toOne(let relationship) = slots[slot] { relationship } else { nil }
+    }
+  }
+
+  /// A frozen attribute.
+  public struct Attribute: Sendable, Hashable {
+    /// The name.
+    public let name: String
+    /// The type of the values.
+    public let type: AttributeType
+    /// Whether an object may be saved without a value.
+    public let isOptional: Bool
+    /// The value of a new object, or nil.
+    public let defaultValue: StoreValue?
+    /// Where the value lies in a row.
+    public let slot: Int
+  }
+
+  /// A frozen relationship. It names other parts of the model by index; ``ManagedObjectModel/destination(of:)``
+  /// and ``ManagedObjectModel/inverse(of:)`` look them up.
+  public struct Relationship: Sendable, Hashable {
+    /// The name.
+    public let name: String
+    /// The index of the entity that declares it.
+    public let entityIndex: Int
+    /// The place among the entity's relationships.
+    public let index: Int
+    /// The index of the entity at the other end.
+    public let destinationIndex: Int
+    /// The place of the inverse among the destination's relationships.
+    public let inverseIndex: Int
+    /// Whether it leads to any number of objects.
+    public let isToMany: Bool
+    /// Whether the inverse leads to any number of objects.
+    public let inverseIsToMany: Bool
+    /// Whether an object may be saved while it leads nowhere.
+    public let isOptional: Bool
+    /// What happens to the other objects when one is deleted.
+    public let deleteRule: DeleteRule
+    /// The least number of objects of a to-many relationship that is not empty; 0 for no bound.
+    public let minCount: Int
+    /// The largest number of objects of a to-many relationship; 0 for no bound.
+    public let maxCount: Int
+    /// Where the target's key lies in a row; -1 for a to-many relationship.
+    public let slot: Int
+    /// The place among the entity's to-many relationships; -1 for a to-one relationship.
+    public let toManyIndex: Int
+    /// For a many-to-many pair: whether saves and stores name links from this side. Exactly one of the two is the
+    /// naming side: the first met when entities, then relationships, are walked in the order of their names.
+    public let namesLinks: Bool
+
+    /// Whether both sides lead to any number of objects, so that links are pairs of their own and not a key in a row.
+    public var isManyToMany: Bool { isToMany && inverseIsToMany }
+  }
+
+  /// What a slot holds.
+  public enum Slot: Sendable, Hashable {
+    /// A value of an attribute.
+    case attribute(Attribute)
+    /// The key of a to-one relationship's target.
+    case toOne(Relationship)
+
+    /// The name of the property.
+    public var name: String {
+      switch self {
+      case .attribute(let attribute): attribute.name
+      case .toOne(let relationship): relationship.name
+      }
+    }
+
+    /// Whether an object may be saved without a value.
+    public var isOptional: Bool {
+      switch self {
+      case .attribute(let attribute): attribute.isOptional
+      case .toOne(let relationship): relationship.isOptional
+      }
+    }
+
+    /// The column in a row.
+    public var columnType: ColumnType {
+      switch self {
+      case .attribute(let attribute): .attribute(attribute.type)
+      case .toOne(let relationship): .toOne(destination: relationship.destinationIndex)
+      }
+    }
+  }
+
+  /// A property found by name.
+  public enum Property: Sendable, Hashable {
+    /// An attribute.
+    case attribute(Attribute)
+    /// A relationship.
+    case relationship(Relationship)
+
+    /// The slot, or nil for a to-many relationship.
+    public var slot: Int? {
+      switch self {
+      case .attribute(let attribute): attribute.slot
+      case .relationship(let relationship): relationship.isToMany ? nil : relationship.slot
+      }
+    }
+  }
+}

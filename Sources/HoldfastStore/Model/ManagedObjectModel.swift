@@ -1,0 +1,101 @@
+/// A frozen description of all kinds of objects and how they relate.
+///
+/// A model is made from declarations in one step, which checks everything and reports all that is wrong at once.
+/// After that it never changes, so it can be shared by threads, contexts and stores. Two models are equal when
+/// their declarations are; it is coded as its declarations.
+///
+/// ```swift
+/// let model = try ManagedObjectModel(entities: [
+///   EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])
+/// ])
+/// ```
+public final class ManagedObjectModel: Sendable {
+  /// The declarations, sorted as ``entities``.
+  public let declarations: [EntityDescription]
+  /// The frozen entities. Sorted by name without regard to case, which is the order of Core Data's entity
+  /// numbers (entity at index i has number i + 1). On disk: do not change.
+  public let entities: [Entity]
+  /// Free text that tells this version from others, kept with a store.
+  public let versionIdentifiers: [String]
+  let indexByName: [String: Int]
+
+  /// Freezes declarations.
+  ///
+  /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault.
+  public init(entities declarations: [EntityDescription], versionIdentifiers: [String] = []) throws(ModelError) {
+    let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
+    let problems = ModelCheck(sorted).problems()
+    guard problems.isEmpty else { throw ModelError(problems: problems) }
+    self.declarations = sorted
+    self.versionIdentifiers = versionIdentifiers
+    entities = ModelFreezer(sorted).entities()
+    indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
+  }
+
+  /// The entity of that name, or nil.
+  public func entity(named name: String) -> Entity? {
+    indexByName[name].map { entities[$0] }
+  }
+
+  /// The destination entity of a relationship.
+  public func destination(of relationship: Relationship) -> Entity { entities[relationship.destinationIndex] }
+
+  /// The relationship that leads back.
+  public func inverse(of relationship: Relationship) -> Relationship {
+    entities[relationship.destinationIndex].relationships[relationship.inverseIndex]
+  }
+}
+
+extension ManagedObjectModel: Hashable {
+  /// Models are equal when their declarations and version identifiers are.
+  public static func == (a: ManagedObjectModel, b: ManagedObjectModel) -> Bool {
+    a === b || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers)
+  }
+
+  /// Hashes the declarations.
+  public func hash(into hasher: inout Hasher) { hasher.combine(declarations) }
+}
+
+/// The coded form: a type of its own because a class cannot finish decoding through a throwing designated
+/// initialiser of its own in one step.
+private struct CodedModel: Codable {
+  var entities: [EntityDescription]
+  var versionIdentifiers: [String]
+}
+
+/// A frozen model that can be coded; wraps ``ManagedObjectModel``, which is a class.
+public struct CodableModel: Sendable, Hashable, Codable {
+  /// The model.
+  public let model: ManagedObjectModel
+
+  /// Wraps a model.
+  public init(_ model: ManagedObjectModel) { self.model = model }
+
+  /// Decodes declarations and freezes them.
+  ///
+  /// - Throws: ``ModelError`` when they contradict each other, or a decoding error.
+  public init(from decoder: any Decoder) throws {
+    let coded = try CodedModel(from: decoder)
+    model = try ManagedObjectModel(entities: coded.entities, versionIdentifiers: coded.versionIdentifiers)
+  }
+
+  /// Encodes the declarations.
+  public func encode(to encoder: any Encoder) throws {
+    try CodedModel(entities: model.declarations, versionIdentifiers: model.versionIdentifiers).encode(to: encoder)
+  }
+}
+
+/// How entity names are ordered: case-insensitively (ASCII), ties by their bytes. On disk: do not change.
+enum ModelOrder {
+  static func precedes(_ a: String, _ b: String) -> Bool {
+    let left = a.utf8.map(lowered), right = b.utf8.map(lowered)
+    return left == right ? bytewise(a, b) : left.lexicographicallyPrecedes(right)
+  }
+
+  /// The order of UTF-8 bytes, which is that of slots.
+  static func bytewise(_ a: String, _ b: String) -> Bool {
+    a.utf8.lexicographicallyPrecedes(b.utf8)
+  }
+
+  private static func lowered(_ byte: UInt8) -> UInt8 { byte >= 65 && byte <= 90 ? byte + 32 : byte }
+}

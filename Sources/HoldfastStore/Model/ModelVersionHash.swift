@@ -1,0 +1,71 @@
+internal import HoldfastSupport
+
+/// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
+/// store compatible with a model. Default values, validation, delete rules and indexes do not count.
+enum ModelVersionHash {
+  static func hash(of entity: EntityDescription) -> [UInt8] {
+    var bytes = Array(entity.name.utf8) + [0]  // not abstract, no super entity
+    let properties: [(String, [UInt8])] =
+      entity.attributes.map { ($0.name, hash(of: $0)) } + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
+    for (_, hash) in properties.sorted(by: { ModelOrder.bytewise($0.0, $1.0) }) { bytes += hash }
+    bytes += Array((entity.versionHashModifier ?? "").utf8)
+    for constraint in entity.uniquenessConstraints.map({ $0.joined(separator: ".") }).sorted(by: ModelOrder.bytewise) {
+      bytes += Array(constraint.utf8)
+    }
+    return SHA256.hash(bytes)
+  }
+
+  private static func base(_ name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
+    SHA256.hash(Array(name.utf8) + [isOptional ? 1 : 0, 0] + Array((modifier ?? "").utf8))
+  }
+
+  private static func hash(of attribute: AttributeDescription) -> [UInt8] {
+    let base = base(attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier)
+    return SHA256.hash(base + littleEndian(attribute.type.coreDataCode))
+  }
+
+  private static func hash(of relationship: RelationshipDescription, in entity: EntityDescription) -> [UInt8] {
+    let base = base(relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier)
+    let isItsOwnInverse = relationship.inverse == relationship.name && relationship.destination == entity.name
+    return SHA256.hash(
+      base + Array(relationship.destination.utf8) + Array((isItsOwnInverse ? "" : relationship.inverse).utf8)
+        + littleEndian(UInt32(truncatingIfNeeded: relationship.maxCount)) + littleEndian(UInt32(truncatingIfNeeded: relationship.minCount)))
+  }
+
+  private static func littleEndian(_ value: UInt32) -> [UInt8] {
+    withUnsafeBytes(of: value.littleEndian) { Array($0) }
+  }
+}
+
+extension ManagedObjectModel {
+  /// The digest of all entities' names and version hashes that Core Data keeps with a store as
+  /// `NSStoreModelVersionHashesDigest`: base64 of a SHA-512.
+  public var versionDigest: String {
+    Base64.encode(SHA512.hash(entitiesByName.flatMap { Array($0.name.utf8) + $0.versionHash }))
+  }
+
+  /// The checksum of all entities' version hashes that Core Data keeps as `NSStoreModelVersionChecksumKey`: base64 of
+  /// a SHA-256.
+  public var versionChecksum: String {
+    Base64.encode(SHA256.hash(entitiesByName.flatMap { $0.versionHash }))
+  }
+
+  private var entitiesByName: [Entity] { entities.sorted { ModelOrder.bytewise($0.name, $1.name) } }
+}
+
+/// Base64 of RFC 4648 without line breaks.
+enum Base64 {
+  private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  static func encode(_ bytes: [UInt8]) -> String {
+    var out: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
+      for place in 0..<4 {
+        out.append(place <= group.count ? digits[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+}

@@ -1,0 +1,227 @@
+/// A query expression compiled for rows of an entity: the reference evaluator.
+///
+/// Compiled once per request into closures over slots; testing a row allocates nothing unless it follows to-many
+/// relationships or folds text that is not ASCII.
+public struct RowPredicate {
+  typealias Test = (RowPointer, any EvaluationSource) -> Bool
+
+  private let body: Test
+  /// The ways in which the query leaves its row, which a caller can fetch ahead.
+  public let crossings: [QueryCrossing]
+
+  /// Compiles an expression.
+  ///
+  /// - Throws: ``QueryError`` when the expression names what the model does not have, compares what cannot be compared,
+  ///   or is a value where a truth is needed.
+  public init(_ expression: QueryExpression, entity: ManagedObjectModel.Entity, model: ManagedObjectModel) throws(QueryError) {
+    var compiler = PredicateCompiler(model: model)
+    body = try compiler.truth(expression, entity)
+    crossings = compiler.crossings
+  }
+
+  /// Whether the expression holds for a row.
+  @inline(__always) public func matches(_ row: RowPointer, _ source: any EvaluationSource) -> Bool { body(row, source) }
+}
+
+struct PredicateCompiler {
+  typealias Test = RowPredicate.Test
+  let model: ManagedObjectModel
+  var crossings: [QueryCrossing] = []
+  /// The relationships followed so far, when compiling what is asked of the objects at the end of a to-many.
+  var followed: [ManagedObjectModel.Relationship] = []
+
+  init(model: ManagedObjectModel) { self.model = model }
+
+  mutating func truth(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
+    switch expression {
+    case .literal(let value): return { _, _ in value }
+    case .and(let parts): return conjunction(try tests(parts, entity))
+    case .or(let parts):
+      let tests = try tests(parts, entity)
+      return { row, source in tests.contains { $0(row, source) } }
+    case .not(let part):
+      let test = try truth(part, entity)
+      return { row, source in !test(row, source) }
+    case .comparison(let left, let op, let right, let folding): return try comparison(left, op, right, folding, entity)
+    case .between(let value, let lower, let upper):
+      let above = try comparison(value, .greaterThanOrEqualTo, .constant(lower), [], entity)
+      let below = try comparison(value, .lessThanOrEqualTo, .constant(upper), [], entity)
+      return { row, source in above(row, source) && below(row, source) }
+    case .membership(let value, let list): return try membership(value, list, entity)
+    case .any(let path, let part): return try quantified(path, part, entity, all: false)
+    case .all(let path, let part): return try quantified(path, part, entity, all: true)
+    case .constant, .property, .object, .count: return try truthOfValue(expression, entity)
+    }
+  }
+
+  private mutating func tests(_ parts: [QueryExpression], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> [Test] {
+    var tests: [Test] = []
+    for part in parts { tests.append(try truth(part, entity)) }
+    return tests
+  }
+
+  private func conjunction(_ tests: [Test]) -> Test {
+    switch tests.count {
+    case 1: return tests[0]
+    case 2:
+      let (first, second) = (tests[0], tests[1])
+      return { row, source in first(row, source) && second(row, source) }
+    default: return { row, source in tests.allSatisfy { $0(row, source) } }
+    }
+  }
+
+  /// A boolean attribute may stand alone: it holds when it is true.
+  private mutating func truthOfValue(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
+    if case .property(let path) = expression, try resolve(path, entity).column(in: model) == .attribute(.boolean) {
+      return try comparison(expression, .equalTo, .constant(.bool(true)), [], entity)
+    }
+    throw QueryError(entity: entity.name, part: "\(expression)", reason: "A value stands where something true or false is needed.")
+  }
+
+  // MARK: Paths
+
+  func resolve(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) throws(QueryError) -> ResolvedPath {
+    try ResolvedPath(path, from: entity, in: model)
+  }
+
+  private mutating func cross(_ relationships: [ManagedObjectModel.Relationship]) {
+    let whole = followed + relationships
+    if !whole.isEmpty { crossings.append(QueryCrossing(relationships: whole)) }
+  }
+
+  /// The row at the end of the hops, or nil when one of them leads nowhere.
+  static func follow(_ hops: [ManagedObjectModel.Relationship], _ row: RowPointer, _ source: any EvaluationSource) -> RowPointer? {
+    var row = row
+    for hop in hops {
+      guard row.isPresent(hop.slot), let next = source.row(entity: hop.destinationIndex, key: row.integer(hop.slot)) else { return nil }
+      row = next
+    }
+    return row
+  }
+
+  // MARK: Comparisons
+
+  private mutating func comparison(
+    _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ folding: TextFolding, _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> Test {
+    if case .constant(let value) = right { return try comparison(left, op, constant: value, folding, entity) }
+    if case .constant(let value) = left, let mirrored = op.mirrored {
+      return try comparison(right, mirrored, constant: value, folding, entity)
+    }
+    let first = try reader(left, entity), second = try reader(right, entity)
+    return { row, source in ValueComparison.holds(first(row, source), op, second(row, source), folding) }
+  }
+
+  private mutating func comparison(
+    _ left: QueryExpression, _ op: ComparisonOperator, constant: StoreValue, _ folding: TextFolding, _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> Test {
+    switch left {
+    case .property(let path):
+      let path = try resolve(path, entity)
+      guard let slot = path.slot, let column = path.column(in: model) else {
+        throw QueryError(entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+      }
+      try ComparisonCheck.check(column, op, constant, entity: entity.name, part: "\(op)")
+      let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
+      let (test, whenNil) = (slotTest.compiled(), slotTest.whenNil)
+      if path.hops.isEmpty { return { row, _ in test(row) } }
+      cross(path.hops)
+      let hops = path.hops
+      return { row, source in
+        guard let end = PredicateCompiler.follow(hops, row, source) else { return whenNil }
+        return test(end)
+      }
+    case .object:
+      guard case .objectID(let id) = constant, op == .equalTo || op == .notEqualTo else {
+        throw QueryError(entity: entity.name, part: "SELF", reason: "An object can only be compared for equality with an object ID.")
+      }
+      return { row, _ in (row.key == id.key) == (op == .equalTo) }
+    default:
+      let read = try reader(left, entity)
+      return { row, source in ValueComparison.holds(read(row, source), op, constant, folding) }
+    }
+  }
+
+  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
+    if let test = try integerMembership(value, list, entity) { return test }
+    var tests: [Test] = []
+    for element in list { tests.append(try comparison(value, .equalTo, .constant(element), [], entity)) }
+    return { row, source in tests.contains { $0(row, source) } }
+  }
+
+  /// A list of whole numbers or objects against a slot of the row itself: one hash per row.
+  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test? {
+    guard list.count > 4, case .property(let path) = value else { return nil }
+    let resolved = try resolve(path, entity)
+    guard resolved.hops.isEmpty, let slot = resolved.slot, let column = resolved.column(in: model) else { return nil }
+    guard column.cellKind == .integer || column.cellKind == .key else { return nil }
+    var wanted: Set<Int64> = []
+    for element in list {
+      if case .objectID(let id) = element, column.cellKind == .key { wanted.insert(id.key) }
+      else if let number = element.integer, column.cellKind == .integer { wanted.insert(number) }
+      else { return nil }
+    }
+    return { row, _ in row.isPresent(slot) && wanted.contains(row.integer(slot)) }
+  }
+
+  private mutating func quantified(
+    _ path: PropertyPath, _ part: QueryExpression, _ entity: ManagedObjectModel.Entity, all: Bool
+  ) throws(QueryError) -> Test {
+    let (hops, relationship) = try toMany(path, entity)
+    let before = followed
+    followed += hops + [relationship]
+    let test = try truth(part, model.entities[relationship.destinationIndex])
+    followed = before
+    let destination = relationship.destinationIndex
+    return { row, source in
+      guard let end = PredicateCompiler.follow(hops, row, source) else { return all }
+      for key in source.targets(of: end, relationship) {
+        guard let target = source.row(entity: destination, key: key) else { continue }
+        if test(target, source) != all { return !all }
+      }
+      return all
+    }
+  }
+
+  private mutating func toMany(
+    _ path: PropertyPath, _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> ([ManagedObjectModel.Relationship], ManagedObjectModel.Relationship) {
+    let resolved = try resolve(path, entity)
+    guard case .relationship(let relationship) = resolved.property, relationship.isToMany else {
+      throw QueryError(entity: entity.name, part: path.description, reason: "ANY, ALL and count need a to-many relationship.")
+    }
+    cross(resolved.hops + [relationship])
+    return (resolved.hops, relationship)
+  }
+
+  // MARK: Values
+
+  /// Reads any value as a ``StoreValue``: the slow, general way.
+  private mutating func reader(
+    _ expression: QueryExpression, _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> (RowPointer, any EvaluationSource) -> StoreValue {
+    switch expression {
+    case .constant(let value): return { _, _ in value }
+    case .object: return { row, _ in .int64(row.key) }
+    case .property(let path):
+      let resolved = try resolve(path, entity)
+      guard let slot = resolved.slot, let column = resolved.column(in: model) else {
+        throw QueryError(entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+      }
+      let hops = resolved.hops
+      if !hops.isEmpty { cross(hops) }
+      return { row, source in
+        PredicateCompiler.follow(hops, row, source)?.value(slot, column, idPrefix: nil) ?? .null
+      }
+    case .count(let path):
+      let (hops, relationship) = try toMany(path, entity)
+      return { row, source in
+        guard let end = PredicateCompiler.follow(hops, row, source) else { return .int64(0) }
+        return .int64(Int64(source.targets(of: end, relationship).count))
+      }
+    default:
+      let test = try truth(expression, entity)
+      return { row, source in .bool(test(row, source)) }
+    }
+  }
+}

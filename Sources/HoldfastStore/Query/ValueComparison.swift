@@ -1,0 +1,137 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Compares two values of the same or of exchangeable types: the slow, obvious rule by which everything faster is
+/// measured.
+public enum ValueComparison {
+  /// Whether a comparison holds.
+  public static func holds(_ a: StoreValue, _ op: ComparisonOperator, _ b: StoreValue, _ folding: TextFolding = []) -> Bool {
+    switch op {
+    case .equalTo: equal(a, b, folding)
+    case .notEqualTo: !equal(a, b, folding)
+    case .beginsWith, .endsWith, .contains: substring(a, op, b, folding)
+    default: ordered(a, op, b, folding)
+    }
+  }
+
+  private static func equal(_ a: StoreValue, _ b: StoreValue, _ folding: TextFolding) -> Bool {
+    if a == .null || b == .null { return a == b }
+    return order(a, b, folding) == 0
+  }
+
+  private static func ordered(_ a: StoreValue, _ op: ComparisonOperator, _ b: StoreValue, _ folding: TextFolding) -> Bool {
+    guard a != .null, b != .null, let order = order(a, b, folding) else { return false }
+    return switch op {
+    case .lessThan: order < 0
+    case .lessThanOrEqualTo: order <= 0
+    case .greaterThan: order > 0
+    default: order >= 0
+    }
+  }
+
+  private static func substring(_ a: StoreValue, _ op: ComparisonOperator, _ b: StoreValue, _ folding: TextFolding) -> Bool {
+    guard let whole = text(a).map(folding.fold), let part = text(b).map(folding.fold) else { return false }
+    switch op {
+    case .beginsWith: return whole.starts(with: part)
+    case .endsWith: return whole.reversed().starts(with: part.reversed())
+    default: return part.isEmpty || (part.count <= whole.count && (0...(whole.count - part.count)).contains { whole[$0...].starts(with: part) })
+    }
+  }
+
+  /// Negative, zero or positive; nil when there is no order between the two: types apart, or a NaN.
+  static func order(_ a: StoreValue, _ b: StoreValue, _ folding: TextFolding) -> Int? {
+    if let x = a.integer, let y = b.integer { return x < y ? -1 : x > y ? 1 : 0 }
+    if case .decimal(let x) = a, case .decimal(let y) = b { return order(x, y) }
+    if case .decimal(let x) = a { return b.integer.map { order(x, Decimal($0)) } ?? number(b).flatMap { order(NumberText.double(x), $0) } }
+    if case .decimal = b { return order(b, a, folding).map { -$0 } }
+    if let x = a.integer, let y = number(b) { return NumberOrder.order(x, y) }
+    if let x = number(a), let y = b.integer { return NumberOrder.order(y, x).map { -$0 } }
+    if let x = number(a), let y = number(b) { return order(x, y) }
+    if let x = text(a), let y = text(b) { return order(folding.fold(x), folding.fold(y)) }
+    switch (a, b) {
+    case (.data(let x), .data(let y)): return order(Array(x), Array(y))
+    case (.uuid(let x), .uuid(let y)): return order(withUnsafeBytes(of: x.uuid) { Array($0) }, withUnsafeBytes(of: y.uuid) { Array($0) })
+    case (.objectID(let x), .objectID(let y)): return x == y ? 0 : order(Double(x.key), Double(y.key))
+    case (.objectID(let x), .int64(let y)), (.int64(let y), .objectID(let x)): return x.key == y ? 0 : 1
+    default: return nil
+    }
+  }
+
+  private static func number(_ value: StoreValue) -> Double? {
+    switch value {
+    case .float(let value): Double(value)
+    case .double(let value), .date(let value): value
+    default: nil
+    }
+  }
+
+  private static func text(_ value: StoreValue) -> String? {
+    switch value {
+    case .string(let text), .uri(let text): text
+    default: nil
+    }
+  }
+
+  private static func order<T: Comparable>(_ a: T, _ b: T) -> Int? {
+    a < b ? -1 : a > b ? 1 : a == b ? 0 : nil
+  }
+
+  private static func order(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
+  }
+}
+
+/// The order of a whole number and a floating-point number, exact over the whole range of both.
+enum NumberOrder {
+  static func order(_ a: Int64, _ b: Double) -> Int? {
+    if b.isNaN { return nil }
+    if b >= 0x1p63 { return -1 }
+    if b < -0x1p63 { return 1 }
+    let whole = b.rounded(.down)
+    let integer = Int64(whole)
+    if a != integer { return a < integer ? -1 : 1 }
+    return b > whole ? -1 : 0
+  }
+}
+
+enum NumberText {
+  /// The nearest floating-point number, by way of the digits.
+  static func double(_ value: Decimal) -> Double { Double(value.description) ?? .nan }
+}
+
+/// Refuses comparisons that mean nothing, such as a number with a text.
+enum ComparisonCheck {
+  static func check(
+    _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String, part: String
+  ) throws(QueryError) {
+    if constant == .null { return }
+    if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
+      throw QueryError(entity: entity, part: part, reason: "Only text has parts that can be compared.")
+    }
+    guard !isComparable(column, constant) else { return }
+    throw QueryError(entity: entity, part: part, reason: "A value of type \(column) cannot be compared with this constant.")
+  }
+
+  private static func isComparable(_ column: ColumnType, _ constant: StoreValue) -> Bool {
+    switch column {
+    case .toOne: if case .objectID = constant { true } else { false }
+    case .attribute(let type):
+      switch type {
+      case .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal: isNumber(constant)
+      case .date: constant.fits(.date) || isNumber(constant)
+      case .string, .uri: constant.fits(.string) || constant.fits(.uri)
+      case .binaryData, .uuid: constant.fits(type)
+      }
+    }
+  }
+
+  private static func isNumber(_ value: StoreValue) -> Bool {
+    switch value {
+    case .bool, .int16, .int32, .int64, .float, .double, .decimal: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/// Identifies one object of one store: 16 bytes, cheap to copy, compare and hash, free to travel between threads.
+///
+/// Two IDs are equal when store, **root** entity and key are equal: keys are unique among all entities that share a
+/// root, and a link may know only the declared entity. An ID of an object that was never saved is *temporary*: its key
+/// is negative, it belongs to no store, and the save replaces it by a permanent one.
+///
+/// The coded form is the URI ``uriRepresentation``; it decodes without a coordinator.
+@frozen public struct ManagedObjectID: Sendable {
+  /// The number under which this process knows the store; see ``StoreIdentity``.
+  public let storeNumber: UInt32
+  /// The number of the root entity within the store's identity.
+  public let rootNumber: UInt16
+  /// The number of the concrete entity within the store's identity.
+  public let entityNumber: UInt16
+  /// The key: positive or zero in a store, negative while temporary.
+  public let key: Int64
+
+  /// Makes an ID from its parts. Stores use ``StoreIdentity/objectID(entity:key:)``.
+  @inlinable public init(storeNumber: UInt32, rootNumber: UInt16, entityNumber: UInt16, key: Int64) {
+    self.storeNumber = storeNumber
+    self.rootNumber = rootNumber
+    self.entityNumber = entityNumber
+    self.key = key
+  }
+
+  /// Whether the object was never saved.
+  @inlinable public var isTemporaryID: Bool { key < 0 }
+
+  /// What the process knows about the store.
+  public var identity: StoreIdentity { StoreIdentity.known(storeNumber) }
+
+  /// The UUID of the store as text, or nil for a temporary ID.
+  public var storeIdentifier: String? { isTemporaryID ? nil : identity.storeUUID }
+
+  /// The name of the concrete entity.
+  public var entityName: String { identity.entityName(entityNumber) }
+
+  /// `x-coredata://STORE-UUID/Entity/pKEY`, as Core Data writes it; `x-coredata:///Entity/tKEY` while temporary.
+  public var uriRepresentation: String {
+    if isTemporaryID { return "x-coredata:///\(entityName)/t\(-key)" }
+    return "x-coredata://\(identity.storeUUID)/\(entityName)/p\(URIText.escaped(identity.referenceText(for: key)))"
+  }
+
+  /// The ID that a URI names.
+  ///
+  /// - Returns: nil when the text is not the URI of a permanent ID, or names a text reference of a store that this
+  ///   process has not opened.
+  public init?(uriRepresentation uri: String) {
+    let scheme = "x-coredata://"
+    guard uri.hasPrefix(scheme) else { return nil }
+    let parts = uri.dropFirst(scheme.count).split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty, parts[2].hasPrefix("p") else { return nil }
+    let identity = StoreIdentity.known(uuid: String(parts[0]))
+    guard let reference = URIText.unescaped(parts[2].dropFirst()), let key = identity.key(forReference: reference), key >= 0
+    else { return nil }
+    self = identity.objectID(entityName: String(parts[1]), key: key)
+  }
+}
+
+extension ManagedObjectID: Hashable {
+  /// Whether both name the same object.
+  @inlinable public static func == (a: ManagedObjectID, b: ManagedObjectID) -> Bool {
+    a.key == b.key && a.storeNumber == b.storeNumber && a.rootNumber == b.rootNumber
+  }
+
+  /// Hashes store, root entity and key.
+  @inlinable public func hash(into hasher: inout Hasher) {
+    hasher.combine(key)
+    hasher.combine(UInt64(storeNumber) << 16 | UInt64(rootNumber))
+  }
+}
+
+extension ManagedObjectID: Codable {
+  /// Decodes the URI.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let uri = try container.decode(String.self)
+    guard let id = ManagedObjectID(uriRepresentation: uri) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "Not the URI of a saved object.")
+    }
+    self = id
+  }
+
+  /// Encodes the URI.
+  ///
+  /// - Throws: `EncodingError` for a temporary ID, which means nothing outside its context.
+  public func encode(to encoder: any Encoder) throws {
+    if isTemporaryID {
+      throw EncodingError.invalidValue(
+        self, .init(codingPath: encoder.codingPath, debugDescription: "A temporary object ID cannot be coded; save the object first."))
+    }
+    var container = encoder.singleValueContainer()
+    try container.encode(uriRepresentation)
+  }
+}
+
+extension ManagedObjectID: CustomStringConvertible {
+  /// The URI.
+  public var description: String { uriRepresentation }
+}
+
+/// Percent-escaping of one path segment of a URI (RFC 3986): what is not unreserved is escaped, and unescaping
+/// gives back exactly the text that was escaped.
+enum URIText {
+  static func escaped(_ text: String) -> String {
+    var out: [UInt8] = []
+    for byte in text.utf8 {
+      if isUnreserved(byte) {
+        out.append(byte)
+      } else {
+        out += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+
+  static func unescaped(_ text: Substring) -> String? {
+    var out: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        out.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else { return nil }
+      out.append(high << 4 | low)
+    }
+    return String(validating: out, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...90, 97...122, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+    default: false
+    }
+  }
+
+  private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 48 + value : 55 + value }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 48...57: byte - 48
+    case 65...70: byte - 55
+    case 97...102: byte - 87
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,46 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension RowPointer {
+  /// The value in a slot as a ``StoreValue``.
+  ///
+  /// - Parameters:
+  ///   - column: what the slot holds.
+  ///   - idPrefix: an ID of the row's store, from which the ID of a to-one target is made; without one it reads as a
+  ///     whole number.
+  public func value(_ slot: Int, _ column: ColumnType, idPrefix: ManagedObjectID?) -> StoreValue {
+    guard isPresent(slot) else { return .null }
+    switch column {
+    case .attribute(let type): return value(slot, type)
+    case .toOne(let destination):
+      guard let idPrefix else { return .int64(integer(slot)) }
+      return .objectID(StoreIdentity.targetID(of: idPrefix, destination: destination, key: integer(slot)))
+    }
+  }
+
+  /// The value of an attribute in a slot that holds one.
+  public func value(_ slot: Int, _ type: AttributeType) -> StoreValue {
+    switch type {
+    case .integer16: .int16(Int16(truncatingIfNeeded: integer(slot)))
+    case .integer32: .int32(Int32(truncatingIfNeeded: integer(slot)))
+    case .integer64: .int64(integer(slot))
+    case .boolean: .bool(integer(slot) != 0)
+    case .double: .double(real(slot))
+    case .float: .float(Float(real(slot)))
+    case .date: .date(real(slot))
+    case .string: .string(string(slot))
+    case .uri: .uri(string(slot))
+    case .decimal: DecimalText.value(bytes(slot)).map { .decimal($0) } ?? .null
+    case .binaryData: .data(Data(bytes(slot)))
+    case .uuid: uuid(slot).map { .uuid($0) } ?? .null
+    }
+  }
+
+  private func uuid(_ slot: Int) -> UUID? {
+    let bytes = bytes(slot)
+    return bytes.count == 16 ? UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)) : nil
+  }
+}

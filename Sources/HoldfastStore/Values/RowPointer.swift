@@ -1,0 +1,48 @@
+/// Reads the bytes of one row where they lie. Valid only while whatever owns the bytes lives: a ``RowBatch`` or a
+/// managed object.
+///
+/// This is the fast face of rows, for the framework and for stores that want it; ``RowView`` is the safe one. No
+/// method checks its slot.
+@frozen public struct RowPointer: @unchecked Sendable {  // because the bytes of a sealed row never change
+  /// Where the row begins.
+  public let base: UnsafeRawPointer
+
+  /// Points to a row.
+  @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
+
+  /// The key.
+  @inlinable @inline(__always) public var key: Int64 { base.load(as: Int64.self) }
+
+  /// The version.
+  @inlinable @inline(__always) public var version: Int64 { base.load(fromByteOffset: 8, as: Int64.self) }
+
+  /// The length of the whole row in bytes, a multiple of 8.
+  @inlinable @inline(__always) public var byteCount: Int { Int(base.load(fromByteOffset: 16, as: UInt32.self)) }
+
+  /// Whether the slot holds a value.
+  @inlinable @inline(__always) public func isPresent(_ slot: Int) -> Bool {
+    base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0
+  }
+
+  /// The whole number, truth value or key in the slot; 0 when there is none.
+  @inlinable @inline(__always) public func integer(_ slot: Int) -> Int64 {
+    base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
+  }
+
+  /// The floating-point number in the slot; 0 when there is none.
+  @inlinable @inline(__always) public func real(_ slot: Int) -> Double {
+    base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Double.self)
+  }
+
+  /// The text or bytes in the slot; empty when there are none.
+  @inlinable @inline(__always) public func bytes(_ slot: Int) -> UnsafeRawBufferPointer {
+    let cell = base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
+    return UnsafeRawBufferPointer(start: base + Int(cell & 0xFFFF_FFFF), count: Int(cell >> 32))
+  }
+
+  /// The text in the slot, as a new `String`.
+  @inlinable @inline(__always) public func string(_ slot: Int) -> String {
+    let bytes = bytes(slot)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
