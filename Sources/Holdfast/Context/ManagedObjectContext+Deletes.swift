@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.id.key) }
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
-      where relationship.isToMany && !relationship.inverseIsToMany && relationship.deleteRule != .noAction {
+      where relationship.isToMany && !relationship.inverseIsToMany && relationship.deleteRule == .nullify {
         let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
         for object in maps[graph.entities[relationship.destinationIndex].root].objects {
           guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot), keys.contains(row.integer(inverse.slot))

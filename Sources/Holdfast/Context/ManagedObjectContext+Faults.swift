@@ -20,7 +20,7 @@ extension ManagedObjectContext {
     object.flags.insert(.inaccessible)
     let empty = graph.emptyRow(Int(object.flags.entityIndex))
     object.row = empty.base
-    object.owner = graph.templates[Int(object.flags.entityIndex)]
+    object.owner = nil
     object.flags.remove(.ownedByGroup)
   }
 

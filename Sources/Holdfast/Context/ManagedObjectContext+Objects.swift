@@ -56,7 +56,10 @@ extension ManagedObjectContext {
   ///   most one store request.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     let object = try object(with: id)
-    if object.isInaccessible { object.row = nil }
+    if object.isInaccessible && !object.flags.contains(.detached) {
+      object.dropPrivateRow(nil)
+      object.flags.remove(.inaccessible)
+    }
     let isThere = try object.row != nil || fire(object)
     if !isThere || object.isDeleted {
       throw ContextError(.missingObject, objectID: id, reason: "There is no object with this ID; it was deleted.")
@@ -122,7 +125,7 @@ extension ManagedObjectContext {
     if object.mapIndex != .max { unregister(object) }
     let entity = Int(object.flags.entityIndex)
     object.dropPrivateRow(graph.emptyRow(entity).base)
-    object.owner = graph.templates[entity]
+    object.owner = nil
     object.flags.remove(.ownedByGroup)
     object.flags.insert(.detached)
     forgetLinks(object)

@@ -44,12 +44,13 @@ extension ManagedObjectContext {
       if isTombstone(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    if isCrossed { try source.prepare(candidates.map(\.row), (predicate?.crossings ?? []) + order.crossings) }
-    if isCrossed, let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
-    for object in changed where query.entity.familyIndexes.contains(Int(object.flags.entityIndex)) && !object.isDeleted && !object.flags.contains(.detached) {
-      let row = object.readRow
-      if object.isInaccessible { continue }
-      if let predicate, !predicate.matches(row, source) { continue }
+    let pending = changed.filter { query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached) }
+    let rows = pending.map(\.readRow)
+    if isCrossed {
+      try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
+      if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
+    }
+    for (object, row) in zip(pending, rows) where !object.isInaccessible && predicate?.matches(row, source) ?? true {
       candidates.append(Candidate(row: row, object: object, batch: nil, index: 0))
     }
     if !query.sorts.isEmpty || query.isWindowed { candidates.sort { order.precedes($0.row, $1.row, source) } }
@@ -140,10 +141,11 @@ final class ContextRows: EvaluationSource {
     let keys: [Int64]
     if let known, known.isInserted || (known.toMany?[index].base ?? .untouched) != .untouched {
       keys = known.targets(index).withKeys { Array($0) }
-    } else if let stored {
-      keys = stored.targets(of: row, relationship)
-    } else if let known {
-      keys = known.targets(index).withKeys { Array($0) }
+    } else if let found = stored?.knownTargets(of: row.key, relationship) {
+      keys = found
+    } else if let object = context.target(relationship.entityIndex, row.key, nil, position: 0) {
+      keep.append(object)
+      keys = object.targets(index).withKeys { Array($0) }
     } else {
       keys = []
     }

@@ -22,6 +22,9 @@ final class StoreRows: EvaluationSource {
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { links[relationship]?[row.key] ?? [] }
 
+  /// The targets, or nil when they were not fetched.
+  func knownTargets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? { links[relationship]?[key] }
+
   /// Fetches what rows lead to.
   func prepare(_ pointers: [RowPointer]) throws {
     for crossing in crossings {
@@ -43,7 +46,7 @@ final class StoreRows: EvaluationSource {
   }
 
   private func fetchLinks(_ relationship: ManagedObjectModel.Relationship, _ current: [RowPointer]) throws {
-    let sources = Set(current.map(\.key)).filter { links[relationship]?[$0] == nil }.sorted()
+    let sources = Set(current.map(\.key)).filter { $0 >= 0 && links[relationship]?[$0] == nil }.sorted()
     if sources.isEmpty { return }
     let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: sources)
     let answer = try coordinator.store.relationships(request, in: view)
@@ -53,7 +56,7 @@ final class StoreRows: EvaluationSource {
   }
 
   private func fetchRows(_ entity: Int, _ wanted: Set<Int64>) throws {
-    let keys = wanted.filter { rows[entity][$0] == nil }.sorted()
+    let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
     let collector = RowCollector()
     try coordinator.store.rows(FaultRequest(entity: entity, keys: keys), in: view, into: collector)

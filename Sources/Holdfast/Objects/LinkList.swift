@@ -192,7 +192,8 @@ struct ToManyState {
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
-    if !removed.isEmpty && removed.remove(key) { return true }
+    // While the content is not known, the removal that is taken back may have removed nothing.
+    if !removed.isEmpty && removed.remove(key) && base == .fired { return true }
     if base == .fired && isNew { added.append(key) } else { _ = added.insert(key) }
     return true
   }
@@ -204,7 +205,7 @@ struct ToManyState {
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
-    if !added.isEmpty && added.remove(key) { if base == .fired { return true } }
+    if !added.isEmpty && added.remove(key) && base == .fired { return true }
     _ = removed.insert(key)
     return true
   }
@@ -213,8 +214,9 @@ struct ToManyState {
   mutating func fire(_ keys: UnsafeBufferPointer<Int64>) {
     contents.destroy()
     contents = LinkList(copying: keys)
-    for key in removed.keys { _ = contents.remove(key) }
-    for key in added.keys { _ = contents.insert(key) }
+    // Only what makes a difference stays recorded.
+    for key in Array(removed.keys) where !contents.remove(key) { _ = removed.remove(key) }
+    for key in Array(added.keys) where !contents.insert(key) { _ = added.remove(key) }
     base = .fired
   }
 
