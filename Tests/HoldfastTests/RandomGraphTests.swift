@@ -116,6 +116,7 @@ import Testing
         log.append("save, new context")
         try context.save()
         saved = now
+        if Bool.random(using: &random) { try place.close() }
         context = try place.context()
       }
       // Looking reads every relationship, so changes to what was not read are tried only when one does not look each time.

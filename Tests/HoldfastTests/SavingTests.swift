@@ -17,6 +17,7 @@ import Testing
     dog.isGood = false
     let bare = context.dog("bare")
     try context.save()
+    try place.close()
     let again = try #require(try place.context().one(\Dog.chip == .max))
     #expect(again.name == "Zoë 🐕‍🦺")
     #expect(again.age == -32_768)
@@ -217,8 +218,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func valuesAreReadAndSetByName(_ store: TestStore) throws {
     let place = try store.makePlace()
-    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: place.description)
-    let context = try ManagedObjectContext(coordinator: coordinator)
+    let context = try ManagedObjectContext(coordinator: place.coordinator())
     let dog = try context.insert(entityNamed: "Dog"), ann = try context.insert(entityNamed: "Person")
     try dog.setValue(.string("Fido"), forKey: "name")
     try dog.setValue(.int64(4), forKey: "age")

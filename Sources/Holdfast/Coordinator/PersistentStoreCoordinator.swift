@@ -35,6 +35,11 @@ public final class PersistentStoreCoordinator: Sendable {
     metadata = opened.userInfo
   }
 
+  deinit {
+    // Nobody is left to be told; the store itself logs what it cannot give back.
+    try? store.close()
+  }
+
   /// Closes the store. Contexts can do nothing with it afterwards but fail.
   ///
   /// - Throws: ``StoreError``.

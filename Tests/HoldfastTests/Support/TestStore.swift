@@ -1,8 +1,11 @@
 import Foundation
 import Holdfast
+import HoldfastMemoryStore
+import Synchronization
 
 /// The stores on which the stack must behave alike.
 enum TestStore: String, CaseIterable, Sendable {
+  case memory
   case weakest
 
   /// A store with contents of its own, which can be opened again and again.
@@ -12,6 +15,7 @@ enum TestStore: String, CaseIterable, Sendable {
   final class Place: Sendable {
     let store: TestStore
     private let scratch = ScratchContents()
+    private let contents = MemoryStoreContents()
     let folder: URL
 
     init(_ store: TestStore) {
@@ -24,13 +28,34 @@ enum TestStore: String, CaseIterable, Sendable {
 
     var description: StoreDescription {
       switch store {
+      case .memory: .memory(contents: contents)
       case .weakest: .scratch(scratch)
       }
     }
 
-    /// A context on the contents, with a coordinator of its own.
+    /// The coordinator that every context of the place uses, opened when it is first asked for.
+    private let opened = Mutex<PersistentStoreCoordinator?>(nil)
+
+    func coordinator() throws -> PersistentStoreCoordinator {
+      try opened.withLock { opened in
+        if let opened { return opened }
+        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+        opened = coordinator
+        return coordinator
+      }
+    }
+
+    /// A context of its own on the contents.
     func context() throws -> ManagedObjectContext {
-      try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Kennel.model, store: description), classes: Kennel.classes)
+      try ManagedObjectContext(coordinator: coordinator(), classes: Kennel.classes)
+    }
+
+    /// Closes the store; the next context opens it again.
+    func close() throws {
+      try opened.withLock { opened in
+        try opened?.close()
+        opened = nil
+      }
     }
   }
 }
