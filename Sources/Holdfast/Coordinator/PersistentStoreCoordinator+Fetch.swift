@@ -61,7 +61,7 @@ extension PersistentStoreCoordinator {
 
   private func run(_ division: Planner.Division, _ query: FetchQuery, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      if division.plan.predicate != nil || !division.plan.sorts.isEmpty { try check(division.plan, query) }
+      if !division.isLookup && division.plan.predicate != nil { try check(division.plan, query) }
       return try reading(.latest, "fetch \(query.entity.name)") { try store.fetch(division.plan, in: $0, into: sink) }
     }
     let predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }

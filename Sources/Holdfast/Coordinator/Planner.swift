@@ -15,6 +15,8 @@ struct Planner {
     var sorts = false
     /// Whether the framework has to count off offset and limit.
     var windows = false
+    /// Whether the store's predicate is one equality with a unique value, which the planner has checked already.
+    var isLookup = false
     /// Whether the framework has to count or aggregate.
     var reduces = false
 
@@ -25,6 +27,7 @@ struct Planner {
     let (pushed, residual, isLookup) = predicates(query)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.entity.familyIndexes, predicate: pushed)
     var division = Division(plan: plan, predicate: residual)
+    division.isLookup = isLookup
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
     let sortsPushed = sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
@@ -52,6 +55,7 @@ struct Planner {
 
   private func predicates(_ query: FetchQuery) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {
     guard let predicate = query.predicate else { return (nil, nil, false) }
+    if capabilities.uniqueLookups, isUniqueLookup(predicate, query.entity) { return (predicate, nil, true) }
     if supports(predicate, query.entity) { return (predicate, nil, false) }
     var pushed: [QueryExpression] = []
     var residual: [QueryExpression] = []
@@ -68,9 +72,18 @@ struct Planner {
 
   private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
-      let slot = entity.slot(named: path.first)
+      let slot = entity.slot(named: path.first), entity.uniqueSlots.contains(where: { $0.count == 1 && $0[0] == slot })
     else { return false }
-    return entity.uniqueSlots.contains([slot])
+    return builds(value, entity.layout.columns[slot])
+  }
+
+  /// Whether a constant can be looked up as it is; others are compared by the evaluator, which knows more pairs of types.
+  private func builds(_ value: StoreValue, _ column: ColumnType) -> Bool {
+    switch (column, value) {
+    case (.attribute(let type), _): value.converted(to: type) != nil
+    case (.toOne, .objectID): true
+    default: false
+    }
   }
 
   private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {

@@ -121,7 +121,7 @@ struct PredicateCompiler {
       guard let slot = path.slot, let column = path.column(in: model) else {
         throw QueryError(entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
-      try ComparisonCheck.check(column, op, constant, entity: entity.name, part: "\(op)")
+      try ComparisonCheck.check(column, op, constant, entity: entity.name)
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
       let (test, whenNil) = (slotTest.compiled(), slotTest.whenNil)
       if path.hops.isEmpty { return { row, _ in test(row) } }

@@ -105,14 +105,14 @@ enum NumberText {
 /// Refuses comparisons that mean nothing, such as a number with a text.
 enum ComparisonCheck {
   static func check(
-    _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String, part: String
+    _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String
   ) throws(QueryError) {
     if constant == .null { return }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
-      throw QueryError(entity: entity, part: part, reason: "Only text has parts that can be compared.")
+      throw QueryError(entity: entity, part: "\(op)", reason: "Only text has parts that can be compared.")
     }
     guard !isComparable(column, constant) else { return }
-    throw QueryError(entity: entity, part: part, reason: "A value of type \(column) cannot be compared with this constant.")
+    throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) cannot be compared with this constant.")
   }
 
   private static func isComparable(_ column: ColumnType, _ constant: StoreValue) -> Bool {
