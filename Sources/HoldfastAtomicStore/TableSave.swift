@@ -180,12 +180,14 @@ struct TableSave {
         let prefix = schema.prefixes[tables[table].entity(tables[table].location(existing))]
         conflicts.append(
           ConstraintConflict(
-            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names))
+            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names)
+        )
       }
     }
     guard conflicts.isEmpty else {
       throw StoreError(
-        .constraintConflict, operation: "save", reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
+        .constraintConflict, operation: "save",
+        reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
         constraintConflicts: conflicts)
     }
   }
@@ -229,7 +231,9 @@ struct TableSave {
   private mutating func removeLinks(of keys: [Int64], _ forward: Int, _ backward: Int) {
     var links: [SaveRequest.Link] = []
     for key in keys {
-      adjacencies[forward].withTargets(of: key) { targets in for target in targets { links.append(SaveRequest.Link(source: key, target: target)) } }
+      adjacencies[forward].withTargets(of: key) { targets in
+        for target in targets { links.append(SaveRequest.Link(source: key, target: target)) }
+      }
     }
     guard !links.isEmpty else { return }
     adjacencies[forward].apply(added: [], removed: LinkOrder.sorted(links))
