@@ -102,7 +102,7 @@ import Testing
     // Left in rollback mode, so that adopting the log would change the header.
     try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete)).close()
     let before = TestFile.read(folder.file())
-    let database = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions())
+    let database = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
     #expect(try database.writer.int64("SELECT count(*) FROM item") == 0)
     database.close(checkpointing: false)
     #expect(TestFile.read(folder.file()) == before)
@@ -115,7 +115,7 @@ import Testing
     writable.close()
     let before = TestFile.read(folder.file())
 
-    let database = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions(isReadOnly: true))
+    let database = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions(isReadOnly: true))
     #expect(try database.writer.int64("SELECT count(*) FROM item") == 1)
     let error = storeError { () throws(StoreError) in try database.writer.run("DELETE FROM item") }
     #expect(error?.code == .readOnly)

@@ -51,7 +51,7 @@ import Testing
         guard storeError({ () throws(StoreError) in try database.readers.lease(.momentary, to: "x") })?.code == .failed else { return 3 }
         lease.end()
         database.close()
-        let again = storeError { () throws(StoreError) in try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions()) }
+        let again = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions()) }
         guard again?.code == .alreadyOpen else { return 4 }
         return 42
       }

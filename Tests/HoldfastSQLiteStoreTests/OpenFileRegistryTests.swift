@@ -7,7 +7,7 @@ import Testing
   private let folder = TemporaryFolder()
 
   private func code(_ path: String) -> StoreError.Code? {
-    storeError { () throws(StoreError) in try SQLiteDatabase(path: path, options: SQLiteStoreOptions()) }?.code
+    storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions()) }?.code
   }
 
   @Test func oneFileIsOneStoreUnderEveryName() throws {
@@ -46,7 +46,7 @@ import Testing
       for _ in 0..<8 {
         group.addTask {
           do throws(StoreError) {
-            return (try SQLiteDatabase(path: path, options: SQLiteStoreOptions()), nil)
+            return (try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions()), nil)
           } catch {
             return (nil, error.code)
           }
@@ -83,7 +83,7 @@ import Testing
     #expect(code(folder.file()) == .alreadyOpen)
 
     await #expect(processExitsWith: .success) { [path = folder.file() as String] in
-      let other = try SQLiteDatabase(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
+      let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
       let error = storeError { () throws(StoreError) in try other.writer.begin(.immediate) }
       precondition(error?.code == .locked, "\(String(describing: error))")
       // As the last connection that it knows of, it would delete the log if it could not see our locks.

@@ -116,7 +116,7 @@ import Testing
       precondition(database.writer.isBroken)
       database.close()
 
-      let reopened = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions())
+      let reopened = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
       let count = try reopened.writer.int64("SELECT count(*) FROM item")
       precondition(count == 1)
     }
@@ -130,7 +130,7 @@ import Testing
     for page in 2..<bytes.count / 4096 { bytes.replaceSubrange(page * 4096..<page * 4096 + 4096, with: repeatElement(0xa5, count: 4096)) }
     TestFile.write(bytes, to: folder.file())
 
-    let damaged = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions())
+    let damaged = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
     let lease = try damaged.readers.lease(.snapshot, to: "read")
     let error = storeError { () throws(StoreError) in try lease.connection.int64("SELECT sum(length(photo)) FROM item") }
     #expect(error?.code == .damaged)

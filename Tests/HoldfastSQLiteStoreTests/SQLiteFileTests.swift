@@ -7,7 +7,7 @@ import Testing
   private let folder = TemporaryFolder()
 
   private func error(_ path: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreError? {
-    storeError { () throws(StoreError) in try SQLiteDatabase(path: path, options: options) }
+    storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: path, options: options) }
   }
 
   @Test func aMissingFileIsNotFoundUnlessANewStoreMayBeMade() {
@@ -91,7 +91,7 @@ import Testing
       precondition(TestFile.dropRights())
 
       func code(_ name: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreError.Code? {
-        storeError { () throws(StoreError) in try SQLiteDatabase(path: folder.file(name), options: options) }?.code
+        storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(name), options: options) }?.code
       }
       precondition(code("secret") == .notPermitted)
       precondition(code("secret", SQLiteStoreOptions(isReadOnly: true)) == .notPermitted)
@@ -132,7 +132,7 @@ import Testing
         database.close()
       }
       precondition(folder.names == [":memory:", "file:store.sqlite?mode=memory"], "\(folder.names)")
-      let error = storeError { () throws(StoreError) in try SQLiteDatabase(path: "file:///tmp/x.sqlite", options: SQLiteStoreOptions()) }
+      let error = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: "file:///tmp/x.sqlite", options: SQLiteStoreOptions()) }
       precondition(error?.code == .notFound && error?.reason.contains("looks like a URL") == true)
       TestFile.enter("/")
     }

@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func statementsAreCountedWhenTheyBegin() throws {
-    let database = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions())
+    let database = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
     let writer = database.writer
     #expect(writer.statementsRun == 0)
     try writer.runScript("CREATE TABLE t (a); INSERT INTO t VALUES (1); ; INSERT INTO t VALUES (2); -- done\n")
@@ -126,7 +126,7 @@ import Testing
     database.close()
     held.reset()
     #expect(storeError { () throws(StoreError) in try held.step() }?.code == .notOpen)
-    #expect(storeError { () throws(StoreError) in try database.writer.run("SELECT 1") }?.code == .notOpen)
+    #expect(storeError { () throws(StoreError) in try database.openedWriter().run("SELECT 1") }?.code == .notOpen)
   }
 
   @Test func aLockIsGoneWhenAConnectionIsClosedWithAStatementStillHeld() throws {

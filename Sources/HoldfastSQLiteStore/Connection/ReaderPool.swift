@@ -55,14 +55,15 @@ final class ReaderPool: Sendable {
   /// The number of connections that wait to be lent.
   var idleCount: Int { state.withLock { $0.idle.count } }
 
-  /// Closes the connections that nobody uses. Those that are lent are closed when they come back.
-  func close() {
+  /// Closes the connections that nobody uses. Those that are lent are closed when they come back. With `checkpointing`
+  /// false the log stays as it is.
+  func close(checkpointing: Bool = true) {
     let idle = state.withLock { state in
       state.isClosed = true
       defer { state.idle = [] }
       return state.idle
     }
-    for connection in idle { connection.close() }
+    for connection in idle { connection.close(checkpointing: checkpointing) }
   }
 
   /// Counts one more lease and returns a connection for it, or nil if one has to be opened.

@@ -14,6 +14,7 @@ final class SQLiteConnection: @unchecked Sendable {
   let role: ConnectionRole
   let state: ConnectionState
   private var cache = StatementCache()
+  private var shapes = ShapeCache()
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
 
@@ -87,6 +88,12 @@ final class SQLiteConnection: @unchecked Sendable {
     return try cache.statement(sql, state: state)
   }
 
+  /// The statement of a shape; its SQL is only made when it is not known yet.
+  func statement(_ shape: StatementShape, _ sql: () throws -> String) throws -> SQLiteStatement {
+    try state.checkUsable()
+    return try shapes.statement(shape, state: state, sql)
+  }
+
   /// Compiles a statement that is not kept.
   func prepare(_ sql: String) throws(StoreError) -> SQLiteStatement { try SQLiteStatement(sql, state: state) }
 
@@ -144,7 +151,10 @@ final class SQLiteConnection: @unchecked Sendable {
   }
 
   /// Makes every kept statement ready again, so that none holds a read lock.
-  func resetStatements() { cache.resetAll() }
+  func resetStatements() {
+    cache.resetAll()
+    shapes.resetAll()
+  }
 
   /// The kept statements.
   var cachedStatementCount: Int { cache.count }
@@ -162,6 +172,7 @@ final class SQLiteConnection: @unchecked Sendable {
 
     state.markClosed()
     cache.removeAll()
+    shapes.removeAll()
     if !checkpointing || !mayCheckpointOnClose {
       _ = holdfast_sqlite3_db_config_flag(state.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     }

@@ -116,7 +116,7 @@ enum BoundBytes {
   case copied
 
   @inline(__always)
-  fileprivate var destructor: sqlite3_destructor_type? {
+  var destructor: sqlite3_destructor_type? {
     switch self {
     case .borrowed: nil
     // SQLite's marker for "copy it": the pointer −1, which it compares and never calls.
