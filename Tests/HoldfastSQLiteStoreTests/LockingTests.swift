@@ -67,20 +67,21 @@ import Testing
 
   @Test func anInterruptionCancelsARunningStatement() async throws {
     let database = try SQLiteDatabase.make(folder.file())
+    let writer = database.writer
     let interruption = Task {
       while !Task.isCancelled {
-        database.writer.interrupt()
+        writer.interrupt()
         try? await Task.sleep(for: .milliseconds(5))
       }
     }
     let error = storeError { () throws(StoreError) in
-      try database.writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+      try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
     }
     interruption.cancel()
     await interruption.value
     #expect(error?.code == .cancelled)
     #expect(error?.isRetryable == false)
     database.close()
-    database.writer.interrupt()
+    writer.interrupt()
   }
 }

@@ -109,11 +109,12 @@ import Testing
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let database = try SQLiteDatabase.make(folder.file())
+      let writer = database.writer
       try database.insert()
       TestFile.limitFileSize(100_000)
       let error = storeError { () throws(StoreError) in try database.insert(bytes: 200_000) }
       precondition(error?.code == .inputOutput || error?.code == .diskFull, "\(String(describing: error))")
-      precondition(database.writer.isBroken)
+      precondition(writer.isBroken)
       database.close()
 
       let reopened = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
