@@ -35,6 +35,8 @@ let package = Package(
       name: "StoreConformanceTests",
       dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
     .testTarget(name: "ArchitectureTests"),
+    // Its cases are files that must not compile, so the build leaves them alone.
+    .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,17 +1,224 @@
-/// How text is made alike before it is compared.
+/// What a comparison of strings overlooks: the `[c]` and `[d]` of a predicate.
+///
+/// Text is compared by its folded bytes: two strings are equal when they fold to the same UTF-8. Folding works scalar
+/// by scalar from tables of one Unicode version (``unicodeVersion``), so its answers are the same on every platform
+/// and in every store. It is not a locale's collation, and it is not canonical equivalence: without
+/// ``diacriticInsensitive``, an é of one scalar differs from an e followed by a combining accent.
+///
+/// ```swift
+/// let folding: TextFolding = [.caseInsensitive, .diacriticInsensitive]
+/// folding.fold("Crème BRÛLÉE") == Array("creme brulee".utf8)
+/// ```
+///
+/// Folding well-formed text twice is folding it once. Damaged text is safe to fold and compare: bytes that are not
+/// well-formed UTF-8 are taken as they are. The empty set compares plain bytes.
+///
+/// The tables of a set are built when non-ASCII text first needs them. "Allocates nothing" below is meant from then on.
+///
+/// Sets with bits that have no name yet fold like the set without them.
 public struct TextFolding: OptionSet, Sendable, Hashable, Codable {
+  /// The bits of the set.
   public let rawValue: UInt8
+
+  /// Makes a set from its bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// `[c]`: full case folding of Unicode. "Straße" equals "STRASSE"; nothing is normalised.
   public static let caseInsensitive = TextFolding(rawValue: 1)
+
+  /// `[d]`: canonical decomposition without combining marks (general category Mn, combining class not 0), wherever
+  /// they stand. Hangul syllables stay whole.
+  ///
+  /// This also removes the marks that are no accents to their readers: the voicing marks of kana, the points of
+  /// Hebrew and Arabic, and the nukta and virama of Indic scripts.
   public static let diacriticInsensitive = TextFolding(rawValue: 2)
 }
+
 extension TextFolding {
-  public static var unicodeVersion: String { "" }
-  public func fold(_ text: UnsafeRawBufferPointer, into output: inout [UInt8]) { output += text }
-  public func fold(_ text: String) -> [UInt8] { Array(text.utf8) }
-  public func equals(_ text: UnsafeRawBufferPointer, folded: UnsafeRawBufferPointer) -> Bool { false }
-  public func hasPrefix(_ text: UnsafeRawBufferPointer, folded: UnsafeRawBufferPointer) -> Bool { false }
-  public func hasSuffix(_ text: UnsafeRawBufferPointer, folded: UnsafeRawBufferPointer) -> Bool { false }
-  public func contains(_ text: UnsafeRawBufferPointer, folded: UnsafeRawBufferPointer) -> Bool { false }
-  public func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int { 0 }
+  /// The version of the Unicode data behind the tables, such as "14.0.0".
+  public static let unicodeVersion: String = FoldingTables.unicodeVersion
+
+  /// Appends the folded UTF-8 of a text.
+  public func fold(_ text: UnsafeRawBufferPointer, into output: inout [UInt8]) {
+    withFolded(text) { output.append(contentsOf: $0) }
+  }
+
+  /// The folded UTF-8 of a string.
+  public func fold(_ text: String) -> [UInt8] {
+    var text = text
+    var output: [UInt8] = []
+    text.withUTF8 { fold(UnsafeRawBufferPointer($0), into: &output) }
+    return output
+  }
+}
+
+extension TextFolding {
+  /// Whether a text, once folded, is the needle.
+  ///
+  /// This and the other tests take the text as it is and a needle that the same set has already folded; they fold no
+  /// needle themselves. Allocates nothing.
+  public func equals(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
+    matches(text, needle, wholeText: true)
+  }
+
+  /// Whether a text, once folded, begins with the bytes of the folded needle. Allocates nothing.
+  public func hasPrefix(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
+    matches(text, needle, wholeText: false)
+  }
+
+  /// Whether a text, once folded, ends with the bytes of the folded needle.
+  ///
+  /// Allocates nothing when the needle or a difference is found within the ASCII end of the text, or when the text is
+  /// short.
+  public func hasSuffix(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
+    var textEnd = text.count
+    var needleEnd = needle.count
+    // ASCII folds to one byte of its own whatever surrounds it, so the ends may be compared before the rest is known.
+    while needleEnd > 0, textEnd > 0, text[textEnd - 1] < 0x80 {
+      guard lowered(text[textEnd - 1]) == needle[needleEnd - 1] else { return false }
+      textEnd -= 1
+      needleEnd -= 1
+    }
+    if needleEnd == 0 { return true }
+    if textEnd == 0 { return false }
+    // An ASCII byte ends every scalar before it: what remains folds by itself.
+    let rest = UnsafeRawBufferPointer(rebasing: text[..<textEnd])
+    return withFolded(rest) { folded in
+      needleEnd <= folded.count && folded.suffix(needleEnd).elementsEqual(needle[..<needleEnd])
+    }
+  }
+
+  /// Whether a text, once folded, contains the bytes of the folded needle. An empty needle is in every text.
+  ///
+  /// Allocates nothing when the text is ASCII or short. Takes time proportional to the text times the needle at worst,
+  /// and usually to the text.
+  public func contains(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
+    if isASCII(text) { return search(text, for: needle) { lowered($0) } }
+    return withFolded(text) { search($0, for: needle) { $0 } }
+  }
+
+  /// The order of two texts by their folded bytes: negative, zero or positive, as the first comes before the second,
+  /// is equal to it, or comes after. Allocates nothing.
+  public func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+    var position = 0
+    let end = min(a.count, b.count)
+    while position < end, (a[position] | b[position]) < 0x80 {
+      let (left, right) = (lowered(a[position]), lowered(b[position]))
+      if left != right { return left < right ? -1 : 1 }
+      position += 1
+    }
+    var left = FoldedBytes(a, from: position, folding: self)
+    var right = FoldedBytes(b, from: position, folding: self)
+    return compareRest(&left, &right)
+  }
+}
+
+extension TextFolding {
+  /// The tables of this set; nil for the empty set, which changes nothing.
+  var trie: FoldingTrie? {
+    switch intersection([.caseInsensitive, .diacriticInsensitive]) {
+    case .caseInsensitive: .caseInsensitive
+    case .diacriticInsensitive: .diacriticInsensitive
+    case []: nil
+    default: .caseAndDiacriticInsensitive
+    }
+  }
+
+  /// What an ASCII byte folds to: the only change that the tables make to ASCII, as their generator verifies.
+  @inline(__always)
+  func lowered(_ byte: UInt8) -> UInt8 {
+    let isCapital = byte &- UInt8(ascii: "A") < 26
+    return isCapital && contains(.caseInsensitive) ? byte | 0x20 : byte
+  }
+
+  /// Whether the folded text is the needle, or only begins with it.
+  private func matches(_ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, wholeText: Bool) -> Bool {
+    var matched = 0
+    let end = min(text.count, needle.count)
+    while matched < end, text[matched] < 0x80 {
+      guard lowered(text[matched]) == needle[matched] else { return false }
+      matched += 1
+    }
+    return matchesRest(text, needle, from: matched, wholeText: wholeText)
+  }
+
+  /// The same for a text whose first bytes are ASCII and agree with the needle, byte by byte.
+  private func matchesRest(
+    _ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, from start: Int, wholeText: Bool
+  ) -> Bool {
+    let trie = trie
+    var position = start
+    var matched = start
+    // A whole match goes on behind the needle, since marks that fold to nothing may follow there.
+    while position < text.count, wholeText || matched < needle.count {
+      guard let trie, text[position] >= 0x80 else {
+        guard matched < needle.count, lowered(text[position]) == needle[matched] else { return false }
+        position += 1
+        matched += 1
+        continue
+      }
+      for byte in trie.takeFolded(from: text, at: &position) {
+        guard matched < needle.count else { return !wholeText }
+        guard needle[matched] == byte else { return false }
+        matched += 1
+      }
+    }
+    return matched == needle.count
+  }
+
+  /// Calls `body` with the folded text, which lies on the stack when it is short.
+  private func withFolded<Result>(_ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    guard let trie else { return body(text) }
+    let capacity = text.count * FoldingTables.maximumGrowth
+    return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { scratch in
+      body(UnsafeRawBufferPointer(rebasing: scratch[..<write(text, into: scratch, trie)]))
+    }
+  }
+
+  /// Writes the folded text to the start of memory that has room for it, and returns the number of bytes.
+  private func write(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ trie: FoldingTrie) -> Int {
+    var position = 0
+    var written = 0
+    while position < text.count {
+      if text[position] < 0x80 {
+        output[written] = lowered(text[position])
+        position += 1
+        written += 1
+        continue
+      }
+      for byte in trie.takeFolded(from: text, at: &position) {
+        output[written] = byte
+        written += 1
+      }
+    }
+    return written
+  }
+}
+
+private func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
+  text.reduce(0, |) < 0x80
+}
+
+/// Whether the needle occurs among the bytes of a text, each seen through `fold`.
+@inline(__always)
+private func search(_ text: UnsafeRawBufferPointer, for needle: UnsafeRawBufferPointer, fold: (UInt8) -> UInt8) -> Bool {
+  guard let first = needle.first else { return true }
+  guard needle.count <= text.count else { return false }
+  for start in 0...(text.count - needle.count) where fold(text[start]) == first {
+    var matched = 1
+    while matched < needle.count, fold(text[start + matched]) == needle[matched] { matched += 1 }
+    if matched == needle.count { return true }
+  }
+  return false
+}
+
+private func compareRest(_ left: inout FoldedBytes, _ right: inout FoldedBytes) -> Int {
+  while true {
+    switch (left.next(), right.next()) {
+    case (nil, nil): return 0
+    case (nil, _): return -1
+    case (_, nil): return 1
+    case (let a?, let b?): if a != b { return a < b ? -1 : 1 }
+    }
+  }
 }

@@ -42,8 +42,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// - *Requires*: the plan needs only declared capabilities; the view is this store's and has not ended.
   /// - *Behaviour*: **F1** every row of the concrete entities for which the predicate holds, each once, and no other.
-  ///   **F2** in the order of the sorts, ties by ascending key; in any order without sorts. **F3** offset and limit
-  ///   count in that order. **F4** stops soon after the sink answers ``SinkDemand/enough``. **F5** rows have the layout of
+  ///   **F2** in the order of the sorts, ties by ascending key; without sorts by ascending key when there is an offset or
+  ///   limit, else in any order. **F3** offset and limit count in that order. **F4** stops soon after the sink answers ``SinkDemand/enough``. **F5** rows have the layout of
   ///   their concrete entity, their keys and versions, and one batch holds rows of one entity. **F6** the output `keys`
   ///   delivers rows of no columns, `count` one row with the number, `aggregates` a row per group.
   /// - *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`; whatever the sink throws is passed on.

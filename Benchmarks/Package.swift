@@ -1,0 +1,39 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that nobody who uses the library resolves what the measurements need.
+let package = Package(
+  name: "holdfast-benchmarks",
+  products: [
+    .executable(name: "holdfast-bench", targets: ["HoldfastBench"])
+  ],
+  dependencies: [
+    // The name is needed: without it the package is called after the folder it was cloned into.
+    .package(name: "holdfast", path: ".."),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+  ],
+  targets: [
+    .target(name: "CBenchmarkSupport"),
+    .target(name: "BenchmarkData"),
+    .target(name: "BenchmarkRunner", dependencies: ["BenchmarkData", "CBenchmarkSupport"]),
+    .executableTarget(
+      name: "HoldfastBench",
+      dependencies: [
+        "BenchmarkData", "BenchmarkRunner", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    .testTarget(name: "BenchmarkDataTests", dependencies: ["BenchmarkData"]),
+    .testTarget(name: "BenchmarkRunnerTests", dependencies: ["BenchmarkData", "BenchmarkRunner"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+// One place says how every target is compiled; CI adds warnings as errors.
+let strict = Context.environment["HOLDFAST_WARNINGS_AS_ERRORS"] != nil
+for target in package.targets where target.name != "CBenchmarkSupport" {
+  target.swiftSettings =
+    [
+      .enableUpcomingFeature("ExistentialAny"),
+      .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+}

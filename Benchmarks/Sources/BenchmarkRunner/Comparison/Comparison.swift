@@ -1,0 +1,175 @@
+internal import BenchmarkData
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Measures every store with every input and says which is how fast: the work behind `make compare`.
+///
+/// Each measurement is a process of its own. The checksums of all stores must agree with each other and with the
+/// input; one that does not, or a measurement that fails, makes the whole comparison fail.
+public struct Comparison {
+  /// Runs a step on a store's file and gives what it measured.
+  public typealias Launch = (ComparisonStep, _ path: String, WorkloadContext.PackageFiles) throws -> ChildProcess.Result
+
+  private let options: ComparisonOptions
+  private let stores: [StoreUnderTest]
+  private let launch: Launch
+  private let print: (String) -> Void
+  private let complain: (String) -> Void
+
+  private var ledger = ChecksumLedger()
+  private var report: ComparisonReport
+  /// Stores whose making failed in this round, with the input; their other workloads are left out.
+  private var broken: Set<String> = []
+
+  /// Prepares a comparison.
+  ///
+  /// - Parameters:
+  ///   - options: what to do.
+  ///   - stores: the stores that this build has.
+  ///   - launch: how a step is run; nil runs it as a process of this program.
+  ///   - print: where the table goes.
+  ///   - complain: where progress and sentences about what went wrong go.
+  public init(
+    _ options: ComparisonOptions, stores: [StoreUnderTest], launch: Launch? = nil,
+    print: @escaping (String) -> Void = Output.standardOutput.write, complain: @escaping (String) -> Void = Output.standardError.write
+  ) {
+    self.options = options
+    self.stores = stores
+    self.launch = launch ?? { try Self.measure($0, $1, $2, peopleCount: options.peopleCount) }
+    self.print = print
+    self.complain = complain
+    report = ComparisonReport(rounds: options.rounds)
+  }
+
+  /// Does everything and gives the exit status: 0, 1 when something does not agree or failed, 64 when there is nothing to do.
+  public mutating func run() -> Int32 {
+    guard let chosen = chooseStores() else { return ExitStatus.usage }
+    do {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let inputs = try prepareInputs()
+      measureAll(chosen, inputs)
+      return try conclude()
+    } catch {
+      complain("The comparison could not be made: \(error)\n")
+      return ExitStatus.failure
+    }
+  }
+
+  // MARK: Steps of run()
+
+  private func chooseStores() -> [StoreUnderTest]? {
+    let all = stores.filter { !$0.workloads.isEmpty }
+    guard options.rounds > 0, options.peopleCount > 0 else {
+      complain("A comparison needs at least one round and one person.\n")
+      return nil
+    }
+    for name in options.stores ?? [] where !all.contains(where: { $0.name == name }) {
+      complain("There is no store \(name) to compare. Stores: \(all.map(\.name).joined(separator: ", ")).\n")
+      return nil
+    }
+    let chosen = options.stores.map { names in all.filter { names.contains($0.name) } } ?? all
+    if chosen.isEmpty { complain("This build has no store to compare.\n") }
+    return chosen.isEmpty ? nil : chosen
+  }
+
+  private mutating func prepareInputs() throws -> ComparisonInputs {
+    complain("Preparing the inputs\n")
+    let inputs = try ComparisonInputs(peopleCount: options.peopleCount, source: options.packages, folder: folder)
+    complain(inputs.description)
+    inputs.expect(in: &ledger)
+    report.people = inputs.people
+    report.packages = inputs.packages
+    return inputs
+  }
+
+  private mutating func measureAll(_ chosen: [StoreUnderTest], _ inputs: ComparisonInputs) {
+    let steps = ComparisonStep.all(chosen, rounds: options.rounds)
+    var progress = ProgressBar("Comparing", total: steps.count, unit: "measurements")
+    for step in steps {
+      progress.begin(step: step.title)
+      do {
+        try measure(step, inputs)
+      } catch {
+        fail(step, "\(error)")
+      }
+      progress.advance()
+    }
+    progress.finish()
+  }
+
+  private mutating func conclude() throws -> Int32 {
+    report.problems += ledger.disagreements.map(\.description)
+    let path = options.outputFolder + "/results.json"
+    try report.write(to: path)
+    for input in MeasurementInput.allCases where report.samples.contains(where: { $0.input == input }) {
+      print("\n\(input.rawValue)\n\n" + ComparisonTable(report.samples).text(for: input))
+    }
+    print("\nTimes are the least of \(options.rounds) rounds, memory the most; all samples are in \(path).\n")
+    for problem in report.problems { complain(problem + "\n") }
+    return report.problems.isEmpty ? ExitStatus.success : ExitStatus.failure
+  }
+
+  // MARK: One step
+
+  private mutating func measure(_ step: ComparisonStep, _ inputs: ComparisonInputs) throws {
+    guard let files = try prepareFiles(step) else { return }
+    let result = try launch(step, files.path, inputs.packageFiles)
+    guard result.status == 0 else { return fail(step, "the measuring process ended with status \(result.status)") }
+    let figures = try Figure.parse(result.output)
+    if figures.isEmpty { return fail(step, "the measuring process gave no figure") }
+    for figure in figures {
+      let sample = Sample(
+        store: step.store.name, input: step.workload.input, round: step.round, figure: figure,
+        fileBytes: step.workload.use == .makesStore ? files.size : nil, processSeconds: result.seconds)
+      report.samples.append(sample)
+      ledger.record(sample)
+    }
+    if step.workload.use == .changesStore { try files.remove() }
+  }
+
+  /// Puts in place what a workload needs of its file; nil when the store could not be made before.
+  private mutating func prepareFiles(_ step: ComparisonStep) throws -> StoreFiles? {
+    let name = storeName(step)
+    let made = StoreFiles(folder + "/" + name)
+    switch step.workload.use {
+    case .makesStore:
+      broken.remove(name)
+      try made.remove()
+    case .readsStore:
+      if broken.contains(name) { return nil }
+    case .changesStore:
+      if broken.contains(name) { return nil }
+      let copy = StoreFiles(folder + "/" + name + "-copy")
+      try made.copy(to: copy)
+      return copy
+    case .needsNoFile: break
+    }
+    return made
+  }
+
+  private mutating func fail(_ step: ComparisonStep, _ reason: String) {
+    if step.workload.use == .makesStore { broken.insert(storeName(step)) }
+    report.problems.append("\(step.title): \(reason).")
+  }
+
+  private func storeName(_ step: ComparisonStep) -> String { step.store.name + "-" + step.workload.input.rawValue }
+
+  /// Where stores are made: beside the results, because a folder for temporary files may be memory and not a disk.
+  private var folder: String { options.outputFolder + "/stores" }
+
+  private static func measure(
+    _ step: ComparisonStep, _ path: String, _ packages: WorkloadContext.PackageFiles, peopleCount: Int
+  ) throws -> ChildProcess.Result {
+    var arguments = ["measure", step.store.name, step.workload.input.rawValue, step.workload.name, path]
+    switch step.workload.input {
+    case .people: arguments += ["--people", String(peopleCount)]
+    case .packages: arguments += ["--packages", packages.stanzas, "--plan", packages.plan]
+    }
+    return try ChildProcess(ChildProcess.ownPath(), arguments).run()
+  }
+}

@@ -1,0 +1,82 @@
+/// Shows how far a long piece of work is: a bar that is drawn again in a terminal, a line per step elsewhere.
+///
+/// It is drawn at most ten times a second, so that it can be told of every batch.
+public struct ProgressBar {
+  private let label: String
+  private let total: Int
+  private let unit: String
+  private let isTerminal: Bool
+  private let columns: Int
+  private let write: (String) -> Void
+  private let start: Double
+  private var done = 0
+  private var lastDrawn = -Double.infinity
+
+  /// Starts at nothing done.
+  ///
+  /// - Parameters:
+  ///   - label: what is being done.
+  ///   - total: how many units there are.
+  ///   - unit: what is counted, in the plural.
+  ///   - output: where it is drawn.
+  public init(_ label: String, total: Int, unit: String, output: Output = .standardError) {
+    self.init(label, total: total, unit: unit, isTerminal: output.isTerminal, columns: output.columns, write: output.write)
+  }
+
+  init(_ label: String, total: Int, unit: String, isTerminal: Bool, columns: Int, write: @escaping (String) -> Void) {
+    self.label = label
+    self.total = total
+    self.unit = unit
+    self.isTerminal = isTerminal
+    self.columns = columns
+    self.write = write
+    start = Mark.now
+  }
+
+  /// Some units more are done; in a terminal the bar moves.
+  public mutating func advance(by count: Int = 1) {
+    done += count
+    let now = Mark.now
+    guard isTerminal, now - lastDrawn >= 0.1 || done >= total else { return }
+    lastDrawn = now
+    write("\r" + picture(elapsed: now - start) + eraseToEnd)
+  }
+
+  /// A step with a name begins; outside a terminal it gets a line.
+  public mutating func begin(step: String) {
+    if isTerminal {
+      write("\r" + picture(elapsed: Mark.now - start, step: step) + eraseToEnd)
+    } else {
+      write("\(label): \(done + 1) of \(total) \(unit): \(step)\n")
+    }
+  }
+
+  /// The work is over: the bar goes away, and what it took stays as a line.
+  public func finish() {
+    let text = "\(label): \(done) \(unit) in \(decimal(Mark.now - start, places: 1)) s"
+    write(isTerminal ? "\r" + text + eraseToEnd + "\n" : text + "\n")
+  }
+
+  /// The bar as text: label, bar, share, count, the step or the unit, rate, time to go.
+  func picture(elapsed: Double, step: String? = nil) -> String {
+    let share = total > 0 ? min(1, Double(done) / Double(total)) : 1
+    let filled = Int(share * Double(barWidth))
+    let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: barWidth - filled)
+    var text = "\(label) [\(bar)] \(Int(share * 100)) % \(done)/\(total) \(step ?? unit)"
+    if done > 0, elapsed > 0 {
+      text += ", \(rate(Double(done) / elapsed)), \(clock(elapsed / Double(done) * Double(max(0, total - done)))) to go"
+    }
+    return String(text.prefix(max(10, columns - 1)))
+  }
+
+  private func rate(_ perSecond: Double) -> String { "\(decimal(perSecond, places: perSecond < 100 ? 1 : 0))/s" }
+
+  private func clock(_ seconds: Double) -> String {
+    let whole = Int(min(seconds, 359_999) + 0.5)
+    let rest = String(whole % 60)
+    return "\(whole / 60):" + (rest.utf8.count < 2 ? "0" : "") + rest
+  }
+}
+
+private let barWidth = 24
+private let eraseToEnd = "\u{1B}[K"

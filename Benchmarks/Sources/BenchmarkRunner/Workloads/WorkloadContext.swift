@@ -1,0 +1,91 @@
+public import BenchmarkData
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What a workload is given: the path of the store, the input, and where to report figures.
+///
+/// Inputs are made when asked for: a workload that makes a store asks before its clock starts, one that only reads
+/// asks for none, so that its memory figures are the store's alone.
+public struct WorkloadContext: Sendable {
+  /// Where the files of a package measurement are.
+  public struct PackageFiles: Hashable, Sendable {
+    /// The control stanzas.
+    public var stanzas: String
+    /// The ``/BenchmarkData/PackagePlan`` as JSON.
+    public var plan: String
+
+    /// Names the files.
+    public init(stanzas: String, plan: String) {
+      self.stanzas = stanzas
+      self.plan = plan
+    }
+  }
+
+  /// The file of the store.
+  public let path: String
+  /// How many people there are; 0 with packages.
+  public let peopleCount: Int
+  private let packageFiles: PackageFiles?
+  private let sink: @Sendable (Figure) -> Void
+
+  /// Describes what a workload is given.
+  public init(
+    path: String, peopleCount: Int = 0, packageFiles: PackageFiles? = nil,
+    sink: @escaping @Sendable (Figure) -> Void = { Output.standardOutput.write($0.line + "\n") }
+  ) {
+    self.path = path
+    self.peopleCount = peopleCount
+    self.packageFiles = packageFiles
+    self.sink = sink
+  }
+
+  /// Makes the people.
+  public func people() -> PeopleDataset { PeopleDataset(count: peopleCount) }
+
+  /// Reads and parses the packages.
+  public func packages() throws -> PackageIndex { try PackageSource.file(files().stanzas).parse() }
+
+  /// Reads what the phases of a package measurement ask for.
+  public func packagePlan() throws -> PackagePlan {
+    try JSONDecoder().decode(PackagePlan.self, from: Data(contentsOf: URL(filePath: files().plan)))
+  }
+
+  /// Reports a figure of what was done since a mark.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the figure; those of ``/BenchmarkData/PeoplePhase`` and ``/BenchmarkData/PackagePhase`` are
+  ///     checked against the input, others among the stores.
+  ///   - mark: where the clock started.
+  ///   - check: the checksum of what was read or done.
+  ///   - seconds: the time to report, where it ended before other work that the mark also covers.
+  ///   - requests: how many requests the stack sent to the store, if counted.
+  ///   - statements: how many statements the store executed, if counted.
+  public func report(
+    _ name: String, since mark: Mark, check: UInt64, seconds: Double? = nil, requests: Int? = nil, statements: Int? = nil
+  ) {
+    var figure = mark.figure(name, check: check, seconds: seconds)
+    figure.requests = requests
+    figure.statements = statements
+    sink(figure)
+  }
+
+  private func files() throws -> PackageFiles {
+    guard let packageFiles else { throw MeasurementError.noPackages }
+    return packageFiles
+  }
+}
+
+/// Why a measurement could not be made.
+public enum MeasurementError: Error, CustomStringConvertible {
+  /// A workload asked for packages where none were given.
+  case noPackages
+
+  /// One sentence: what failed, why, what to do.
+  public var description: String {
+    "The workload needs packages, but the measuring process was given none: name --packages and --plan."
+  }
+}

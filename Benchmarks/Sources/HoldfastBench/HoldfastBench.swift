@@ -1,0 +1,11 @@
+import ArgumentParser
+import BenchmarkRunner
+
+/// `holdfast-bench`: measures the stores, one by one or all against each other. Parses and hands over.
+@main
+struct HoldfastBench: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "holdfast-bench",
+    abstract: "Measures what the stores of Holdfast cost in time and memory.",
+    subcommands: [Peer.self, Compare.self, Measure.self])
+}

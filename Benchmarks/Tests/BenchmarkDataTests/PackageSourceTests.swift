@@ -1,0 +1,28 @@
+import BenchmarkData
+import Testing
+
+@Suite struct PackageSourceTests {
+  @Test("A file that does not exist is an error that names it and says what to give")
+  func missingFile() {
+    #expect {
+      try PackageSource.file("/no/such/file").parse()
+    } throws: {
+      "\($0)" == "Could not read the package index /no/such/file: No such file or directory. Give a file of control stanzas."
+    }
+  }
+
+  @Test("A folder is an error too")
+  func folder() {
+    #expect(throws: PackageSourceError.self) { try PackageSource.file("/").parse() }
+  }
+
+  @Test("A file without packages is an error")
+  func noPackages() {
+    #expect(throws: PackageSourceError.empty(.file("/dev/null"))) { try PackageSource.file("/dev/null").parse() }
+  }
+
+  @Test("An empty machine index says which command fills it")
+  func emptyIndex() {
+    #expect(PackageSourceError.empty(.aptCache).description.contains("apt-get update"))
+  }
+}

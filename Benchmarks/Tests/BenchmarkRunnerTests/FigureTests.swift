@@ -1,0 +1,55 @@
+import Testing
+
+@testable import BenchmarkRunner
+
+@Suite struct FigureTests {
+  let figure = Figure(
+    workload: "W2", seconds: 0.000543739, cpuSeconds: 0.000545, check: 18_446_669_235_901_002_875, residentDeltaKilobytes: -12,
+    peakKilobytes: 34567, heapDeltaBytes: 890)
+
+  @Test("A line is byte for byte what the floors print")
+  func line() {
+    let expected =
+      #"{"w":"W2","t":0.000543739,"cpu":0.000545,"check":18446669235901002875,"rss_delta_kb":-12,"maxrss_kb":34567,"heap_delta":890}"#
+    #expect(figure.line == expected)
+  }
+
+  @Test("What was printed can be read, with and without counts")
+  func parse() throws {
+    var counted = figure
+    counted.requests = 7
+    counted.statements = 9
+    #expect(try Figure.parse(figure.line + "\n" + counted.line + "\n") == [figure, counted])
+    #expect(try Figure.parse("").isEmpty)
+  }
+
+  @Test("A line that is no figure is an error that shows it")
+  func noFigure() {
+    #expect { try Figure.parse("hello") } throws: { "\($0)" == "A measuring process printed a line that is no figure: hello" }
+  }
+
+  @Test(
+    "Decimals are written as printf writes them",
+    arguments: [
+      (0, 9, "0.000000000"), (1.5, 0, "2"), (0.062204986, 9, "0.062204986"), (-0.25, 1, "-0.2"), (1e-10, 6, "0.000000"),
+      (1234.999, 2, "1235.00"), (.infinity, 2, "inf"),
+    ] as [(Double, Int, String)])
+  func decimals(_ value: Double, _ places: Int, _ text: String) {
+    #expect(decimal(value, places: places) == text)
+  }
+
+  @Test("A mark measures time, processor and memory since it began")
+  func mark() {
+    let mark = Mark.begin()
+    var bytes = [UInt8](repeating: 1, count: 64 << 20)
+    bytes[Int(mark.time) % bytes.count] = 2
+    let figure = withExtendedLifetime(bytes) { mark.figure("W1", check: UInt64(bytes.count)) }
+    #expect(figure.seconds > 0)
+    #expect(figure.cpuSeconds >= 0)
+    #if os(Linux)
+      // Half of it: other tests take and give back memory at the same time.
+      #expect(figure.peakKilobytes > 32 << 10)
+      #expect(figure.heapDeltaBytes > 32 << 20)
+    #endif
+  }
+}

@@ -1,0 +1,63 @@
+import BenchmarkRunner
+import Testing
+
+@Suite struct MeasuringProcessTests {
+  struct Broken: Error, CustomStringConvertible {
+    let description = "the disk is full"
+  }
+
+  static let stores = [
+    StoreUnderTest(
+      "memory",
+      workloads: [
+        Workload("READ", .people, .needsNoFile) { $0.report("W1", since: .begin(), check: UInt64($0.peopleCount), requests: 3) },
+        Workload("W9", .people, .needsNoFile) { _ in throw Broken() },
+        Workload("load", .packages, .needsNoFile) { _ = try $0.packages() },
+      ])
+  ]
+
+  /// Runs a workload and gives the status and what was complained about.
+  func run(_ store: String, _ input: MeasurementInput = .people, _ workload: String) -> (status: Int32, text: String) {
+    var text = ""
+    let process = MeasuringProcess(stores: Self.stores) { text += $0 }
+    let status = process.run(store: store, input: input, workload: workload, WorkloadContext(path: "-", peopleCount: 5) { _ in })
+    return (status, text)
+  }
+
+  @Test("A workload that exists is run and its figures are handed on")
+  func figures() {
+    let context = WorkloadContext(path: "-", peopleCount: 5) { figure in
+      #expect(figure.workload == "W1")
+      #expect(figure.check == 5)
+      #expect(figure.requests == 3)
+    }
+    #expect(MeasuringProcess(stores: Self.stores).run(store: "memory", input: .people, workload: "READ", context) == 0)
+  }
+
+  @Test("A store that does not exist ends with 64 and says which do")
+  func noStore() {
+    let result = run("floppy", .people, "W1")
+    #expect(result.status == 64)
+    #expect(result.text == "There is no store floppy. Stores: memory.")
+  }
+
+  @Test("A workload that does not exist ends with 64 and says which do")
+  func noWorkload() {
+    let result = run("memory", .people, "W1")
+    #expect(result.status == 64)
+    #expect(result.text == "The store memory has no workload W1 on people. Workloads: READ, W9.")
+    #expect(run("memory", .packages, "READ").status == 64)
+  }
+
+  @Test("A workload that fails ends with 1 and says why")
+  func failure() {
+    let result = run("memory", .people, "W9")
+    #expect(result.status == 1)
+    #expect(result.text == "memory failed in W9 on people: the disk is full")
+  }
+
+  @Test("A workload on packages without packages says what to give")
+  func noPackages() {
+    #expect(run("memory", .packages, "load").text.contains("name --packages and --plan"))
+  }
+}

@@ -1,0 +1,44 @@
+public import HoldfastStore
+
+/// The whole stack in one: model, coordinator, a context for the main actor and others for the background.
+///
+/// ```swift
+/// let container = try PersistentContainer(model: model, classes: [Dog.self], store: .memory())
+/// let dog = container.viewContext.insert(Dog.self)
+/// dog.name = "Fido"
+/// try container.viewContext.save()
+/// ```
+public final class PersistentContainer: Sendable {
+  /// Between the contexts and the store.
+  public let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// The context of the main actor.
+  @MainActor public let viewContext: ManagedObjectContext
+  private let bound: BoundClasses
+
+  /// Opens a store.
+  ///
+  /// - Parameter classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
+  /// - Throws: ``ContextError`` when classes do not fit the model, ``StoreError`` when the store cannot be opened.
+  @MainActor public init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
+    bound = try BoundClasses(classes, model)
+    persistentStoreCoordinator = try PersistentStoreCoordinator(model: model, store: store)
+    viewContext = ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .main)
+  }
+
+  /// The model.
+  public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.model }
+
+  /// Makes a context on a queue of its own.
+  public func newBackgroundContext() -> BackgroundContext {
+    BackgroundContext(coordinator: persistentStoreCoordinator, bound: bound)
+  }
+
+  /// Runs a closure with a context that is made for it.
+  ///
+  /// - Throws: what the closure throws.
+  public func performBackgroundTask<Result, Failure: Error>(
+    _ body: @Sendable (ManagedObjectContext) throws(Failure) -> sending Result
+  ) async throws(Failure) -> sending Result {
+    try await newBackgroundContext().perform(body)
+  }
+}

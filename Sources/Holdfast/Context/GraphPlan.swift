@@ -1,0 +1,87 @@
+import HoldfastStore
+
+/// How a relationship is followed and kept in step with its inverse: plain numbers, for the paths that run per link.
+struct LinkPlan {
+  var entity: Int32 = 0
+  var relationship: Int32 = 0
+  /// Where the target's key lies, or -1.
+  var slot: Int32 = -1
+  var toManyIndex: Int32 = -1
+  var destination: Int32 = 0
+  /// Where the inverse's key lies in the target, or -1 when the inverse is to-many.
+  var inverseSlot: Int32 = -1
+  /// The to-many index of the inverse in the target, or -1.
+  var inverseToManyIndex: Int32 = -1
+}
+
+/// What the stack works out once per model: link plans, empty rows, rows of defaults.
+final class GraphPlan: @unchecked Sendable {  // because nothing changes after the initialiser
+  struct EntityPlan {
+    /// By slot; entries of attributes are unused.
+    let toOne: UnsafeMutablePointer<LinkPlan>
+    let toMany: UnsafeMutablePointer<LinkPlan>
+    let slotCount: Int
+    let toManyCount: Int
+    let root: Int
+  }
+
+  let model: ManagedObjectModel
+  let entities: UnsafeMutablePointer<EntityPlan>
+  /// One batch per entity with two rows: all nil, and the defaults of a new object.
+  let templates: [RowBatch]
+  /// What a save checks, by entity.
+  let checks: [EntityChecks]
+
+  init(_ model: ManagedObjectModel) {
+    self.model = model
+    entities = .allocate(capacity: model.entities.count)
+    templates = model.entities.map(GraphPlan.template)
+    checks = model.entities.map(EntityChecks.init)
+    for entity in model.entities { (entities + entity.index).initialize(to: GraphPlan.plan(entity, model)) }
+  }
+
+  deinit {
+    for entity in model.entities {
+      entities[entity.index].toOne.deallocate()
+      entities[entity.index].toMany.deallocate()
+    }
+    entities.deallocate()
+  }
+
+  /// A row of nothing but nil.
+  func emptyRow(_ entity: Int) -> RowPointer { templates[entity].pointer(0) }
+
+  /// A row of defaults.
+  func newRow(_ entity: Int) -> RowPointer { templates[entity].pointer(1) }
+
+  private static func template(_ entity: ManagedObjectModel.Entity) -> RowBatch {
+    let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
+    builder.beginRow(key: 0, version: 0)
+    for _ in entity.slots { builder.appendNull() }
+    builder.endRow()
+    builder.beginRow(key: 0, version: 0)
+    for slot in entity.slots {
+      if case .attribute(let attribute) = slot, let value = attribute.defaultValue, builder.appendValue(value, slot.columnType) { continue }
+      builder.appendNull()
+    }
+    builder.endRow()
+    return builder.seal()
+  }
+
+  private static func plan(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> EntityPlan {
+    let toOne = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.slots.count))
+    toOne.initialize(repeating: LinkPlan(), count: max(1, entity.slots.count))
+    let toMany = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.toManyRelationships.count))
+    toMany.initialize(repeating: LinkPlan(), count: max(1, entity.toManyRelationships.count))
+    for relationship in entity.relationships {
+      let inverse = model.inverse(of: relationship)
+      let link = LinkPlan(
+        entity: Int32(entity.index), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
+        toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex), inverseSlot: Int32(inverse.slot),
+        inverseToManyIndex: Int32(inverse.toManyIndex))
+      if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
+    }
+    return EntityPlan(
+      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count, root: entity.rootIndex)
+  }
+}

@@ -1,0 +1,134 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The registered objects of one root entity, found by key: open addressing of 32-bit positions over a dense array of
+/// unretained references. About 16 bytes an object, and no hashing of 16-byte IDs.
+///
+/// Nothing here keeps an object alive; an object takes itself out when it goes. Owned by hand: the context calls
+/// ``destroy()``.
+struct IdentityMap {
+  private var dense: UnsafeMutablePointer<Unmanaged<ManagedObject>?>?
+  private var denseCount = 0
+  private var denseCapacity = 0
+  /// Positions in `dense` that objects have left.
+  private var free: [UInt32] = []
+  /// Position + 1; 0 is free, ``left`` was in use.
+  private var table: UnsafeMutablePointer<UInt32>?
+  private var mask = 0
+  private var usedSlots = 0
+  private(set) var count = 0
+
+  private static let left = UInt32.max
+
+  init() {}
+
+  func destroy() {
+    release(dense)
+    release(table)
+  }
+
+  /// Makes room for more objects without growing again.
+  mutating func reserve(_ more: Int) {
+    growDense(to: denseCount + more)
+    if (usedSlots + more) * 3 > (mask + 1) * 2 { rebuild(for: count + more) }
+  }
+
+  func object(_ key: Int64) -> ManagedObject? {
+    guard let table, let dense else { return nil }
+    var slot = IdentityMap.home(key) & mask
+    while true {
+      let entry = table[slot]
+      if entry == 0 { return nil }
+      if entry != IdentityMap.left, let found = dense[Int(entry) - 1], found._withUnsafeGuaranteedRef({ $0.id.key }) == key {
+        return found.takeUnretainedValue()
+      }
+      slot = (slot + 1) & mask
+    }
+  }
+
+  /// Registers an object whose key is not in the map.
+  mutating func insert(_ object: ManagedObject) {
+    if (usedSlots + 1) * 3 > (mask + 1) * 2 { rebuild(for: count + 1) }
+    let position = takePosition()
+    dense?[position] = Unmanaged.passUnretained(object)
+    object.mapIndex = UInt32(position)
+    insertIntoTable(position, object.id.key)
+    count += 1
+  }
+
+  mutating func remove(_ object: ManagedObject) {
+    guard let table, object.mapIndex != .max else { return }
+    let entry = object.mapIndex + 1
+    var slot = IdentityMap.home(object.id.key) & mask
+    while table[slot] != entry {
+      if table[slot] == 0 { return }
+      slot = (slot + 1) & mask
+    }
+    // The last of a run leaves no mark, which keeps tables of short-lived objects from filling up with marks.
+    if table[(slot + 1) & mask] == 0 {
+      table[slot] = 0
+      usedSlots -= 1
+    } else {
+      table[slot] = IdentityMap.left
+    }
+    dense?[Int(object.mapIndex)] = nil
+    free.append(object.mapIndex)
+    object.mapIndex = .max
+    count -= 1
+  }
+
+  /// All registered objects, each kept alive by the array.
+  var objects: [ManagedObject] {
+    guard let dense else { return [] }
+    return (0..<denseCount).compactMap { dense[$0]?.takeUnretainedValue() }
+  }
+
+  private static func home(_ key: Int64) -> Int {
+    Int(truncatingIfNeeded: (UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15) >> 32)
+  }
+
+  private mutating func takePosition() -> Int {
+    if let position = free.popLast() { return Int(position) }
+    if denseCount == denseCapacity { growDense(to: max(16, denseCapacity * 2)) }
+    denseCount += 1
+    return denseCount - 1
+  }
+
+  private mutating func growDense(to needed: Int) {
+    guard needed > denseCapacity else { return }
+    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("There is no memory for \(needed) registered objects.") }
+    dense = grown.assumingMemoryBound(to: Unmanaged<ManagedObject>?.self)
+    denseCapacity = needed
+  }
+
+  private mutating func insertIntoTable(_ position: Int, _ key: Int64) {
+    guard let table else { return }
+    var slot = IdentityMap.home(key) & mask
+    while table[slot] != 0 && table[slot] != IdentityMap.left { slot = (slot + 1) & mask }
+    if table[slot] == 0 { usedSlots += 1 }
+    table[slot] = UInt32(position + 1)
+  }
+
+  private mutating func rebuild(for needed: Int) {
+    var slots = 16
+    while slots < needed * 2 { slots *= 2 }
+    release(table)
+    guard let fresh = calloc(slots, 4) else { preconditionFailure("There is no memory for an identity map.") }
+    table = fresh.assumingMemoryBound(to: UInt32.self)
+    mask = slots - 1
+    usedSlots = 0
+    guard let dense else { return }
+    for position in 0..<denseCount {
+      guard let object = dense[position] else { continue }
+      insertIntoTable(position, object._withUnsafeGuaranteedRef { $0.id.key })
+    }
+  }
+}
+
+/// libc's `free`, under a name that the map's own property does not hide.
+private func release(_ bytes: UnsafeMutableRawPointer?) { free(bytes) }

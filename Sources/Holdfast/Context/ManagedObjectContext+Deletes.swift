@@ -1,0 +1,83 @@
+import HoldfastStore
+
+extension ManagedObjectContext {
+  /// Applies the delete rules of objects that were deleted since the last call.
+  ///
+  /// - *Nullify*: objects at the other end no longer point to the deleted one. Those that the context has are changed;
+  ///   the others are left to the store, set-wise, and are not read. Where the other end must point somewhere it is read,
+  ///   so that the save can refuse.
+  /// - *Cascade*: the objects at the other end are deleted too, in circles as well.
+  /// - *Deny*: checked by the save.
+  /// - *No action*: nothing.
+  ///
+  /// - Throws: ``StoreError`` when objects at the other end have to be read and cannot.
+  public func processPendingChanges() throws {
+    while !unpropagated.isEmpty {
+      let round = unpropagated
+      unpropagated = []
+      for object in round where object.isDeleted && !object.flags.contains(.propagated) {
+        object.flags.insert(.propagated)
+        try applyDeleteRules(object)
+      }
+      nullifyRegistered(round)
+    }
+  }
+
+  private func applyDeleteRules(_ object: ManagedObject) throws {
+    let before = faultError
+    faultError = nil
+    for relationship in object.entity.relationships {
+      switch relationship.deleteRule {
+      case .noAction, .deny: break
+      case .cascade: for target in targets(of: object, relationship) { delete(target) }
+      case .nullify: nullify(object, relationship)
+      }
+    }
+    if let error = faultError {
+      object.flags.remove(.propagated)
+      unpropagated.append(object)
+      throw error
+    }
+    faultError = before
+  }
+
+  /// The objects at the other end that are not being deleted.
+  func targets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
+    if relationship.isToMany {
+      return Array(ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex))
+    }
+    return object.toOne(relationship).map { [$0] } ?? []
+  }
+
+  private func nullify(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+    // Lists of keys leave deleted objects out by themselves, so only keys in rows have to be cleared.
+    guard !relationship.inverseIsToMany else { return }
+    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    if !relationship.isToMany || !inverse.isOptional || object.isInserted {
+      for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
+    }
+  }
+
+  private func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
+    let row = target.readRow
+    if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.id.key { target.writableRow().setNull(inverse.slot) }
+  }
+
+  /// Clears the keys of deleted objects in registered rows that nobody had to look for: one pass over the registered
+  /// objects of each entity that can point to them.
+  private func nullifyRegistered(_ deleted: [ManagedObject]) {
+    var keys: [Int: Set<Int64>] = [:]
+    for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.id.key) }
+    for (entity, keys) in keys {
+      for relationship in entities[entity].relationships
+      where relationship.isToMany && !relationship.inverseIsToMany && relationship.deleteRule == .nullify {
+        let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+        for object in maps[graph.entities[relationship.destinationIndex].root].objects {
+          guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot), keys.contains(row.integer(inverse.slot))
+          else { continue }
+          object.writableRow().setNull(inverse.slot)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import HoldfastStore
+
+extension ManagedObjectContext {
+  /// Reads the row of a fault, and the rows of its siblings.
+  ///
+  /// What cannot be read never traps: the object gets a row of nil, ``ManagedObject/isInaccessible`` tells, and
+  /// ``faultError`` has the reason.
+  func fireFault(_ object: ManagedObject) -> RowPointer {
+    do {
+      if try fire(object), let row = object.row { return RowPointer(row) }
+      fail(object, ContextError(.missingObject, objectID: object.id, reason: "The object's row was deleted by somebody else."))
+    } catch {
+      fail(object, error)
+    }
+    return graph.emptyRow(Int(object.flags.entityIndex))
+  }
+
+  private func fail(_ object: ManagedObject, _ error: any Error) {
+    faultError = error
+    object.flags.insert(.inaccessible)
+    let empty = graph.emptyRow(Int(object.flags.entityIndex))
+    object.row = empty.base
+    object.owner = nil
+    object.flags.remove(.ownedByGroup)
+  }
+
+  /// Reads the row of a fault.
+  ///
+  /// - Returns: false when there is none.
+  func fire(_ object: ManagedObject) throws -> Bool {
+    if object.id.isTemporaryID || object.flags.contains(.detached) { return false }
+    checkIsolation()
+    let entity = Int(object.flags.entityIndex)
+    let coordinator = persistentStoreCoordinator
+    if !coordinator.capabilities.residentRows,
+      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.id.key)
+    {
+      attach(object, batch.pointer(index), RowGroup((batch, .one(index)), entity: entity), 0)
+      return true
+    }
+    let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
+    let keys = keysToRead(object, siblings)
+    let collector = try coordinator.rows(FaultRequest(entity: entity, keys: keys))
+    guard let first = collector.runs.first else { return false }
+    let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
+    if keys.count > 1 { siblings?.setFired(group, at: Int(object.position)) }
+    group.forEachRow { position, row in
+      if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
+    }
+    return object.row != nil
+  }
+
+  /// The key of a fault and those of its siblings that have no row yet, ascending.
+  private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
+    guard batchesFaults, let siblings else { return [object.id.key] }
+    let entity = Int(object.flags.entityIndex)
+    var keys = siblings.window(around: Int(object.position)).filter { key in
+      key >= 0 && registered(entity, key)?.row == nil && !isTombstone(entity, key)
+    }
+    if keys.count < 2 { return [object.id.key] }
+    keys.sort()
+    var unique: [Int64] = []
+    unique.reserveCapacity(keys.count)
+    for key in keys where key != unique.last { unique.append(key) }
+    return unique
+  }
+
+  /// Asks for the targets of a to-many relationship for all rows of a group.
+  func fireToMany(_ group: RowGroup, _ object: ManagedObject, _ link: LinkPlan) -> FaultSiblings? {
+    checkIsolation()
+    let sources = group.keys
+    do {
+      let answer = try persistentStoreCoordinator.relationships(
+        RelationshipRequest(entity: Int(link.entity), relationship: Int(link.relationship), sources: sources))
+      let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
+      group.setAnswer(siblings, Int(link.toManyIndex))
+      return siblings
+    } catch {
+      faultError = error
+      return nil
+    }
+  }
+}

@@ -1,0 +1,152 @@
+public import HoldfastStore
+
+extension ManagedObjectContext {
+  /// Makes a new object of a class; it has the defaults of its entity and a temporary ID. No store request.
+  public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object {
+    guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
+      preconditionFailure("The model has no entity \(type.entityName), for which \(type) stands.")
+    }
+    precondition(
+      ClassBinding.isKind(classes[entity.index], of: type), "\(type) is not among the classes that were bound to the model; pass it to the container.")
+    return unsafeDowncast(insertObject(entity.index), to: Object.self)
+  }
+
+  /// Makes a new object of an entity. No store request.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity``.
+  public func insert(entityNamed name: String) throws -> ManagedObject { insertObject(try entity(named: name).index) }
+
+  func entity(named name: String) throws -> ManagedObjectModel.Entity {
+    guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
+      throw ContextError(.unknownEntity, reason: "The model has no entity \(name).")
+    }
+    return entity
+  }
+
+  private func insertObject(_ entity: Int) -> ManagedObject {
+    checkIsolation()
+    let key = nextTemporaryKey
+    nextTemporaryKey -= 1
+    let object = make(entity, temporaryPrefixes[entity].withKey(key), .inserted)
+    let row = PrivateRow(copying: graph.newRow(entity), room: 128, committed: nil)
+    row.setKey(key)
+    object.row = UnsafeRawPointer(row.row)
+    object.flags.insert(.hasPrivateRow)
+    noteChange(object)
+    return object
+  }
+
+  /// The object with an ID, as a fault unless it is registered. Never asks the store, so it cannot tell whether there is
+  /// a row: reading it may find none.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` when the ID is of another store or a temporary ID that this
+  ///   context does not know.
+  public func object(with id: ManagedObjectID) throws -> ManagedObject {
+    let entity = try entityIndex(of: id)
+    if let registered = registered(entity, id.key) { return registered }
+    if id.isTemporaryID {
+      throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context, or of an object that is gone.")
+    }
+    return make(entity, prefixes[entity].withKey(id.key))
+  }
+
+  /// The object with an ID, its row read.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) when there is no such row, or what the store throws. At
+  ///   most one store request.
+  public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
+    let object = try object(with: id)
+    if object.isInaccessible && !object.flags.contains(.detached) {
+      object.dropPrivateRow(nil)
+      object.flags.remove(.inaccessible)
+    }
+    let isThere = try object.row != nil || fire(object)
+    if !isThere || object.isDeleted {
+      throw ContextError(.missingObject, objectID: id, reason: "There is no object with this ID; it was deleted.")
+    }
+    return object
+  }
+
+  private func entityIndex(of id: ManagedObjectID) throws -> Int {
+    if id.isTemporaryID || id.storeNumber == prefixes.first?.storeNumber,
+      let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
+    {
+      return entity.index
+    }
+    throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator did not open.")
+  }
+
+  /// Marks an object for deletion by the next save. A new object simply goes. Delete rules are applied by
+  /// ``processPendingChanges()``, at the latest by the next fetch or save.
+  public func delete(_ object: ManagedObject) {
+    checkIsolation()
+    precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
+    if object.flags.contains(.deleted) || object.flags.contains(.detached) { return }
+    deletedCounts[graph.entities[Int(object.flags.entityIndex)].root] += 1
+    object.flags.insert(.deleted)
+    noteChange(object)
+    unpropagated.append(object)
+  }
+
+  /// Takes every change back: new objects leave the graph, the others are as they were read.
+  public func rollback() {
+    checkIsolation()
+    for object in changed { revert(object) }
+    changed = []
+    unpropagated = []
+    for index in entities.indices {
+      changedCounts[index] = 0
+      deletedCounts[index] = 0
+    }
+  }
+
+  private func revert(_ object: ManagedObject) {
+    if object.isInserted {
+      detach(object)
+    } else {
+      let committed = object.committedRow
+      object.dropPrivateRow(committed?.base)
+      forgetLinks(object)
+    }
+    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+  }
+
+  /// Forgets what was recorded of to-many relationships: the store, or the group's answer, says it all again.
+  func forgetLinks(_ object: ManagedObject) {
+    guard let states = object.toMany else { return }
+    for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount {
+      states[index].destroy()
+      states[index] = ToManyState()
+    }
+  }
+
+  /// Takes an object out of the graph; whoever holds it sees nothing but nil.
+  func detach(_ object: ManagedObject) {
+    if object.mapIndex != .max { unregister(object) }
+    let entity = Int(object.flags.entityIndex)
+    object.dropPrivateRow(graph.emptyRow(entity).base)
+    object.owner = nil
+    object.flags.remove(.ownedByGroup)
+    object.flags.insert(.detached)
+    forgetLinks(object)
+  }
+
+  /// Empties the context: changes are lost and every object leaves the graph. Objects that somebody holds show nothing
+  /// but nil afterwards.
+  public func reset() {
+    checkIsolation()
+    let everything = registeredObjects
+    for object in everything {
+      detach(object)
+      object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+    }
+    changed = []
+    unpropagated = []
+    faultError = nil
+    for index in entities.indices {
+      changedCounts[index] = 0
+      deletedCounts[index] = 0
+      tombstones[index] = []
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import HoldfastStore
+
+extension ManagedObjectContext {
+  /// Whether changes of the context can make a request's answer differ from the store's.
+  func needsOverlay<Result>(_ request: FetchRequest<Result>) throws -> Bool {
+    if changed.isEmpty || !request.includesPendingChanges { return false }
+    try processPendingChanges()
+    let entity = try entity(named: request.entityName)
+    if entity.familyIndexes.contains(where: { changedCounts[$0] > 0 }) { return true }
+    guard let predicate = request.predicate else { return false }
+    let crossings = try RowPredicate(predicate.expression, entity: entity, model: persistentStoreCoordinator.model).crossings
+    return crosses(crossings)
+  }
+
+  /// Whether a query follows relationships into entities of which objects changed.
+  private func crosses(_ crossings: [QueryCrossing]) -> Bool {
+    crossings.contains { $0.relationships.contains { changedCounts[$0.destinationIndex] > 0 } }
+  }
+
+  /// A row that a request may answer: of the store, or of a changed object.
+  private struct Candidate {
+    let row: RowPointer
+    let object: ManagedObject?
+    let batch: RowBatch?
+    let index: Int
+  }
+
+  /// What a request asks for, with the context's changes laid over the store's answer: rows of changed objects are left
+  /// out, the objects themselves are tested, then all is put in order and counted off.
+  ///
+  /// The store gets the limit enlarged by the number of changed objects. Where the query follows relationships into
+  /// entities of which objects changed, the store's answer cannot be trusted for that part, and the context tests it.
+  func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
+    let model = persistentStoreCoordinator.model
+    let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
+    let order = try RowOrder(query.sorts, entity: query.entity, model: model)
+    let isCrossed = crosses((predicate?.crossings ?? []) + order.crossings)
+    let stored = try storedRows(query, isCrossed)
+    let source = ContextRows(self)
+    var candidates: [Candidate] = []
+    stored.forEach { batch, index in
+      let row = batch.pointer(index)
+      if let registered = registered(query.entity.index, row.key), registered.flags.contains(.listed) { return }
+      if isTombstone(query.entity.index, row.key) { return }
+      candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
+    }
+    let pending = changed.filter { query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached) }
+    let rows = pending.map(\.readRow)
+    if isCrossed {
+      try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
+      if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
+    }
+    for (object, row) in zip(pending, rows) where !object.isInaccessible && predicate?.matches(row, source) ?? true {
+      candidates.append(Candidate(row: row, object: object, batch: nil, index: 0))
+    }
+    if !query.sorts.isEmpty || query.isWindowed { candidates.sort { order.precedes($0.row, $1.row, source) } }
+    let wanted = candidates.dropFirst(query.offset).prefix(query.limit ?? .max)
+    return objects(Array(wanted))
+  }
+
+  private func storedRows(_ query: FetchQuery, _ isCrossed: Bool) throws -> RowCollector {
+    var stored = query
+    stored.offset = 0
+    if isCrossed {
+      stored.predicate = try uncrossed(query)
+      stored.sorts = []
+      stored.limit = nil
+    } else if let limit = query.limit {
+      let changes = query.entity.familyIndexes.reduce(0) { $0 + changedCounts[$1] }
+      let (sum, overflow) = (query.offset + changes).addingReportingOverflow(limit)
+      stored.limit = overflow ? nil : sum
+    }
+    return try persistentStoreCoordinator.fetch(stored)
+  }
+
+  /// The conjuncts that do not leave their row.
+  private func uncrossed(_ query: FetchQuery) throws -> QueryExpression? {
+    let conjuncts = try (query.predicate?.conjuncts ?? []).filter { conjunct in
+      try RowPredicate(conjunct, entity: query.entity, model: persistentStoreCoordinator.model).crossings.isEmpty
+    }
+    return QueryExpression.conjunction(conjuncts)
+  }
+
+  /// The objects of candidates, in their order; neighbours from the store become siblings.
+  private func objects(_ candidates: [Candidate]) -> ContiguousArray<ManagedObject> {
+    var objects: ContiguousArray<ManagedObject> = []
+    var collector = RowCollector()
+    func flush() {
+      if collector.count > 0 { objects += materialize(collector) }
+      collector = RowCollector()
+    }
+    for candidate in candidates {
+      if let batch = candidate.batch {
+        collector.append(batch, .one(candidate.index))
+      } else if let object = candidate.object {
+        flush()
+        objects.append(object)
+      }
+    }
+    flush()
+    return objects
+  }
+}
+
+/// Rows as a context sees them: those of its objects, else what the store says, read a batch at a time.
+final class ContextRows: EvaluationSource {
+  private let context: ManagedObjectContext
+  private var stored: StoreRows?
+
+  init(_ context: ManagedObjectContext) { self.context = context }
+
+  /// Reads ahead what rows lead to.
+  func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
+    let coordinator = context.persistentStoreCoordinator
+    try coordinator.reading(.latest, "follow relationships") { view in
+      let source = StoreRows(coordinator, view, crossings)
+      try source.prepare(rows)
+      stored = source
+    }
+  }
+
+  func row(entity: Int, key: Int64) -> RowPointer? {
+    if let registered = context.registered(entity, key) {
+      if registered.isDeleted { return nil }
+      if registered.row != nil { return registered.isInaccessible ? nil : registered.readRow }
+    }
+    if context.isTombstone(entity, key) { return nil }
+    if let row = stored?.row(entity: entity, key: key) { return row }
+    guard let object = context.target(entity, key, nil, position: 0) else { return nil }
+    keep.append(object)
+    let row = object.readRow
+    return object.isInaccessible ? nil : row
+  }
+
+  /// Objects whose rows were given out.
+  private var keep: [ManagedObject] = []
+
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+    let index = relationship.toManyIndex
+    let known = context.registered(relationship.entityIndex, row.key)
+    let keys: [Int64]
+    if let known, known.isInserted || (known.toMany?[index].base ?? .untouched) != .untouched {
+      keys = known.targets(index).withKeys { Array($0) }
+    } else if let found = stored?.knownTargets(of: row.key, relationship) {
+      keys = found
+    } else if let object = context.target(relationship.entityIndex, row.key, nil, position: 0) {
+      keep.append(object)
+      keys = object.targets(index).withKeys { Array($0) }
+    } else {
+      keys = []
+    }
+    guard context.mayHoldDeleted(relationship.destinationIndex) else { return keys }
+    return keys.filter { !context.isDeleted(relationship.destinationIndex, $0) }
+  }
+}

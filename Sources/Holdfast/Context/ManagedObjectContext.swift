@@ -1,0 +1,207 @@
+import HoldfastStore
+
+/// A scratch pad of objects: fetches them, keeps one per row, follows their changes and saves them together.
+///
+/// A context and its objects are ordinary, synchronous and **not** `Sendable`: they stay in the isolation that made
+/// them, which the compiler checks. Use ``PersistentContainer/viewContext`` on the main actor, a ``BackgroundContext``
+/// elsewhere, or make one where it is used. A fresh context may be *sent* as a whole.
+///
+/// The context does not keep objects alive: one that nobody holds goes, unless it has changes. Objects keep their
+/// context alive.
+public final class ManagedObjectContext {
+  /// Between the context and its store.
+  public let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// A name for messages.
+  public var name = ""
+  /// Whether reading one fault reads its siblings too: the objects that came with it in one result, within 1,024
+  /// positions. True unless said.
+  public var batchesFaults = true
+  /// Why a fault could not be read lately; nil when none failed since it was set to nil.
+  public var faultError: (any Error)?
+
+  let graph: GraphPlan
+  let entities: [ManagedObjectModel.Entity]
+  let classes: [ManagedObject.Type]
+  /// The registered objects by root entity index.
+  let maps: UnsafeMutablePointer<IdentityMap>
+  /// What makes IDs of new objects and of saved ones, by entity index.
+  let temporaryPrefixes: [ManagedObjectID]
+  let prefixes: [ManagedObjectID]
+  /// Objects that are inserted, updated or deleted, in the order in which that began; kept alive by this. An object
+  /// whose changes came to nothing stays until the next save.
+  @exclusivity(unchecked) var changed: ContiguousArray<ManagedObject> = []
+  /// How many objects of each entity stand in ``changed``.
+  let changedCounts: UnsafeMutablePointer<Int>
+  /// Objects whose delete rules have not been applied yet.
+  var unpropagated: [ManagedObject] = []
+  /// Whether an object was deleted since the last save, by entity index of the object's root.
+  let deletedCounts: UnsafeMutablePointer<Int>
+  /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
+  var tombstones: [Set<Int64>]
+  @exclusivity(unchecked) var nextTemporaryKey: Int64 = -1
+  private let isolation: ContextIsolation
+
+  /// Makes a context of its own, for use in the isolation that makes it.
+  ///
+  /// - Parameter classes: the typed classes by which objects appear; others appear as ``ManagedObject``.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` that lists every difference between classes and model.
+  public convenience init(coordinator: PersistentStoreCoordinator, classes: [ManagedObject.Type] = []) throws {
+    self.init(coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model), isolation: .unchecked)
+  }
+
+  init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation) {
+    persistentStoreCoordinator = coordinator
+    self.isolation = isolation
+    graph = coordinator.graph
+    entities = coordinator.model.entities
+    classes = bound.classes
+    let count = entities.count
+    maps = .allocate(capacity: count)
+    maps.initialize(repeating: IdentityMap(), count: count)
+    changedCounts = .allocate(capacity: count)
+    changedCounts.initialize(repeating: 0, count: count)
+    deletedCounts = .allocate(capacity: count)
+    deletedCounts.initialize(repeating: 0, count: count)
+    tombstones = Array(repeating: [], count: count)
+    let unsaved = StoreIdentity.intern(storeUUID: "", model: coordinator.model)
+    temporaryPrefixes = entities.map { unsaved.prefix(for: $0) }
+    prefixes = entities.map { coordinator.identity.prefix(for: $0) }
+  }
+
+  deinit {
+    for index in entities.indices { maps[index].destroy() }
+    maps.deallocate()
+    changedCounts.deallocate()
+    deletedCounts.deallocate()
+  }
+
+  /// Traps when the context is used outside its isolation, which clients in older language modes can do.
+  func checkIsolation() { isolation.check() }
+
+  // MARK: Registered objects
+
+  /// Whether anything was inserted, updated or deleted since the last save.
+  public var hasChanges: Bool { changed.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) } }
+
+  /// The objects that were never saved, in the order in which they were inserted.
+  public var insertedObjects: [ManagedObject] { changed.filter { $0.isInserted && !$0.isDeleted } }
+
+  /// The saved objects with changes, in the order in which those began.
+  public var updatedObjects: [ManagedObject] { changed.filter { $0.isUpdated && !$0.isDeleted } }
+
+  /// The objects that the next save deletes.
+  public var deletedObjects: [ManagedObject] { changed.filter { $0.isDeleted && !$0.isInserted } }
+
+  /// All objects that somebody holds.
+  public var registeredObjects: [ManagedObject] { entities.indices.flatMap { maps[$0].objects } }
+
+  @inline(__always) func registered(_ entity: Int, _ key: Int64) -> ManagedObject? {
+    maps[graph.entities[entity].root].object(key)
+  }
+
+  func register(_ object: ManagedObject) { maps[graph.entities[Int(object.flags.entityIndex)].root].insert(object) }
+
+  func unregister(_ object: ManagedObject) { maps[graph.entities[Int(object.flags.entityIndex)].root].remove(object) }
+
+  func make(_ entity: Int, _ id: ManagedObjectID, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
+    let seed = ManagedObjectSeed(context: self, id: id, flags: ObjectFlags(entityIndex: entity).union(state))
+    let object = classes[entity].init(seed)
+    register(object)
+    return object
+  }
+
+  /// The object that a link leads to, registered when it is not; nil when it is being deleted or was.
+  func target(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+    if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
+    if isTombstone(entity, key) { return nil }
+    let object = make(entity, prefixes[entity].withKey(key))
+    guard let siblings else { return object }
+    if let group = siblings.firedGroup(at: position), let (row, place) = group.row(key) {
+      attach(object, row, group, place)
+    } else {
+      object.owner = siblings
+      object.position = UInt32(truncatingIfNeeded: position)
+    }
+    return object
+  }
+
+  /// Gives an object its row.
+  func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
+    object.row = row.base
+    object.owner = group
+    object.position = UInt32(truncatingIfNeeded: position)
+    object.flags.insert(.ownedByGroup)
+    object.flags.remove(.inaccessible)
+  }
+
+  /// Takes an object into the list of changed ones.
+  func noteChange(_ object: ManagedObject) {
+    if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
+    if object.flags.contains(.listed) { return }
+    precondition(!object.flags.contains(.detached), "An object was changed after its context was reset or its insertion rolled back.")
+    object.flags.insert(.listed)
+    changed.append(object)
+    changedCounts[Int(object.flags.entityIndex)] += 1
+  }
+
+  // MARK: Deleted objects in lists
+
+  /// Whether lists of keys of an entity may hold deleted objects.
+  func mayHoldDeleted(_ entity: Int) -> Bool {
+    let root = graph.entities[entity].root
+    return deletedCounts[root] > 0 || !tombstones[root].isEmpty
+  }
+
+  func isTombstone(_ entity: Int, _ key: Int64) -> Bool {
+    let root = graph.entities[entity].root
+    return !tombstones[root].isEmpty && tombstones[root].contains(key)
+  }
+
+  /// Whether a key is that of an object that is being deleted or was.
+  func isDeleted(_ entity: Int, _ key: Int64) -> Bool {
+    if isTombstone(entity, key) { return true }
+    return deletedCounts[graph.entities[entity].root] > 0 && registered(entity, key)?.flags.contains(.deleted) == true
+  }
+}
+
+/// Typed classes by entity index.
+struct BoundClasses: Sendable {
+  let classes: [ManagedObject.Type]
+
+  init(_ types: [ManagedObject.Type], _ model: ManagedObjectModel) throws {
+    var classes: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
+    var differences: [String] = []
+    for type in types {
+      guard let entity = model.entity(named: type.entityName) else {
+        differences.append("\(type): The model has no entity \(type.entityName).")
+        continue
+      }
+      classes[entity.index] = type
+      differences += ClassBinding.differences(type, entity, model)
+    }
+    for type in types { differences += ClassBinding.destinationDifferences(type, classes, model) }
+    guard differences.isEmpty else {
+      throw ContextError(.classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
+    }
+    self.classes = classes
+  }
+}
+
+/// How a context finds out that it is used where it must not be.
+enum ContextIsolation: Sendable {
+  /// The compiler alone watches.
+  case unchecked
+  /// On the main actor.
+  case main
+  /// On the queue of a background context.
+  case queue(QueueExecutor)
+
+  func check() {
+    switch self {
+    case .unchecked: return
+    case .main: MainActor.preconditionIsolated("The view context was used off the main actor; use perform of a background context.")
+    case .queue(let executor):
+      precondition(executor.isIsolatingCurrentContext() == true, "A background context was used outside its perform.")
+    }
+  }
+}

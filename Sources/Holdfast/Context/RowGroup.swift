@@ -1,0 +1,160 @@
+import HoldfastStore
+
+/// Up to 1,024 neighbouring rows of one result: siblings, for which faults are fired together. Confined to a context.
+///
+/// Keeps the rows' batches alive for the objects that look at them.
+final class RowGroup {
+  static let size = 1024
+
+  /// The runs of rows; most groups have one, so it lies here without an array.
+  private let first: (batch: RowBatch, rows: RowSelection)
+  private let rest: [(batch: RowBatch, rows: RowSelection)]
+  let count: Int
+  /// The index of the rows' concrete entity.
+  let entity: Int
+  /// Fired to-many relationships by to-many index: the answer for all rows of the group, in their order.
+  private var answers: [FaultSiblings?] = []
+  /// The siblings of to-one targets by slot.
+  private var columns: [Int: FaultSiblings] = [:]
+  private var positions: [Int64: Int]?
+
+  init(_ first: (batch: RowBatch, rows: RowSelection), _ rest: [(batch: RowBatch, rows: RowSelection)] = [], entity: Int) {
+    self.first = first
+    self.rest = rest
+    self.entity = entity
+    count = rest.reduce(RowGroup.count(first)) { $0 + RowGroup.count($1) }
+  }
+
+  static func count(_ run: (batch: RowBatch, rows: RowSelection)) -> Int {
+    switch run.rows {
+    case .all: run.batch.count
+    case .one: 1
+    case .rows(let rows): rows.count
+    }
+  }
+
+  /// Calls a closure with every row, in order.
+  func forEachRow(_ body: (Int, RowPointer) -> Void) {
+    var position = 0
+    RowGroup.forEach(first) { row in
+      body(position, row)
+      position += 1
+    }
+    for run in rest {
+      RowGroup.forEach(run) { row in
+        body(position, row)
+        position += 1
+      }
+    }
+  }
+
+  private static func forEach(_ run: (batch: RowBatch, rows: RowSelection), _ body: (RowPointer) -> Void) {
+    switch run.rows {
+    case .all: for index in 0..<run.batch.count { body(run.batch.pointer(index)) }
+    case .one(let index): body(run.batch.pointer(index))
+    case .rows(let rows): for index in rows { body(run.batch.pointer(Int(index))) }
+    }
+  }
+
+  /// The keys of all rows, in order.
+  var keys: [Int64] {
+    var keys: [Int64] = []
+    keys.reserveCapacity(count)
+    forEachRow { keys.append($1.key) }
+    return keys
+  }
+
+  /// The row with a key and its position.
+  func row(_ key: Int64) -> (RowPointer, Int)? {
+    var found: (RowPointer, Int)?
+    if count <= 8 {
+      forEachRow { if $1.key == key { found = ($1, $0) } }
+      return found
+    }
+    if positions == nil {
+      var positions: [Int64: Int] = [:]
+      positions.reserveCapacity(count)
+      forEachRow { positions[$1.key] = $0 }
+      self.positions = positions
+    }
+    guard let position = positions?[key] else { return nil }
+    return pointer(position).map { ($0, position) }
+  }
+
+  private func pointer(_ position: Int) -> RowPointer? {
+    var position = position
+    for run in [first] + rest {
+      let count = RowGroup.count(run)
+      if position < count {
+        switch run.rows {
+        case .all: return run.batch.pointer(position)
+        case .one(let index): return run.batch.pointer(index)
+        case .rows(let rows): return run.batch.pointer(Int(rows[position]))
+        }
+      }
+      position -= count
+    }
+    return nil
+  }
+
+  /// The answer of a fired to-many relationship.
+  func answer(_ toManyIndex: Int) -> FaultSiblings? { toManyIndex < answers.count ? answers[toManyIndex] : nil }
+
+  func setAnswer(_ answer: FaultSiblings, _ toManyIndex: Int) {
+    while answers.count <= toManyIndex { answers.append(nil) }
+    answers[toManyIndex] = answer
+  }
+
+  /// The targets of a to-one relationship for all rows of the group.
+  func column(_ slot: Int, destination: Int) -> FaultSiblings {
+    if let known = columns[slot] { return known }
+    var keys: [Int64] = []
+    forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
+    if keys.count > 1 {
+      keys.sort()
+      var last: Int64?
+      keys.removeAll { key in
+        defer { last = key }
+        return key == last
+      }
+    }
+    let siblings = FaultSiblings(entity: destination, keys: keys)
+    columns[slot] = siblings
+    return siblings
+  }
+}
+
+/// The objects that a fault came with, whose rows are read together with its own; and their rows, once they were read,
+/// for those that nobody has looked at yet. Confined to a context.
+final class FaultSiblings {
+  /// The index of the objects' entity.
+  let entity: Int
+  /// The targets of a to-many relationship for a whole group; nil when ``keys`` stands alone.
+  let answer: RelationshipAnswer?
+  private let keys: [Int64]
+  /// Rows that were read, by window of ``RowGroup/size`` positions.
+  private var fired: [Int: RowGroup] = [:]
+
+  init(entity: Int, answer: RelationshipAnswer) {
+    self.entity = entity
+    self.answer = answer
+    keys = []
+  }
+
+  init(entity: Int, keys: [Int64]) {
+    self.entity = entity
+    answer = nil
+    self.keys = keys
+  }
+
+  /// The keys that are read together with the one at a position.
+  func window(around position: Int) -> ArraySlice<Int64> {
+    let all = answer?.targets ?? keys
+    let start = min(position / RowGroup.size * RowGroup.size, all.count)
+    return all[start..<min(start + RowGroup.size, all.count)]
+  }
+
+  func firedGroup(at position: Int) -> RowGroup? { fired.isEmpty ? nil : fired[position / RowGroup.size] }
+
+  func setFired(_ group: RowGroup, at position: Int) { fired[position / RowGroup.size] = group }
+}

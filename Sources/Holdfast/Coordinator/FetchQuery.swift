@@ -1,0 +1,13 @@
+import HoldfastStore
+
+/// What the coordinator is asked for, before it is divided between store and framework.
+struct FetchQuery {
+  var entity: ManagedObjectModel.Entity
+  var predicate: QueryExpression?
+  var sorts: [SortTerm] = []
+  var offset = 0
+  var limit: Int?
+  var output: FetchOutput = .rows
+
+  var isWindowed: Bool { offset > 0 || limit != nil }
+}

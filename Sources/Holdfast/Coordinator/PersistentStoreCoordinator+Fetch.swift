@@ -1,0 +1,84 @@
+import HoldfastStore
+
+extension PersistentStoreCoordinator {
+  var planner: Planner { Planner(capabilities: capabilities, model: model) }
+
+  /// Carries out a fetch of rows or keys.
+  func fetch(_ query: FetchQuery) throws -> RowCollector {
+    let collector = RowCollector()
+    try run(query, into: collector)
+    if case .rows = query.output { publish(collector) }
+    return collector
+  }
+
+  /// Counts.
+  func count(_ query: FetchQuery) throws -> Int {
+    var query = query
+    query.output = .count
+    let division = planner.divide(query)
+    if division.reduces {
+      let counter = CountingSink()
+      try run(division, query, into: counter)
+      return counter.count
+    }
+    let collector = RowCollector()
+    try run(division, query, into: collector)
+    guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
+      throw StoreError(.damaged, operation: "count rows", path: storeDescription.path, reason: "The store did not answer a count with one number (rule F6).")
+    }
+    return Int(first.batch.pointer(0).integer(0))
+  }
+
+  /// Computes dictionary results, in the order of their groups' values.
+  func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
+    let division = planner.divide(query)
+    var rows: [[StoreValue]] = []
+    if division.reduces {
+      let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
+      try run(division, query, into: sink)
+      let batch = try sink.aggregator.result()
+      rows = (0..<batch.count).map { values(batch, $0) }
+    } else {
+      let collector = RowCollector()
+      try run(division, query, into: collector)
+      collector.forEach { batch, index in rows.append(values(batch, index)) }
+    }
+    return rows
+  }
+
+  /// The values of a row of an answer; keys of to-one targets become IDs.
+  private func values(_ batch: RowBatch, _ index: Int) -> [StoreValue] {
+    batch.layout.columns.enumerated().map { slot, column in
+      let value = batch.pointer(index).value(slot, column, idPrefix: batch.idPrefix)
+      if case .toOne(let destination) = column, case .int64(let key) = value {
+        return .objectID(identity.objectID(entityIndex: destination, key: key))
+      }
+      return value
+    }
+  }
+
+  private func run(_ query: FetchQuery, into sink: any RowSink) throws { try run(planner.divide(query), query, into: sink) }
+
+  private func run(_ division: Planner.Division, _ query: FetchQuery, into sink: any RowSink) throws {
+    if division.predicate == nil && !division.sorts && !division.windows {
+      if division.plan.predicate != nil || !division.plan.sorts.isEmpty { try check(division.plan, query) }
+      return try reading(.latest, "fetch \(query.entity.name)") { try store.fetch(division.plan, in: $0, into: sink) }
+    }
+    let predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
+    let order = division.sorts ? try RowOrder(query.sorts, entity: query.entity, model: model) : nil
+    let crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
+    try reading(crossings.isEmpty || !capabilities.snapshots ? .latest : .snapshot, "fetch \(query.entity.name)") { view in
+      let source = crossings.isEmpty ? nil : StoreRows(self, view, crossings)
+      let residual = ResidualSink(
+        predicate: predicate, order: order, source: source, offset: division.windows ? query.offset : 0,
+        limit: division.windows ? query.limit : nil, next: sink)
+      try store.fetch(division.plan, in: view, into: residual)
+      try residual.finish()
+    }
+  }
+
+  /// Refuses types that cannot be compared, also when the store would do the comparing.
+  private func check(_ plan: FetchPlan, _ query: FetchQuery) throws {
+    if let predicate = plan.predicate { _ = try RowPredicate(predicate, entity: query.entity, model: model) }
+  }
+}

@@ -1,0 +1,122 @@
+public import HoldfastStore
+import Synchronization
+
+/// Stands between contexts and the store: opens it, plans fetches, does what it cannot, keeps rows that were read, and
+/// lets one save at a time through. Thread-safe; readers do not block readers.
+public final class PersistentStoreCoordinator: Sendable {
+  /// The model.
+  public let model: ManagedObjectModel
+  /// What was opened.
+  public let storeDescription: StoreDescription
+  /// The user's metadata as it was when the store was opened.
+  public let metadata: [String: StoreValue]
+  /// The store's UUID as upper-case text.
+  public var storeIdentifier: String { identity.storeUUID }
+  let graph: GraphPlan
+  let store: any IncrementalStore
+  let capabilities: StoreCapabilities
+  let identity: StoreIdentity
+  let rowCache = RowCache()
+  /// Only one save of the store runs at a time; the lock protects the store's write side, no data of ours.
+  let saveLock = Mutex(())
+
+  /// Opens a store.
+  ///
+  /// - Throws: ``StoreError`` when the store cannot be opened; see ``IncrementalStore/open(model:)``.
+  public init(model: ManagedObjectModel, store description: StoreDescription) throws {
+    self.model = model
+    storeDescription = description
+    graph = GraphPlan(model)
+    let store = description.makeStore()
+    let opened = try PersistentStoreCoordinator.wrapping("open the store", description.path) { try store.open(model: model) }
+    self.store = store
+    capabilities = store.capabilities
+    identity = opened.identity
+    metadata = opened.userInfo
+  }
+
+  deinit {
+    // Nobody is left to be told; the store itself logs what it cannot give back.
+    try? store.close()
+  }
+
+  /// Closes the store. Contexts can do nothing with it afterwards but fail.
+  ///
+  /// - Throws: ``StoreError``.
+  public func close() throws { try wrapping("close the store") { try store.close() } }
+
+  /// Replaces the user's metadata of the store.
+  ///
+  /// - Throws: ``StoreError``.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws {
+    try saveLock.withLock { _ in try wrapping("write the metadata") { try store.setMetadata(metadata) } }
+  }
+
+  /// The ID that a URI names, when it is one of this coordinator's store and of an entity of its model.
+  public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
+    guard let id = ManagedObjectID(uriRepresentation: uri), id.storeNumber == identity.number else { return nil }
+    return model.entity(named: id.entityName) == nil ? nil : id
+  }
+
+  // MARK: Requests
+
+  /// Runs something against the store and wraps what is no ``StoreError`` in one.
+  func wrapping<Result>(_ operation: String, _ body: () throws -> Result) throws -> Result {
+    try PersistentStoreCoordinator.wrapping(operation, storeDescription.path, body)
+  }
+
+  private static func wrapping<Result>(_ operation: String, _ path: String?, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as StoreError {
+      throw error
+    } catch let error as ContextError {
+      throw error
+    } catch let error as QueryError {
+      throw error
+    } catch {
+      throw StoreError(.general, operation: operation, path: path, reason: "The store failed in a way of its own.", cause: error)
+    }
+  }
+
+  /// Runs something in a read view that ends afterwards.
+  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: String, _ body: (any ReadView) throws -> Result) throws -> Result {
+    try wrapping(operation) {
+      let view = try store.beginRead(kind)
+      defer { view.end() }
+      return try body(view)
+    }
+  }
+
+  /// The rows with certain keys.
+  func rows(_ request: FaultRequest) throws -> RowCollector {
+    let collector = RowCollector()
+    try reading(.latest, "read rows") { try store.rows(request, in: $0, into: collector) }
+    publish(collector)
+    return collector
+  }
+
+  /// The targets of a to-many relationship.
+  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+    let answer = try reading(.latest, "read a relationship") { try store.relationships(request, in: $0) }
+    guard answer.offsets.count == request.sources.count + 1 else {
+      throw StoreError(
+        .damaged, operation: "read a relationship", path: storeDescription.path,
+        reason: "The store answered for \(answer.offsets.count - 1) objects where \(request.sources.count) were asked for (rule L1).")
+    }
+    return answer
+  }
+
+  /// Results above this many rows are not worth the memory of the shared cache.
+  private static let largestCachedResult = 4096
+
+  func publish(_ collector: RowCollector) {
+    if capabilities.residentRows || collector.count > PersistentStoreCoordinator.largestCachedResult { return }
+    for run in collector.runs { publish(run.batch) }
+  }
+
+  func publish(_ batch: RowBatch) {
+    guard !capabilities.residentRows, let prefix = batch.idPrefix, let entity = model.entity(named: prefix.entityName) else { return }
+    rowCache.publish(batch, root: entity.rootIndex)
+  }
+}

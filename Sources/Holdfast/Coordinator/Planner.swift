@@ -1,0 +1,141 @@
+import HoldfastStore
+
+/// Divides a fetch into the part that the store declared and a residual that the framework does with the reference
+/// evaluator, so that the weakest store answers every query and a better one answers faster.
+struct Planner {
+  let capabilities: StoreCapabilities
+  let model: ManagedObjectModel
+
+  /// A divided fetch.
+  struct Division {
+    var plan: FetchPlan
+    /// What the store's rows still have to meet; nil for nothing.
+    var predicate: QueryExpression?
+    /// Whether the framework has to put the rows in order.
+    var sorts = false
+    /// Whether the framework has to count off offset and limit.
+    var windows = false
+    /// Whether the framework has to count or aggregate.
+    var reduces = false
+
+    var isWholly: Bool { predicate == nil && !sorts && !windows && !reduces }
+  }
+
+  func divide(_ query: FetchQuery) -> Division {
+    let (pushed, residual, isLookup) = predicates(query)
+    var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.entity.familyIndexes, predicate: pushed)
+    var division = Division(plan: plan, predicate: residual)
+    let reducing = query.output != .rows && query.output != .keys
+    let sorts = reducing ? [] : query.sorts
+    let sortsPushed = sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
+    if sortsPushed { plan.sorts = sorts }
+    // A look-up by a unique value answers one row at the most: nothing to order.
+    division.sorts = !sortsPushed && !(isLookup && residual == nil)
+    if query.isWindowed && !reducing {
+      if residual == nil && sortsPushed && capabilities.windowing {
+        plan.offset = query.offset
+        plan.limit = query.limit
+      } else {
+        division.windows = true
+      }
+    }
+    let wholly = residual == nil && !division.windows && !division.sorts
+    switch query.output {
+    case .rows: break
+    case .keys: if wholly { plan.output = .keys }
+    case .count: if wholly && capabilities.counting && !isLookup { plan.output = .count } else { division.reduces = true }
+    case .aggregates: if wholly && capabilities.aggregates { plan.output = query.output } else { division.reduces = true }
+    }
+    division.plan = plan
+    return division
+  }
+
+  private func predicates(_ query: FetchQuery) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {
+    guard let predicate = query.predicate else { return (nil, nil, false) }
+    if supports(predicate, query.entity) { return (predicate, nil, false) }
+    var pushed: [QueryExpression] = []
+    var residual: [QueryExpression] = []
+    let conjuncts = predicate.conjuncts
+    if capabilities.uniqueLookups, let place = conjuncts.firstIndex(where: { isUniqueLookup($0, query.entity) }) {
+      residual = conjuncts
+      return (residual.remove(at: place), QueryExpression.conjunction(residual), true)
+    }
+    for conjunct in conjuncts {
+      if supports(conjunct, query.entity) { pushed.append(conjunct) } else { residual.append(conjunct) }
+    }
+    return (QueryExpression.conjunction(pushed), QueryExpression.conjunction(residual), false)
+  }
+
+  private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
+      let slot = entity.slot(named: path.first)
+    else { return false }
+    return entity.uniqueSlots.contains([slot])
+  }
+
+  private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard let path = try? ResolvedPath(term.path, from: entity, in: model), let column = path.column(in: model) else { return false }
+    if !path.hops.isEmpty && !capabilities.traversal.contains(.toOne) { return false }
+    return compares(column) && (term.folding.isEmpty || capabilities.comparisons.contains(.folding))
+  }
+
+  private func compares(_ column: ColumnType) -> Bool {
+    switch column {
+    case .attribute(let type): capabilities.comparedTypes.contains(type)
+    case .toOne: capabilities.comparisons.contains(.equality)
+    }
+  }
+
+  // MARK: Predicates
+
+  func supports(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    switch expression {
+    case .literal: return capabilities.booleanOperators
+    case .and(let parts), .or(let parts): return capabilities.booleanOperators && parts.allSatisfy { supports($0, entity) }
+    case .not(let part): return capabilities.booleanOperators && supports(part, entity)
+    case .comparison(let left, let op, let right, let folding):
+      return supports(op, folding) && isValue(left, entity) && isValue(right, entity)
+    case .between(let value, _, _): return capabilities.comparisons.contains(.order) && isValue(value, entity)
+    case .membership(let value, let list):
+      return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList && !list.contains(.null)
+        && isValue(value, entity)
+    case .any(let path, let part), .all(let path, let part):
+      guard capabilities.traversal.contains(.quantifiers), let relationship = toMany(path, entity) else { return false }
+      return supports(part, model.destination(of: relationship))
+    case .property(let path):
+      return capabilities.booleanOperators && column(path, entity) == .attribute(.boolean) && capabilities.comparedTypes.contains(.boolean)
+    case .constant, .object, .count: return false
+    }
+  }
+
+  private func supports(_ op: ComparisonOperator, _ folding: TextFolding) -> Bool {
+    let needed: ComparisonCapabilities = op.isSubstring ? .substrings : op.isOrder ? .order : .equality
+    return capabilities.comparisons.contains(needed) && (folding.isEmpty || capabilities.comparisons.contains(.folding))
+  }
+
+  private func isValue(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    switch expression {
+    case .constant(let value):
+      if case .decimal = value { return capabilities.comparedTypes.contains(.decimal) }
+      return true
+    case .object: return capabilities.comparisons.contains(.equality)
+    case .property(let path): return column(path, entity).map(compares) ?? false
+    case .count(let path): return capabilities.traversal.contains(.counts) && toMany(path, entity) != nil
+    default: return false
+    }
+  }
+
+  private func resolve(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ResolvedPath? {
+    guard let resolved = try? ResolvedPath(path, from: entity, in: model) else { return nil }
+    return resolved.hops.isEmpty || capabilities.traversal.contains(.toOne) ? resolved : nil
+  }
+
+  private func column(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ColumnType? {
+    resolve(path, entity)?.column(in: model)
+  }
+
+  private func toMany(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Relationship? {
+    guard let resolved = resolve(path, entity), case .relationship(let relationship) = resolved.property, relationship.isToMany else { return nil }
+    return relationship
+  }
+}

@@ -1,0 +1,183 @@
+import HoldfastStore
+
+/// Does what the store did not: tests, orders, counts off, and passes on.
+///
+/// A limit without an order of its own stops the store early; an order with a limit keeps only as many rows as can
+/// still be wanted.
+final class ResidualSink: RowSink {
+  private let predicate: RowPredicate?
+  private let order: RowOrder?
+  private let source: StoreRows?
+  private let nowhere = NoFurtherRows()
+  private var skip: Int
+  private var remaining: Int?
+  private let bound: Int?
+  private let next: any RowSink
+  private var kept: [(row: RowPointer, batch: Int, index: Int)] = []
+  private var batches: [RowBatch] = []
+
+  /// Makes a sink.
+  ///
+  /// - Parameters:
+  ///   - order: the order that the rows still have to be put in; nil when they come in the right one.
+  ///   - offset, limit: what is still to be counted off.
+  ///   - next: gets what is left.
+  init(predicate: RowPredicate?, order: RowOrder?, source: StoreRows?, offset: Int, limit: Int?, next: any RowSink) {
+    self.predicate = predicate
+    self.order = order
+    self.source = source
+    skip = offset
+    remaining = limit
+    bound = limit.map { $0 + offset }
+    self.next = next
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    let matching = try matching(batch, rows)
+    guard let order else { return try pass(batch, matching) }
+    keep(batch, matching, order)
+    try Cancellation.check()
+    return .more
+  }
+
+  /// Passes on what had to wait for the last row.
+  func finish() throws {
+    guard let order else { return }
+    let evaluation: any EvaluationSource = source ?? nowhere
+    kept.sort { order.precedes($0.row, $1.row, evaluation) }
+    for entry in kept {
+      if skip > 0 {
+        skip -= 1
+        continue
+      }
+      if let left = remaining {
+        if left == 0 { return }
+        remaining = left - 1
+      }
+      if try next.take(batches[entry.batch], .one(entry.index)) == .enough { return }
+    }
+  }
+
+  // MARK: Testing
+
+  private func matching(_ batch: RowBatch, _ rows: RowSelection) throws -> RowSelection {
+    if let source { try source.prepare(pointers(batch, rows)) }
+    guard let predicate else { return rows }
+    let evaluation: any EvaluationSource = source ?? nowhere
+    var found: [UInt32] = []
+    switch rows {
+    case .all: for index in 0..<batch.count where predicate.matches(batch.pointer(index), evaluation) { found.append(UInt32(index)) }
+    case .one(let index): if predicate.matches(batch.pointer(index), evaluation) { found.append(UInt32(index)) }
+    case .rows(let indexes): found = indexes.filter { predicate.matches(batch.pointer(Int($0)), evaluation) }
+    }
+    return .rows(found)
+  }
+
+  private func pointers(_ batch: RowBatch, _ rows: RowSelection) -> [RowPointer] {
+    switch rows {
+    case .all: (0..<batch.count).map { batch.pointer($0) }
+    case .one(let index): [batch.pointer(index)]
+    case .rows(let indexes): indexes.map { batch.pointer(Int($0)) }
+    }
+  }
+
+  // MARK: Rows in the right order
+
+  private func pass(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    var indexes = ResidualSink.indexes(batch, rows)
+    if skip > 0 {
+      let left = min(skip, indexes.count)
+      indexes.removeFirst(left)
+      skip -= left
+    }
+    if let left = remaining {
+      if indexes.count > left { indexes.removeLast(indexes.count - left) }
+      remaining = left - indexes.count
+    }
+    let demand = indexes.isEmpty ? .more : try next.take(batch, .rows(Array(indexes)))
+    return remaining == 0 ? .enough : demand
+  }
+
+  private static func indexes(_ batch: RowBatch, _ rows: RowSelection) -> ArraySlice<UInt32> {
+    switch rows {
+    case .all: (0..<UInt32(batch.count)).map { $0 }[...]
+    case .one(let index): [UInt32(index)]
+    case .rows(let indexes): indexes[...]
+    }
+  }
+
+  // MARK: Rows in another order
+
+  private func keep(_ batch: RowBatch, _ rows: RowSelection, _ order: RowOrder) {
+    batches.append(batch)
+    let number = batches.count - 1
+    let before = kept.count
+    switch rows {
+    case .all: for index in 0..<batch.count { offer((batch.pointer(index), number, index), order) }
+    case .one(let index): offer((batch.pointer(index), number, index), order)
+    case .rows(let indexes): for index in indexes { offer((batch.pointer(Int(index)), number, Int(index)), order) }
+    }
+    if kept.count == before && kept.last?.batch != number && !kept.contains(where: { $0.batch == number }) { batches.removeLast() }
+  }
+
+  /// Keeps a row; with a bound only while it is among the first, by a heap whose top comes last in the order.
+  private func offer(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) {
+    guard let bound else { return kept.append(entry) }
+    let evaluation: any EvaluationSource = source ?? nowhere
+    if kept.count < bound {
+      kept.append(entry)
+      siftUp(order, evaluation)
+    } else if bound > 0, order.precedes(entry.row, kept[0].row, evaluation) {
+      kept[0] = entry
+      siftDown(order, evaluation)
+    }
+  }
+
+  private func siftUp(_ order: RowOrder, _ evaluation: any EvaluationSource) {
+    var child = kept.count - 1
+    while child > 0 {
+      let parent = (child - 1) / 2
+      if !order.precedes(kept[parent].row, kept[child].row, evaluation) { return }
+      kept.swapAt(parent, child)
+      child = parent
+    }
+  }
+
+  private func siftDown(_ order: RowOrder, _ evaluation: any EvaluationSource) {
+    var parent = 0
+    while true {
+      var largest = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < kept.count {
+        if order.precedes(kept[largest].row, kept[child].row, evaluation) { largest = child }
+      }
+      if largest == parent { return }
+      kept.swapAt(parent, largest)
+      parent = largest
+    }
+  }
+}
+
+/// Counts rows.
+final class CountingSink: RowSink {
+  private(set) var count = 0
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    count += RowGroup.count((batch, rows))
+    try Cancellation.check()
+    return .more
+  }
+}
+
+/// Feeds rows to an aggregator.
+final class AggregatingSink: RowSink {
+  let aggregator: RowAggregator
+  init(_ aggregator: RowAggregator) { self.aggregator = aggregator }
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    switch rows {
+    case .all: for index in 0..<batch.count { aggregator.add(batch.pointer(index), idPrefix: batch.idPrefix) }
+    case .one(let index): aggregator.add(batch.pointer(index), idPrefix: batch.idPrefix)
+    case .rows(let indexes): for index in indexes { aggregator.add(batch.pointer(Int(index)), idPrefix: batch.idPrefix) }
+    }
+    try Cancellation.check()
+    return .more
+  }
+}

@@ -1,0 +1,66 @@
+import HoldfastStore
+
+/// Rows beyond the ones that a query looks at, read from the store a batch at a time: before a batch is tested, all that
+/// its rows lead to along the query's crossings is fetched in one request per step.
+final class StoreRows: EvaluationSource {
+  private let coordinator: PersistentStoreCoordinator
+  private let view: any ReadView
+  private let crossings: [QueryCrossing]
+  private var rows: [[Int64: RowPointer]]
+  private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
+  /// Keeps the rows alive that are pointed to.
+  private var batches: [RowBatch] = []
+
+  init(_ coordinator: PersistentStoreCoordinator, _ view: any ReadView, _ crossings: [QueryCrossing]) {
+    self.coordinator = coordinator
+    self.view = view
+    self.crossings = crossings
+    rows = Array(repeating: [:], count: coordinator.model.entities.count)
+  }
+
+  func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key] }
+
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { links[relationship]?[row.key] ?? [] }
+
+  /// The targets, or nil when they were not fetched.
+  func knownTargets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? { links[relationship]?[key] }
+
+  /// Fetches what rows lead to.
+  func prepare(_ pointers: [RowPointer]) throws {
+    for crossing in crossings {
+      var current = pointers
+      for relationship in crossing.relationships { current = try follow(relationship, from: current) }
+    }
+  }
+
+  private func follow(_ relationship: ManagedObjectModel.Relationship, from current: [RowPointer]) throws -> [RowPointer] {
+    var wanted: Set<Int64> = []
+    if relationship.isToMany {
+      try fetchLinks(relationship, current)
+      for row in current { wanted.formUnion(targets(of: row, relationship)) }
+    } else {
+      for row in current where row.isPresent(relationship.slot) { wanted.insert(row.integer(relationship.slot)) }
+    }
+    try fetchRows(relationship.destinationIndex, wanted)
+    return wanted.compactMap { rows[relationship.destinationIndex][$0] }
+  }
+
+  private func fetchLinks(_ relationship: ManagedObjectModel.Relationship, _ current: [RowPointer]) throws {
+    let sources = Set(current.map(\.key)).filter { $0 >= 0 && links[relationship]?[$0] == nil }.sorted()
+    if sources.isEmpty { return }
+    let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: sources)
+    let answer = try coordinator.store.relationships(request, in: view)
+    for (place, source) in sources.enumerated() {
+      links[relationship, default: [:]][source] = Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])])
+    }
+  }
+
+  private func fetchRows(_ entity: Int, _ wanted: Set<Int64>) throws {
+    let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
+    if keys.isEmpty { return }
+    let collector = RowCollector()
+    try coordinator.store.rows(FaultRequest(entity: entity, keys: keys), in: view, into: collector)
+    collector.forEach { batch, index in rows[entity][batch.pointer(index).key] = batch.pointer(index) }
+    batches += collector.runs.map(\.batch)
+  }
+}

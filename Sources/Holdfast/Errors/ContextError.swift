@@ -1,0 +1,112 @@
+/// An error of the stack: what failed, on which object and property, why, and what to do. It holds no attribute values.
+///
+/// Errors of a store come through as ``StoreError``, unchanged, except where the stack can say more: conflicts and
+/// constraint conflicts of a save become context errors that name the objects and keep the store's error as their cause.
+public struct ContextError: Error, Sendable {
+  /// What kind of failure it is. Open for growth.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The name of the code, in lower camel case.
+    public let rawValue: String
+    /// Makes a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Several validation failures; see ``ContextError/failures``.
+    public static let multipleValidationFailures = Code(rawValue: "multipleValidationFailures")
+    /// A value that must be there is missing.
+    public static let missingMandatoryValue = Code(rawValue: "missingMandatoryValue")
+    /// A to-many relationship has too few objects.
+    public static let tooFewObjects = Code(rawValue: "tooFewObjects")
+    /// A to-many relationship has too many objects.
+    public static let tooManyObjects = Code(rawValue: "tooManyObjects")
+    /// An object cannot be deleted while there are objects at the other end of a relationship.
+    public static let deniedDelete = Code(rawValue: "deniedDelete")
+    /// A number is too large for its attribute.
+    public static let numberTooLarge = Code(rawValue: "numberTooLarge")
+    /// A number is too small for its attribute.
+    public static let numberTooSmall = Code(rawValue: "numberTooSmall")
+    /// A date is no date: not a number, or infinite.
+    public static let invalidDate = Code(rawValue: "invalidDate")
+    /// There is no property of that name.
+    public static let unknownProperty = Code(rawValue: "unknownProperty")
+    /// There is no entity of that name.
+    public static let unknownEntity = Code(rawValue: "unknownEntity")
+    /// A value is not of the property's type.
+    public static let wrongType = Code(rawValue: "wrongType")
+    /// The object's row does not exist.
+    public static let missingObject = Code(rawValue: "missingObject")
+    /// The object belongs to another store or to no store of this coordinator.
+    public static let foreignObject = Code(rawValue: "foreignObject")
+    /// Somebody else changed objects that are being saved; see ``ContextError/objectIDs``.
+    public static let conflict = Code(rawValue: "conflict")
+    /// Objects would share the values of a uniqueness constraint; see ``ContextError/objectIDs``.
+    public static let constraintConflict = Code(rawValue: "constraintConflict")
+    /// Callbacks before the save change objects for ever.
+    public static let endlessSave = Code(rawValue: "endlessSave")
+    /// Typed classes do not fit the model.
+    public static let classMismatch = Code(rawValue: "classMismatch")
+    /// A request asks for what cannot be answered.
+    public static let invalidRequest = Code(rawValue: "invalidRequest")
+  }
+
+  /// What kind of failure it is.
+  public var code: Code
+  /// The object at fault, when it is one.
+  public var objectID: ManagedObjectID?
+  /// The property at fault, when it is one.
+  public var property: String?
+  /// Why it failed and what to do, as sentences without user data.
+  public var reason: String
+  /// Each validation failure, with code ``Code/multipleValidationFailures``.
+  public var failures: [ContextError]
+  /// The objects of a conflict.
+  public var objectIDs: [ManagedObjectID]
+  /// The error beneath, when there is one.
+  public var cause: (any Error)?
+
+  /// Makes an error.
+  public init(
+    _ code: Code, objectID: ManagedObjectID? = nil, property: String? = nil, reason: String, failures: [ContextError] = [],
+    objectIDs: [ManagedObjectID] = [], cause: (any Error)? = nil
+  ) {
+    self.code = code
+    self.objectID = objectID
+    self.property = property
+    self.reason = reason
+    self.failures = failures
+    self.objectIDs = objectIDs
+    self.cause = cause
+  }
+
+  /// The number that Core Data uses for the same situation.
+  public var coreDataCode: Int {
+    switch code {
+    case .multipleValidationFailures: 1560
+    case .missingMandatoryValue: 1570
+    case .tooFewObjects: 1580
+    case .tooManyObjects: 1590
+    case .deniedDelete: 1600
+    case .numberTooLarge: 1610
+    case .numberTooSmall: 1620
+    case .invalidDate: 1650
+    case .wrongType, .unknownProperty: 1550
+    case .missingObject: 133000
+    case .foreignObject: 133010
+    case .conflict: 133020
+    case .constraintConflict: 133021
+    case .classMismatch, .unknownEntity: 134020
+    default: 134060
+    }
+  }
+}
+
+extension ContextError: CustomStringConvertible {
+  /// One line that tells what failed, on what and why, then the failures and causes beneath.
+  public var description: String {
+    var text = ""
+    if let objectID { text += objectID.uriRepresentation + (property.map { "." + $0 } ?? "") + ": " }
+    text += "\(reason) [\(code.rawValue), \(coreDataCode)]"
+    for failure in failures { text += "\n  \(failure)" }
+    if let cause { text += " Cause: \(cause)" }
+    return text
+  }
+}

@@ -1,0 +1,206 @@
+/// What is asked of the objects of a class: a ``QueryExpression`` that knows its class.
+///
+/// Built from key paths, with the operators of Swift, and with methods for what Swift has no operator for:
+///
+/// ```swift
+/// let request = FetchRequest<Dog>(where: \.age > 3 && (\Dog.name).beginsWith("A", .caseInsensitive))
+/// let walked = FetchRequest<Dog>(where: (\Dog.walks).any(\.date > yesterday))
+/// let ofAnna = FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Anna")
+/// ```
+public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
+  /// The expression.
+  public let expression: QueryExpression
+
+  /// Wraps an expression, for queries that are made at run time.
+  public init(_ expression: QueryExpression) { self.expression = expression }
+
+  /// Holds for every object.
+  public static var all: FetchPredicate { FetchPredicate(.literal(true)) }
+
+  /// Holds for no object.
+  public static var none: FetchPredicate { FetchPredicate(.literal(false)) }
+
+  /// Both hold.
+  public static func && (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate {
+    FetchPredicate(.and(a.expression.conjuncts + b.expression.conjuncts))
+  }
+
+  /// One of them holds.
+  public static func || (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(.or([a.expression, b.expression])) }
+
+  /// It does not hold.
+  public static prefix func ! (a: FetchPredicate) -> FetchPredicate { FetchPredicate(.not(a.expression)) }
+}
+
+/// A value of an object that a predicate can be built on: reached by key paths, perhaps through to-one relationships, or
+/// the count of a to-many relationship.
+public struct FetchValue<Root: ManagedObject, Value>: Sendable {
+  let expression: QueryExpression
+
+  var path: PropertyPath? {
+    if case .property(let path) = expression { path } else { nil }
+  }
+
+  func compared(_ op: ComparisonOperator, _ value: StoreValue, _ folding: TextFolding = []) -> FetchPredicate<Root> {
+    FetchPredicate(.comparison(expression, op, .constant(value), folding))
+  }
+}
+
+extension KeyPath where Root: ManagedObject {
+  /// The value that the key path names, by the table of its class.
+  var fetchValue: FetchValue<Root, Value> {
+    FetchValue(expression: .property(PropertyPath(KeyPathNames.name(self, in: Root.self))))
+  }
+}
+
+// MARK: Comparisons of attributes
+
+/// Equal; nil equals nil.
+public func == <Root: ManagedObject, Value: AttributeValue>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue == value
+}
+/// Not equal; nil differs from every value.
+public func != <Root: ManagedObject, Value: AttributeValue>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue != value
+}
+/// Smaller; false for nil.
+public func < <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue < value
+}
+/// Smaller or equal; false for nil.
+public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue <= value
+}
+/// Larger; false for nil.
+public func > <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue > value
+}
+/// Larger or equal; false for nil.
+public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue >= value
+}
+/// Smaller; false for nil.
+public func < <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.lessThan, value.storeValue)
+}
+/// Smaller or equal; false for nil.
+public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.lessThanOrEqualTo, value.storeValue)
+}
+/// Larger; false for nil.
+public func > <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.greaterThan, value.storeValue)
+}
+/// Larger or equal; false for nil.
+public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.greaterThanOrEqualTo, value.storeValue)
+}
+
+extension FetchValue where Value: AttributeValue {
+  /// Equal; nil equals nil.
+  public static func == (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.equalTo, b.storeValue) }
+  /// Not equal; nil differs from every value.
+  public static func != (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.notEqualTo, b.storeValue) }
+  /// Equal to one of the values.
+  public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> {
+    FetchPredicate(.membership(expression, values.map(\.storeValue)))
+  }
+}
+
+extension FetchValue where Value: AttributeValue & Comparable {
+  /// Smaller; false for nil.
+  public static func < (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.lessThan, b.storeValue) }
+  /// Smaller or equal; false for nil.
+  public static func <= (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.lessThanOrEqualTo, b.storeValue) }
+  /// Larger; false for nil.
+  public static func > (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.greaterThan, b.storeValue) }
+  /// Larger or equal; false for nil.
+  public static func >= (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.greaterThanOrEqualTo, b.storeValue) }
+  /// At least the first bound and at most the second.
+  public func isBetween(_ bounds: ClosedRange<Value>) -> FetchPredicate<Root> {
+    FetchPredicate(.between(expression, bounds.lowerBound.storeValue, bounds.upperBound.storeValue))
+  }
+}
+
+extension KeyPath where Root: ManagedObject, Value: AttributeValue {
+  /// Equal to one of the values.
+  public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> { fetchValue.isIn(values) }
+}
+
+extension KeyPath where Root: ManagedObject, Value: AttributeValue & Comparable {
+  /// At least the first bound and at most the second.
+  public func isBetween(_ bounds: ClosedRange<Value>) -> FetchPredicate<Root> { fetchValue.isBetween(bounds) }
+}
+
+// MARK: Text
+
+/// A Swift type that an attribute of text is read as.
+public protocol TextAttributeValue: AttributeValue {}
+extension String: TextAttributeValue {}
+extension Optional: TextAttributeValue where Wrapped == String {}
+
+extension FetchValue where Value: TextAttributeValue {
+  /// Text that is the same after folding.
+  public func equals(_ text: String, _ folding: TextFolding) -> FetchPredicate<Root> { compared(.equalTo, .string(text), folding) }
+  /// Text that begins with another.
+  public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.beginsWith, .string(text), folding) }
+  /// Text that ends with another.
+  public func endsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.endsWith, .string(text), folding) }
+  /// Text that contains another.
+  public func contains(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.contains, .string(text), folding) }
+}
+
+extension KeyPath where Root: ManagedObject, Value: TextAttributeValue {
+  /// Text that is the same after folding.
+  public func equals(_ text: String, _ folding: TextFolding) -> FetchPredicate<Root> { fetchValue.equals(text, folding) }
+  /// Text that begins with another.
+  public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.beginsWith(text, folding) }
+  /// Text that ends with another.
+  public func endsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.endsWith(text, folding) }
+  /// Text that contains another.
+  public func contains(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.contains(text, folding) }
+}
+
+// MARK: Relationships
+
+extension KeyPath where Root: ManagedObject {
+  /// The value of an attribute of the object that a to-one relationship leads to; nil when it leads nowhere.
+  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next> where Value == Destination? {
+    fetchValue.then(next)
+  }
+
+  /// For at least one of the objects that a to-many relationship leads to, something holds.
+  public func any<Destination: ManagedObject>(_ predicate: FetchPredicate<Destination>) -> FetchPredicate<Root>
+  where Value == ToManyRelationship<Destination> {
+    FetchPredicate(.any(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
+  }
+
+  /// For all of the objects that a to-many relationship leads to, something holds; true when there are none.
+  public func all<Destination: ManagedObject>(_ predicate: FetchPredicate<Destination>) -> FetchPredicate<Root>
+  where Value == ToManyRelationship<Destination> {
+    FetchPredicate(.all(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
+  }
+
+  /// The number of objects that a to-many relationship leads to (`@count`).
+  public func count<Destination: ManagedObject>() -> FetchValue<Root, Int> where Value == ToManyRelationship<Destination> {
+    FetchValue(expression: .count(PropertyPath(KeyPathNames.name(self, in: Root.self))))
+  }
+}
+
+extension FetchValue {
+  /// The value of an attribute of the object that this to-one relationship leads to; nil when it leads nowhere.
+  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next> where Value == Destination? {
+    guard let path else { return FetchValue<Root, Next>(expression: expression) }
+    return FetchValue<Root, Next>(expression: .property(path.appending(PropertyPath(KeyPathNames.name(next, in: Destination.self)))))
+  }
+}
+
+/// The relationship leads to that object, or nowhere for nil.
+public func == <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.equalTo, object.map { .objectID($0.objectID) } ?? .null)
+}
+
+/// The relationship does not lead to that object; for nil: it leads somewhere.
+public func != <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<Root> {
+  path.fetchValue.compared(.notEqualTo, object.map { .objectID($0.objectID) } ?? .null)
+}

@@ -1,0 +1,188 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// A Swift type that an attribute can be read and written as.
+///
+/// A property of non-optional type reads an absent value as the type's zero: 0, false, "", the reference date, no bytes,
+/// the UUID of zeros. Whether a value must be there is checked when the object is saved, never by a trap.
+public protocol AttributeValue {
+  /// The attribute types that can be read and written so.
+  static var attributeTypes: [AttributeType] { get }
+  /// Whether nil can be said.
+  static var isOptional: Bool { get }
+  /// Reads a slot of a row.
+  static func load(_ row: RowPointer, _ slot: Int) -> Self
+  /// Writes into a slot of an object.
+  func store(in object: ManagedObject, _ slot: Int)
+  /// The same as a value of the boundary.
+  var storeValue: StoreValue { get }
+}
+
+extension AttributeValue {
+  /// False: most types cannot say nil.
+  @inlinable public static var isOptional: Bool { false }
+}
+
+extension Bool: AttributeValue {
+  /// Booleans.
+  public static var attributeTypes: [AttributeType] { [.boolean] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Bool { row.integer(slot) != 0 }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, self ? 1 : 0) }
+  /// A truth value.
+  public var storeValue: StoreValue { .bool(self) }
+}
+
+extension Int16: AttributeValue {
+  /// Whole numbers of 16 bits.
+  public static var attributeTypes: [AttributeType] { [.integer16] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int16 { Int16(truncatingIfNeeded: row.integer(slot)) }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: Int64(self))) }
+  /// A whole number.
+  public var storeValue: StoreValue { .int16(self) }
+}
+
+extension Int32: AttributeValue {
+  /// Whole numbers of up to 32 bits.
+  public static var attributeTypes: [AttributeType] { [.integer16, .integer32] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int32 { Int32(truncatingIfNeeded: row.integer(slot)) }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: Int64(self))) }
+  /// A whole number.
+  public var storeValue: StoreValue { .int32(self) }
+}
+
+extension Int64: AttributeValue {
+  /// Whole numbers of any width; what is too large for the attribute is refused by the save.
+  public static var attributeTypes: [AttributeType] { [.integer16, .integer32, .integer64] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int64 { row.integer(slot) }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: self)) }
+  /// A whole number.
+  public var storeValue: StoreValue { .int64(self) }
+}
+
+extension Int: AttributeValue {
+  /// Whole numbers of any width; what is too large for the attribute is refused by the save.
+  public static var attributeTypes: [AttributeType] { [.integer16, .integer32, .integer64] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int { Int(truncatingIfNeeded: row.integer(slot)) }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: Int64(self))) }
+  /// A whole number.
+  public var storeValue: StoreValue { .int64(Int64(self)) }
+}
+
+extension Double: AttributeValue {
+  /// Floating-point numbers of 64 bits.
+  public static var attributeTypes: [AttributeType] { [.double] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Double { row.real(slot) }
+  /// Writes a slot; −0.0 becomes 0.0.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, (self == 0 ? 0 : self).bitPattern) }
+  /// A floating-point number.
+  public var storeValue: StoreValue { .double(self) }
+}
+
+extension Float: AttributeValue {
+  /// Floating-point numbers of 32 bits.
+  public static var attributeTypes: [AttributeType] { [.float] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Float { Float(row.real(slot)) }
+  /// Writes a slot; −0.0 becomes 0.0.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, Double(self == 0 ? 0 : self).bitPattern) }
+  /// A floating-point number.
+  public var storeValue: StoreValue { .float(self) }
+}
+
+extension String: AttributeValue {
+  /// Text.
+  public static var attributeTypes: [AttributeType] { [.string, .uri] }
+  /// Reads a slot: makes a `String` of the bytes in the row.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> String { row.string(slot) }
+  /// Writes a slot.
+  public func store(in object: ManagedObject, _ slot: Int) {
+    var text = self
+    text.withUTF8 { object.setBytes(slot, UnsafeRawBufferPointer($0)) }
+  }
+  /// Text.
+  public var storeValue: StoreValue { .string(self) }
+}
+
+extension Date: AttributeValue {
+  /// Points in time.
+  public static var attributeTypes: [AttributeType] { [.date] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Date {
+    Date(timeIntervalSinceReferenceDate: row.real(slot))
+  }
+  /// Writes a slot.
+  public func store(in object: ManagedObject, _ slot: Int) { timeIntervalSinceReferenceDate.store(in: object, slot) }
+  /// A point in time.
+  public var storeValue: StoreValue { .date(timeIntervalSinceReferenceDate) }
+}
+
+extension UUID: AttributeValue {
+  /// UUIDs.
+  public static var attributeTypes: [AttributeType] { [.uuid] }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> UUID {
+    let bytes = row.bytes(slot)
+    if bytes.count != 16 { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+    return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
+  }
+  /// Writes a slot.
+  public func store(in object: ManagedObject, _ slot: Int) { withUnsafeBytes(of: uuid) { object.setBytes(slot, $0) } }
+  /// A UUID.
+  public var storeValue: StoreValue { .uuid(self) }
+}
+
+extension Data: AttributeValue {
+  /// Bytes.
+  public static var attributeTypes: [AttributeType] { [.binaryData] }
+  /// Reads a slot: copies the bytes of the row.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Data { Data(row.bytes(slot)) }
+  /// Writes a slot.
+  public func store(in object: ManagedObject, _ slot: Int) { withUnsafeBytes { object.setBytes(slot, $0) } }
+  /// Bytes.
+  public var storeValue: StoreValue { .data(self) }
+}
+
+extension Decimal: AttributeValue {
+  /// Decimal numbers.
+  public static var attributeTypes: [AttributeType] { [.decimal] }
+  /// Reads a slot.
+  public static func load(_ row: RowPointer, _ slot: Int) -> Decimal {
+    if case .decimal(let value) = row.value(slot, .decimal) { return value }
+    return 0
+  }
+  /// Writes a slot.
+  public func store(in object: ManagedObject, _ slot: Int) { description.store(in: object, slot) }
+  /// A decimal number.
+  public var storeValue: StoreValue { .decimal(self) }
+}
+
+extension Optional: AttributeValue where Wrapped: AttributeValue {
+  /// Those of the wrapped type.
+  public static var attributeTypes: [AttributeType] { Wrapped.attributeTypes }
+  /// True.
+  @inlinable public static var isOptional: Bool { true }
+  /// Reads a slot.
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {
+    row.isPresent(slot) ? Wrapped.load(row, slot) : nil
+  }
+  /// Writes a slot.
+  @inlinable public func store(in object: ManagedObject, _ slot: Int) {
+    if let self { self.store(in: object, slot) } else { object.setNull(slot) }
+  }
+  /// The wrapped value, or null.
+  public var storeValue: StoreValue { self?.storeValue ?? .null }
+}

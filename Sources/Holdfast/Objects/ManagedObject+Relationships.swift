@@ -1,0 +1,201 @@
+extension ManagedObject {
+  final var plan: GraphPlan.EntityPlan { managedObjectContext.graph.entities[Int(flags.entityIndex)] }
+
+  // MARK: To-one
+
+  /// The object that the to-one relationship in a slot leads to, for accessors of typed subclasses. May be a fault.
+  public final func toOne<Destination: ManagedObject>(_ slot: Int) -> Destination? {
+    target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
+  }
+
+  /// Sets the to-one relationship in a slot, for accessors of typed subclasses, and keeps the inverse in step.
+  public final func setToOne(_ slot: Int, _ target: ManagedObject?) { set(plan.toOne[slot], target) }
+
+  final func toOne(_ relationship: ManagedObjectModel.Relationship) -> ManagedObject? { target(plan.toOne[relationship.slot]) }
+
+  final func setToOne(_ relationship: ManagedObjectModel.Relationship, _ target: ManagedObject?) {
+    set(plan.toOne[relationship.slot], target)
+  }
+
+  final func target(_ link: LinkPlan) -> ManagedObject? {
+    let row = readRow
+    let slot = Int(link.slot)
+    guard row.isPresent(slot) else { return nil }
+    let context = managedObjectContext
+    let key = row.integer(slot)
+    let destination = Int(link.destination)
+    if let registered = context.registered(destination, key) { return registered.flags.contains(.deleted) ? nil : registered }
+    if context.isTombstone(destination, key) { return nil }
+    let siblings = group.map { $0.column(slot, destination: destination) }
+    return context.target(destination, key, siblings, position: 0)
+  }
+
+  /// The group of the row, unless the object is a fault or has no siblings.
+  final var group: RowGroup? {
+    guard flags.contains(.ownedByGroup), let owner else { return nil }
+    return unsafeDowncast(owner, to: RowGroup.self)
+  }
+
+  final func set(_ link: LinkPlan, _ target: ManagedObject?) {
+    if let target {
+      precondition(
+        target.managedObjectContext === managedObjectContext, "A relationship was set to an object of another context; pass its objectID instead.")
+      precondition(
+        target.flags.entityIndex == UInt32(link.destination),
+        "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
+    }
+    let before = readRow
+    let slot = Int(link.slot)
+    let old = before.isPresent(slot) ? before.integer(slot) : nil
+    if old == target?.id.key { return }
+    assign(slot, target)
+    if let old { detachInverse(of: link, from: old) }
+    if let target { attachInverse(of: link, to: target) }
+  }
+
+  private func assign(_ slot: Int, _ target: ManagedObject?) {
+    let row = writableRow()
+    if let target { row.set(slot, cell: UInt64(bitPattern: target.id.key)) } else { row.setNull(slot) }
+  }
+
+  private func detachInverse(of link: LinkPlan, from old: Int64) {
+    let context = managedObjectContext
+    guard let former = context.target(Int(link.destination), old, nil, position: 0) else { return }
+    if link.inverseSlot >= 0 {
+      former.assign(Int(link.inverseSlot), nil)
+    } else {
+      former.recordRemoval(Int(link.inverseToManyIndex), id.key)
+    }
+  }
+
+  private func attachInverse(of link: LinkPlan, to target: ManagedObject) {
+    guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), id.key, isNew: true) }
+    let inverse = Int(link.inverseSlot)
+    let row = target.readRow
+    if row.isPresent(inverse), row.integer(inverse) != id.key,
+      let rival = managedObjectContext.target(Int(link.entity), row.integer(inverse), nil, position: 0)
+    {
+      rival.assign(Int(link.slot), nil)
+    }
+    target.assign(inverse, self)
+  }
+
+  // MARK: To-many
+
+  /// The to-many relationship with an index, for accessors of typed subclasses.
+  public final func toMany<Destination: ManagedObject>(_ index: Int) -> ToManyRelationship<Destination> {
+    ToManyRelationship(owner: self, index: index)
+  }
+
+  /// The objects that a to-many relationship leads to, by its name.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no to-many relationship of that
+  ///   name.
+  public final func toMany(forKey key: String) throws -> ToManyRelationship<ManagedObject> {
+    guard let relationship = entity.relationship(named: key), relationship.isToMany else {
+      throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
+    }
+    return ToManyRelationship(owner: self, index: relationship.toManyIndex)
+  }
+
+  /// The states of the to-many relationships, made by the first change.
+  final func toManyStates() -> UnsafeMutablePointer<ToManyState> {
+    if let toMany { return toMany }
+    let count = plan.toManyCount
+    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: max(1, count))
+    states.initialize(repeating: ToManyState(), count: max(1, count))
+    if isInserted { for index in 0..<count { states[index].base = .new } }
+    toMany = states
+    return states
+  }
+
+  final func recordAddition(_ index: Int, _ key: Int64, isNew: Bool) {
+    if toManyStates()[index].add(key, isNew: isNew) { managedObjectContext.noteChange(self) }
+  }
+
+  final func recordRemoval(_ index: Int, _ key: Int64) {
+    if toManyStates()[index].remove(key) { managedObjectContext.noteChange(self) }
+  }
+
+  final func link(_ index: Int, _ target: ManagedObject) {
+    let link = plan.toMany[index]
+    check(target, link)
+    if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
+    // The side that knows fewer keys tells fastest whether the link is there.
+    if toManyStates()[index].add(target.id.key, isNew: false) {
+      managedObjectContext.noteChange(self)
+      target.recordAddition(Int(link.inverseToManyIndex), id.key, isNew: isKnown(index))
+    }
+  }
+
+  private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
+
+  final func unlink(_ index: Int, _ target: ManagedObject) {
+    let link = plan.toMany[index]
+    check(target, link)
+    if link.inverseSlot >= 0 {
+      let row = target.readRow
+      if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == id.key { target.setInverse(of: link, to: nil) }
+      return
+    }
+    if toManyStates()[index].remove(target.id.key) {
+      managedObjectContext.noteChange(self)
+      target.recordRemoval(Int(link.inverseToManyIndex), id.key)
+    }
+  }
+
+  private func check(_ target: ManagedObject, _ link: LinkPlan) {
+    precondition(
+      target.managedObjectContext === managedObjectContext, "A relationship got an object of another context; pass its objectID instead.")
+    precondition(
+      target.flags.entityIndex == UInt32(link.destination),
+      "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) got a \(target.entity.name).")
+  }
+
+  /// Sets the to-one side of a one-to-many pair.
+  private func setInverse(of link: LinkPlan, to owner: ManagedObject?) { set(plan.toOne[Int(link.inverseSlot)], owner) }
+
+  /// The keys of a to-many relationship's targets, fired when they are not known. Targets that are being deleted are
+  /// among them; whoever reads leaves those out.
+  final func targets(_ index: Int) -> TargetKeys {
+    if let toMany, toMany[index].base != .untouched {
+      if !toMany[index].isKnown {
+        let stored = storedTargets(index)
+        stored.withKeys { toMany[index].fire($0) }
+      }
+      return .list(Array(toMany[index].contents.keys))
+    }
+    return isInserted ? .list([]) : storedTargets(index)
+  }
+
+  /// What the store says, for all siblings at once.
+  private func storedTargets(_ index: Int) -> TargetKeys {
+    _ = readRow
+    guard !isInaccessible, let group else { return .list([]) }
+    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, self, plan.toMany[index])
+    guard let siblings, let answer = siblings.answer else { return .list([]) }
+    return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
+  }
+}
+
+/// The targets of one object's to-many relationship at one moment.
+enum TargetKeys {
+  /// A part of an answer that siblings share.
+  case answer(FaultSiblings, Range<Int>)
+  /// The object's own list.
+  case list([Int64])
+
+  var count: Int {
+    switch self {
+    case .answer(_, let range): range.count
+    case .list(let keys): keys.count
+    }
+  }
+
+  func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
+    switch self {
+    case .answer(let siblings, let range): (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
+    case .list(let keys): keys.withUnsafeBufferPointer(body)
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/// An object of the graph: a view on one row until somebody writes to it.
+///
+/// Objects belong to a context and never leave its isolation: the class is not `Sendable`, so the compiler refuses
+/// code that would let one travel. What travels is ``objectID``.
+///
+/// An object is a *fault* while its row has not been read; the first access reads it, together with the rows of the
+/// objects that came with it (see ``ManagedObjectContext/batchesFaults``). A clean getter is one test and one load.
+///
+/// Subclass it for typed access, with slots that are checked when the class is bound to its entity:
+///
+/// ```swift
+/// final class Dog: ManagedObject {
+///   enum Slot { static let age = 0, name = 1 }
+///   override class var entityName: String { "Dog" }
+///   var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
+///   var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
+///   override class var properties: [PropertyBinding] {
+///     [.attribute("age", \Dog.age, slot: Slot.age), .attribute("name", \Dog.name, slot: Slot.name)]
+///   }
+/// }
+/// ```
+///
+/// States, which ``isFault``, ``isInserted``, ``isUpdated`` and ``isDeleted`` tell:
+///
+/// ```text
+///  (insert) ──▶ inserted ──save──▶ clean ◀──fire── fault ◀── object(with:), relationship
+///                  │                │ ▲
+///               delete           set│ │save, rollback
+///                  ▼                ▼ │
+///              (no object)       updated ──delete──▶ deleted ──save──▶ (no object)
+/// ```
+open class ManagedObject {
+  /// The context that the object belongs to.
+  public final let managedObjectContext: ManagedObjectContext
+  /// The current row, sealed or private; nil while the object is a fault.
+  @usableFromInline @exclusivity(unchecked) final var row: UnsafeRawPointer?
+  /// Keeps the sealed row alive and knows the siblings: a ``RowGroup`` once there is a row, a ``FaultSiblings``
+  /// before that; nil for new objects and for faults without siblings.
+  @exclusivity(unchecked) final var owner: AnyObject?
+  /// What is known of each to-many relationship beyond the group's answer, by to-many index; nil for nothing.
+  @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
+  @exclusivity(unchecked) final var id: ManagedObjectID
+  @exclusivity(unchecked) final var flags: ObjectFlags
+  /// The place in the identity map's dense array.
+  @exclusivity(unchecked) final var mapIndex: UInt32 = .max
+  /// The place in the owner: row of the group, or target of the siblings.
+  @exclusivity(unchecked) final var position: UInt32 = 0
+
+  /// The context makes objects; use ``ManagedObjectContext/insert(_:)``.
+  public required init(_ seed: ManagedObjectSeed) {
+    managedObjectContext = seed.context
+    id = seed.id
+    flags = seed.flags
+  }
+
+  deinit {
+    if mapIndex != .max { managedObjectContext.unregister(self) }
+    if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy() }
+    if let toMany { destroyToMany(toMany) }
+  }
+
+  /// The name of the entity that the class stands for; empty for `ManagedObject` itself, which stands for any.
+  open class var entityName: String { "" }
+
+  /// The properties of the class with slots, types and key paths; checked against the model when the class is bound.
+  open class var properties: [PropertyBinding] { [] }
+
+  /// Called before a save for every object that is to be saved. May change objects; those are saved too.
+  open func willSave() {}
+
+  /// Called after a save for every object that was saved.
+  open func didSave() {}
+
+  // MARK: State
+
+  /// The object's ID: temporary until the first save.
+  public final var objectID: ManagedObjectID { id }
+
+  /// The entity.
+  public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[Int(flags.entityIndex)] }
+
+  /// Whether the row has not been read yet.
+  public final var isFault: Bool { row == nil }
+
+  /// Whether the object was never saved.
+  public final var isInserted: Bool { flags.contains(.inserted) }
+
+  /// Whether values or relationships were set since the object was read or saved.
+  public final var isUpdated: Bool { flags.contains(.updated) }
+
+  /// Whether the object is going to be deleted by the next save.
+  public final var isDeleted: Bool { flags.contains(.deleted) }
+
+  /// Whether the object is inserted, updated or deleted.
+  public final var hasChanges: Bool { !flags.isDisjoint(with: [.inserted, .updated, .deleted]) }
+
+  /// Whether the row could not be read: it was deleted by somebody else, or the store failed. All values are nil then;
+  /// ``ManagedObjectContext/faultError`` has the reason.
+  public final var isInaccessible: Bool { flags.contains(.inaccessible) }
+
+  /// The row, read when the object is a fault.
+  @inlinable @inline(__always) final var readRow: RowPointer {
+    if let row { return RowPointer(row) }
+    return fireFault()
+  }
+
+  @usableFromInline final func fireFault() -> RowPointer { managedObjectContext.fireFault(self) }
+
+  private func destroyToMany(_ states: UnsafeMutablePointer<ToManyState>) {
+    for index in 0..<entity.toManyRelationships.count { states[index].destroy() }
+    states.deallocate()
+  }
+}
+
+/// What the context hands to an object's initialiser. Nobody else makes one.
+public struct ManagedObjectSeed {
+  let context: ManagedObjectContext
+  let id: ManagedObjectID
+  let flags: ObjectFlags
+}
+
+/// The states of an object and the index of its entity, in 32 bits.
+struct ObjectFlags: OptionSet {
+  var rawValue: UInt32
+  static let inserted = ObjectFlags(rawValue: 1)
+  static let updated = ObjectFlags(rawValue: 2)
+  static let deleted = ObjectFlags(rawValue: 4)
+  /// ``ManagedObject/row`` is a ``PrivateRow``.
+  static let hasPrivateRow = ObjectFlags(rawValue: 8)
+  static let inaccessible = ObjectFlags(rawValue: 16)
+  /// ``ManagedObject/owner`` is a ``RowGroup``.
+  static let ownedByGroup = ObjectFlags(rawValue: 32)
+  /// The object stands in the context's list of changed objects.
+  static let listed = ObjectFlags(rawValue: 64)
+  /// The delete rules have been applied.
+  static let propagated = ObjectFlags(rawValue: 128)
+  /// The context was reset or the object rolled back: it belongs to the graph no more.
+  static let detached = ObjectFlags(rawValue: 256)
+
+  init(rawValue: UInt32) { self.rawValue = rawValue }
+  init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }
+  var entityIndex: UInt32 { rawValue >> 16 }
+}
+
+extension ManagedObject: Hashable {
+  /// Objects are equal when they are the same object: within a context there is one per row.
+  public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObject: CustomStringConvertible {
+  /// Entity, ID and state, never values.
+  public var description: String {
+    let state = isDeleted ? "deleted" : isInserted ? "inserted" : isUpdated ? "updated" : isFault ? "fault" : "clean"
+    return "<\(entity.name) \(id.uriRepresentation) \(state)>"
+  }
+}

@@ -1,0 +1,132 @@
+import Synchronization
+
+/// One property of a typed class: its name in the model, its slot, its Swift type and its key path.
+public struct PropertyBinding {
+  enum Kind {
+    case attribute([AttributeType], isOptional: Bool)
+    case toOne(ManagedObject.Type)
+    case toMany(ManagedObject.Type)
+  }
+
+  /// The name in the model.
+  public let name: String
+  /// The slot; for a to-many relationship the to-many index.
+  public let slot: Int
+  let keyPath: AnyKeyPath
+  let kind: Kind
+
+  /// Binds an attribute.
+  public static func attribute<Root: ManagedObject, Value: AttributeValue>(
+    _ name: String, _ keyPath: KeyPath<Root, Value>, slot: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, isOptional: Value.isOptional))
+  }
+
+  /// Binds a to-one relationship.
+  public static func toOne<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: KeyPath<Root, Destination?>, slot: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .toOne(Destination.self))
+  }
+
+  /// Binds a to-many relationship.
+  public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: KeyPath<Root, ToManyRelationship<Destination>>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self))
+  }
+}
+
+/// Finds the name of a property by its key path.
+enum KeyPathNames {
+  private struct Known {
+    /// By the identity of the key path object, which the entry keeps alive so that it cannot be taken by another.
+    var byIdentity: [ObjectIdentifier: (keyPath: AnyKeyPath, name: String)] = [:]
+    var byClass: [ObjectIdentifier: [AnyKeyPath: String]] = [:]
+  }
+
+  /// Guards the tables; key paths are immutable.
+  private nonisolated(unsafe) static var known = Known()  // because every access holds the lock below
+  private static let lock = Mutex(())
+
+  /// The name.
+  ///
+  /// A key path that the class does not list is a mistake of the program and traps.
+  static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
+    lock.withLock { _ in
+      if let found = known.byIdentity[ObjectIdentifier(keyPath)] { return found.name }
+      let names = table(type)
+      guard let name = names[keyPath] else {
+        preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
+      }
+      if known.byIdentity.count < 4096 { known.byIdentity[ObjectIdentifier(keyPath)] = (keyPath, name) }
+      return name
+    }
+  }
+
+  private static func table(_ type: ManagedObject.Type) -> [AnyKeyPath: String] {
+    if let table = known.byClass[ObjectIdentifier(type)] { return table }
+    let table = Dictionary(type.properties.map { ($0.keyPath, $0.name) }, uniquingKeysWith: { first, _ in first })
+    known.byClass[ObjectIdentifier(type)] = table
+    return table
+  }
+}
+
+/// Compares what a class says of its properties with what the model says, and reports every difference.
+enum ClassBinding {
+  static func differences(_ type: ManagedObject.Type, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> [String] {
+    type.properties.compactMap { binding in
+      difference(binding, entity, model).map { "\(type).\(binding.name): \($0)" }
+    }
+  }
+
+  private static func difference(_ binding: PropertyBinding, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> String? {
+    guard let property = entity.property(named: binding.name) else { return "\(entity.name) has no property of this name." }
+    switch (binding.kind, property) {
+    case (.attribute(let types, _), .attribute(let attribute)):
+      if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
+      return slotDifference(binding.slot, attribute.slot)
+    case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot)
+    case (.toMany(let type), .relationship(let relationship)) where relationship.isToMany:
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
+    default: return "The model says another kind of property."
+    }
+  }
+
+  /// Differences between the classes that relationships are said to lead to and those that their entities appear as.
+  static func destinationDifferences(
+    _ type: ManagedObject.Type, _ classes: [ManagedObject.Type], _ model: ManagedObjectModel
+  ) -> [String] {
+    type.properties.compactMap { binding in
+      let said: ManagedObject.Type
+      switch binding.kind {
+      case .attribute: return nil
+      case .toOne(let destination), .toMany(let destination): said = destination
+      }
+      guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
+      return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) is not among the bound classes."
+    }
+  }
+
+  /// Whether a class is another or one of its subclasses.
+  static func isKind(_ type: ManagedObject.Type, of other: ManagedObject.Type) -> Bool {
+    var current: (any AnyObject.Type)? = type
+    while let next = current {
+      if next == other { return true }
+      current = _getSuperclass(next)
+    }
+    return false
+  }
+
+  private static func slotDifference(_ said: Int, _ right: Int) -> String? {
+    said == right ? nil : "Its slot is \(right), not \(said)."
+  }
+
+  private static func destinationDifference(
+    _ type: ManagedObject.Type, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
+  ) -> String? {
+    let destination = model.destination(of: relationship).name
+    return type.entityName.isEmpty || type.entityName == destination ? nil : "It leads to \(destination), not to \(type.entityName)."
+  }
+}

@@ -1,0 +1,90 @@
+import HoldfastStore
+
+extension SaveOperation {
+  /// Finds objects that would share the values of a uniqueness constraint, for stores that do not. Runs under the save
+  /// lock; a race with other processes remains.
+  func checkUniqueness() throws {
+    if coordinator.capabilities.uniqueness { return }
+    var conflicts: [ManagedObjectID] = []
+    for entity in context.entities {
+      for (slots, names) in zip(entity.uniqueSlots, entity.uniquenessConstraints) {
+        conflicts += try sharing(entity, slots, names)
+      }
+    }
+    guard conflicts.isEmpty else {
+      throw ContextError(
+        .constraintConflict, reason: "\(conflicts.count) objects have values of a uniqueness constraint that another has.", objectIDs: conflicts)
+    }
+  }
+
+  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [Int], _ names: [String]) throws -> [ManagedObjectID] {
+    var saving: [[StoreValue]: ManagedObject] = [:]
+    var conflicts: [ManagedObjectID] = []
+    for object in inserted + updated where Int(object.flags.entityIndex) == entity.index {
+      let values = slots.map { object.readRow.value($0, entity.layout.columns[$0], idPrefix: nil) }
+      if values.contains(.null) { continue }
+      if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }
+    }
+    if saving.isEmpty { return conflicts }
+    let stored = try coordinator.fetch(FetchQuery(entity: entity))
+    stored.forEach { batch, index in
+      let row = batch.pointer(index)
+      let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
+      guard let object = saving[values], object.id.key != row.key else { return }
+      // A row that this save changes or deletes does not count with the values that it has now.
+      if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
+      conflicts.append(object.id)
+    }
+    return conflicts
+  }
+
+  /// Compares rows with what the context had read, for stores that do not compare versions: all conflicts at once.
+  func checkVersions() throws {
+    if coordinator.capabilities.versions { return }
+    var conflicts: [SaveConflict] = []
+    for changes in request.entities {
+      var expected: [Int64: (ManagedObject?, Int64)] = [:]
+      for updated in changes.updated {
+        for index in 0..<updated.rows.count {
+          let key = updated.rows.pointer(index).key
+          expected[key] = (context.registered(changes.entity, key), updated.expectedVersions[index])
+        }
+      }
+      for (key, version) in zip(changes.deleted.keys, changes.deleted.expectedVersions) {
+        expected[key] = (context.registered(changes.entity, key), version)
+      }
+      conflicts += try differences(changes.entity, expected)
+    }
+    guard conflicts.isEmpty else {
+      throw SaveFailure.conflict(
+        StoreError(.conflict, operation: "save", path: coordinator.storeDescription.path, reason: "Rows were changed.", conflicts: conflicts))
+    }
+  }
+
+  private func differences(_ entity: Int, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
+    if expected.isEmpty { return [] }
+    let collector = RowCollector()
+    try coordinator.reading(.latest, "compare versions") { view in
+      try coordinator.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, into: collector)
+    }
+    var found: [Int64: RowView] = [:]
+    collector.forEach { batch, index in found[batch.pointer(index).key] = batch[index] }
+    return expected.compactMap { key, known in
+      let persisted = found[key]
+      if let persisted, isAsRead(persisted, known.0, known.1) { return nil }
+      return SaveConflict(objectID: context.prefixes[entity].withKey(key), expectedVersion: known.1, persisted: persisted)
+    }.sorted { $0.objectID.key < $1.objectID.key }
+  }
+
+  /// Whether a row is what the context had read: by its version, or where the store keeps none, by its bytes.
+  private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
+    if persisted.version != 0 || version != 0 { return persisted.version == version }
+    guard let committed = object?.committedRow else { return true }
+    let length = committed.byteCount
+    guard length == persisted.pointer.byteCount else { return false }
+    let start = RowLayout.headerByteCount
+    return Bytes.order(
+      UnsafeRawBufferPointer(start: committed.base + start, count: length - start),
+      UnsafeRawBufferPointer(start: persisted.pointer.base + start, count: length - start)) == 0
+  }
+}

@@ -1,0 +1,41 @@
+import HoldfastStore
+
+extension SaveOperation {
+  /// Sets keys aside for the new objects, entity by entity, in the order of insertion. IDs stay temporary until the
+  /// commit has succeeded.
+  func obtainPermanentIDs() throws {
+    guard let first = inserted.first?.id.key, let last = inserted.last?.id.key else { return }
+    firstTemporaryKey = max(first, last)
+    let lowest = inserted.reduce(first) { min($0, $1.id.key) }
+    firstTemporaryKey = inserted.reduce(firstTemporaryKey) { max($0, $1.id.key) }
+    permanentKeys = ContiguousArray(repeating: -1, count: Int(firstTemporaryKey - lowest) + 1)
+    var counts = [Int](repeating: 0, count: context.entities.count)
+    for object in inserted { counts[Int(object.flags.entityIndex)] += 1 }
+    var keys = [ArraySlice<Int64>](repeating: [], count: counts.count)
+    for (entity, count) in counts.enumerated() where count > 0 {
+      let allocated = try coordinator.wrapping("obtain permanent IDs") { try coordinator.store.allocateKeys(entity: entity, count: count) }
+      guard allocated.count == count else {
+        throw StoreError(
+          .damaged, operation: "obtain permanent IDs", path: coordinator.storeDescription.path,
+          reason: "The store gave \(allocated.count) keys where \(count) were asked for (rule K1).")
+      }
+      keys[entity] = allocated[...]
+    }
+    for object in inserted {
+      permanentKeys[Int(firstTemporaryKey - object.id.key)] = keys[Int(object.flags.entityIndex)].removeFirst()
+    }
+  }
+
+  /// The key that a key will have after the save; -1 for an object that is not saved.
+  @inline(__always) func permanent(_ key: Int64) -> Int64 {
+    if key >= 0 { return key }
+    let place = Int(firstTemporaryKey - key)
+    return place >= 0 && place < permanentKeys.count ? permanentKeys[place] : -1
+  }
+
+  /// The ID by which the context knows an object whose ID the store saw.
+  func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
+    for object in inserted where object.id.entityNumber == id.entityNumber && permanent(object.id.key) == id.key { return object.id }
+    return id
+  }
+}

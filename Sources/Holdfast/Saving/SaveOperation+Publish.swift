@@ -1,0 +1,77 @@
+import HoldfastStore
+
+extension SaveOperation {
+  /// Lets objects look at the saved rows, gives new objects their permanent IDs, and tells the shared cache.
+  func publishRows() {
+    for object in context.changed { settleLinks(object) }
+    for (batch, objects) in published {
+      coordinator.publish(batch)
+      publish(batch, objects)
+    }
+    bury()
+  }
+
+  private func publish(_ batch: RowBatch, _ objects: ContiguousArray<ManagedObject>) {
+    var start = 0
+    while start < objects.count {
+      let end = min(start + RowGroup.size, objects.count)
+      let rows: RowSelection = start == 0 && end == objects.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
+      let group = RowGroup((batch, rows), entity: Int(objects[start].flags.entityIndex))
+      for index in start..<end { adopt(objects[index], batch.pointer(index), group, index - start) }
+      start = end
+    }
+  }
+
+  private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
+    if object.isInserted {
+      context.unregister(object)
+      object.id = context.prefixes[Int(object.flags.entityIndex)].withKey(row.key)
+      context.register(object)
+    }
+    object.dropPrivateRow(row.base)
+    context.attach(object, row, group, position)
+  }
+
+  /// What was recorded of relationships is in the store now. A list that was not known while the group has an answer
+  /// becomes known first, since that answer does not hold any more; temporary keys become permanent ones.
+  private func settleLinks(_ object: ManagedObject) {
+    guard let states = object.toMany, !object.isDeleted else { return }
+    for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
+      if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
+      if states[index].isKnown && !permanentKeys.isEmpty { states[index].contents.translate(permanent) }
+      states[index].settle()
+    }
+  }
+
+  /// Deleted objects leave the graph; lists that were read before leave them out from now on.
+  private func bury() {
+    var keys: [Int: [Int64]] = [:]
+    for object in deleted {
+      let root = context.graph.entities[Int(object.flags.entityIndex)].root
+      context.tombstones[root].insert(object.id.key)
+      keys[root, default: []].append(object.id.key)
+      context.detach(object)
+    }
+    for (root, keys) in keys { coordinator.rowCache.remove(root: root, keys: keys) }
+    // Rows that the store severed by itself have a new version, which the shared cache does not know.
+    if !deleted.isEmpty { coordinator.rowCache.removeAll() }
+  }
+
+  /// Nothing is changed any more.
+  func settle() {
+    for object in context.changed {
+      if object.isInserted && object.isDeleted {
+        context.detach(object)
+      } else if object.isUpdated && object.flags.contains(.hasPrivateRow) && !object.isInserted {
+        object.dropPrivateRow(object.committedRow?.base)
+      }
+      object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+    }
+    context.changed = []
+    context.unpropagated = []
+    for index in context.entities.indices {
+      context.changedCounts[index] = 0
+      context.deletedCounts[index] = 0
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import HoldfastStore
+
+extension SaveOperation {
+  /// Turns the changes into sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new
+  /// objects in place of temporary ones.
+  func buildRequest() {
+    var byEntity: [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
+      Array(repeating: ([], [], []), count: context.entities.count)
+    for object in inserted { byEntity[Int(object.flags.entityIndex)].inserted.append(object) }
+    for object in updated { byEntity[Int(object.flags.entityIndex)].updated.append(object) }
+    for object in deleted { byEntity[Int(object.flags.entityIndex)].deleted.append(object) }
+    for (index, changes) in byEntity.enumerated() {
+      var record = SaveRequest.EntityChanges(entity: index)
+      if !changes.inserted.isEmpty { record.inserted = insertedRows(changes.inserted, index) }
+      if !changes.updated.isEmpty { record.updated = updatedRows(changes.updated, index) }
+      record.deleted = deletedRows(changes.deleted)
+      if !record.inserted.isEmpty || !record.updated.isEmpty || !record.deleted.keys.isEmpty { request.entities.append(record) }
+    }
+    for entity in context.entities {
+      for relationship in entity.relationships where relationship.isManyToMany && relationship.namesLinks {
+        let changes = linkChanges(relationship)
+        if !changes.added.isEmpty || !changes.removed.isEmpty { request.links.append(changes) }
+      }
+    }
+  }
+
+  // MARK: Rows
+
+  private func insertedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [RowBatch] {
+    let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: context.prefixes[entity])
+    var batches: [RowBatch] = []
+    var inBatch: ContiguousArray<ManagedObject> = []
+    func seal() {
+      let batch = builder.seal()
+      batches.append(batch)
+      published.append((batch, inBatch))
+      inBatch = []
+    }
+    for object in objects {
+      append(object, key: permanent(object.id.key), version: 1, to: builder)
+      inBatch.append(object)
+      if builder.isFull { seal() }
+    }
+    if builder.count > 0 { seal() }
+    return batches
+  }
+
+  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder) {
+    guard let base = object.row else { return }
+    let row = RowPointer(base)
+    builder.beginRow(key: key, version: version)
+    let kinds = builder.layout.kinds
+    for slot in 0..<kinds.count {
+      guard row.isPresent(slot) else {
+        builder.appendNull()
+        continue
+      }
+      switch kinds[slot] {
+      case .integer: builder.append(integer: row.integer(slot))
+      case .real: builder.append(real: row.real(slot))
+      case .bytes: builder.append(bytes: row.bytes(slot))
+      case .key:
+        let key = permanent(row.integer(slot))
+        if key >= 0 { builder.append(integer: key) } else { builder.appendNull() }
+      }
+    }
+    builder.endRow()
+  }
+
+  /// Rows that differ from what the context had read, or whose many-to-many links changed. Objects for which neither is
+  /// so are not saved.
+  private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [SaveRequest.UpdatedRows] {
+    let layout = context.entities[entity].layout
+    let words = (layout.columns.count + 63) / 64
+    let builder = RowBatchBuilder(layout: layout, idPrefix: context.prefixes[entity])
+    var result: [SaveRequest.UpdatedRows] = []
+    var inBatch: ContiguousArray<ManagedObject> = []
+    var versions: [Int64] = []
+    var masks: [UInt64] = []
+    func seal() {
+      let batch = builder.seal()
+      result.append(SaveRequest.UpdatedRows(rows: batch, expectedVersions: versions, changedSlots: masks, wordsPerRow: words))
+      published.append((batch, inBatch))
+      inBatch = []
+      versions = []
+      masks = []
+    }
+    for object in objects.sorted(by: { $0.id.key < $1.id.key }) {
+      let committed = object.committedRow ?? object.readRow
+      if object.isInaccessible { continue }
+      let mask = changedSlots(object, committed, layout, words)
+      guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
+      append(object, key: object.id.key, version: committed.version + 1, to: builder)
+      inBatch.append(object)
+      versions.append(committed.version)
+      masks += mask
+      if builder.isFull { seal() }
+    }
+    if builder.count > 0 { seal() }
+    return result
+  }
+
+  private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
+    var mask = [UInt64](repeating: 0, count: words)
+    guard object.flags.contains(.hasPrivateRow), let base = object.row else { return mask }
+    let row = RowPointer(base)
+    for slot in 0..<layout.kinds.count where differs(row, committed, slot, layout.kinds[slot]) { mask[slot / 64] |= 1 << UInt64(slot % 64) }
+    return mask
+  }
+
+  private func differs(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
+    if a.isPresent(slot) != b.isPresent(slot) { return true }
+    guard a.isPresent(slot) else { return false }
+    return kind == .bytes ? Bytes.order(a.bytes(slot), b.bytes(slot)) != 0 : a.integer(slot) != b.integer(slot)
+  }
+
+  /// Whether links of many-to-many relationships changed, which raises the version of both ends.
+  private func changesLinks(_ object: ManagedObject) -> Bool {
+    guard let states = object.toMany else { return false }
+    return object.entity.toManyRelationships.contains { relationship in
+      relationship.inverseIsToMany && !(states[relationship.toManyIndex].added.isEmpty && states[relationship.toManyIndex].removed.isEmpty)
+    }
+  }
+
+  private func deletedRows(_ objects: ContiguousArray<ManagedObject>) -> SaveRequest.KeyedRows {
+    var rows = SaveRequest.KeyedRows()
+    for object in objects.sorted(by: { $0.id.key < $1.id.key }) {
+      let version = object.committedRow?.version ?? object.readRow.version
+      if object.isInaccessible { continue }
+      rows.keys.append(object.id.key)
+      rows.expectedVersions.append(version)
+    }
+    return rows
+  }
+
+  // MARK: Links
+
+  /// The new and removed links of a many-to-many pair, from the side that names them. Both sides record every change, so
+  /// one side says it all; links of deleted objects are left to the store.
+  private func linkChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.LinkChanges {
+    var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
+    let destination = relationship.destinationIndex
+    let checksDeleted = context.mayHoldDeleted(destination)
+    func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64, to links: inout [SaveRequest.Link]) {
+      let start = links.count
+      for key in keys {
+        if checksDeleted && context.isDeleted(destination, key) { continue }
+        let target = permanent(key)
+        if target >= 0 { links.append(SaveRequest.Link(source: source, target: target)) }
+      }
+      if links.count - start > 1 { links[start...].sort() }
+    }
+    let entity = UInt32(relationship.entityIndex)
+    for object in inserted where object.flags.entityIndex == entity {
+      guard let states = object.toMany else { continue }
+      add(states[relationship.toManyIndex].contents.keys, of: permanent(object.id.key), to: &changes.added)
+    }
+    for object in updated where object.flags.entityIndex == entity {
+      guard let states = object.toMany else { continue }
+      add(states[relationship.toManyIndex].added.keys, of: object.id.key, to: &changes.added)
+      add(states[relationship.toManyIndex].removed.keys, of: object.id.key, to: &changes.removed)
+    }
+    if !updated.isEmpty {
+      changes.added.sort()
+      changes.removed.sort()
+    }
+    return changes
+  }
+}

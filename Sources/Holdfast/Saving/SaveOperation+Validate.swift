@@ -1,0 +1,111 @@
+import HoldfastStore
+
+extension SaveOperation {
+  /// Checks every object and reports all failures together, with Core Data's numbers.
+  func validate() throws {
+    var failures: [ContextError] = []
+    for object in inserted { validate(object, &failures) }
+    for object in updated { validate(object, &failures) }
+    for object in deleted { validateDelete(object, &failures) }
+    if failures.count == 1 { throw failures[0] }
+    if !failures.isEmpty {
+      throw ContextError(
+        .multipleValidationFailures, reason: "\(failures.count) values or relationships are not valid.", failures: failures,
+        objectIDs: failures.compactMap(\.objectID))
+    }
+  }
+
+  private func validate(_ object: ManagedObject, _ failures: inout [ContextError]) {
+    let entity = Int(object.flags.entityIndex)
+    let checks = context.graph.checks[entity]
+    if object.flags.contains(.hasPrivateRow), let base = object.row {
+      let row = RowPointer(base)
+      for check in checks.slots {
+        if let failure = check.failure(row, object) { failures.append(failure) }
+      }
+    }
+    for relationship in checks.counted { validateCount(object, relationship, &failures) }
+  }
+
+  /// Counts of relationships that nobody touched are not asked for.
+  private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
+    let isTouched = object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
+    guard isTouched else { return }
+    let count = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex).count
+    func fail(_ code: ContextError.Code, _ reason: String) {
+      failures.append(ContextError(code, objectID: object.id, property: relationship.name, reason: reason))
+    }
+    if count == 0 {
+      if !relationship.isOptional { fail(.missingMandatoryValue, "The relationship leads to no object but must lead to one.") }
+    } else if count < relationship.minCount {
+      fail(.tooFewObjects, "There are \(count) objects where at least \(relationship.minCount) are needed.")
+    } else if relationship.maxCount > 0 && count > relationship.maxCount {
+      fail(.tooManyObjects, "There are \(count) objects where at most \(relationship.maxCount) may be.")
+    }
+  }
+
+  private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) {
+    for relationship in object.entity.relationships where relationship.deleteRule == .deny {
+      if context.targets(of: object, relationship).isEmpty { continue }
+      failures.append(
+        ContextError(
+          .deniedDelete, objectID: object.id, property: relationship.name,
+          reason: "The object cannot be deleted while the relationship leads to objects; delete those first or lead it elsewhere."))
+    }
+  }
+}
+
+/// What a save checks of the objects of one entity, worked out once.
+struct EntityChecks: Sendable {
+  let slots: [SlotCheck]
+  /// To-many relationships with bounds.
+  let counted: [ManagedObjectModel.Relationship]
+
+  init(_ entity: ManagedObjectModel.Entity) {
+    slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
+    counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
+  }
+}
+
+/// What a save checks of one slot.
+struct SlotCheck: Sendable {
+  private let slot: Int
+  private let name: String
+  private let isMandatory: Bool
+  private let range: ClosedRange<Int64>?
+  private let isDate: Bool
+
+  /// Nil when there is nothing to check.
+  init?(_ slot: Int, _ kind: ManagedObjectModel.Slot) {
+    self.slot = slot
+    name = kind.name
+    isMandatory = !kind.isOptional
+    if case .attribute(let attribute) = kind {
+      range = attribute.type == .integer64 ? nil : attribute.type.integerRange
+      isDate = attribute.type == .date
+    } else {
+      range = nil
+      isDate = false
+    }
+    if !isMandatory && range == nil && !isDate { return nil }
+  }
+
+  @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> ContextError? {
+    guard row.isPresent(slot) else { return isMandatory ? missing(object) : nil }
+    if let range, !range.contains(row.integer(slot)) { return outOfRange(row.integer(slot) > range.upperBound, object) }
+    if isDate, !row.real(slot).isFinite {
+      return ContextError(.invalidDate, objectID: object.id, property: name, reason: "The date is not a finite number of seconds.")
+    }
+    return nil
+  }
+
+  private func missing(_ object: ManagedObject) -> ContextError {
+    ContextError(.missingMandatoryValue, objectID: object.id, property: name, reason: "A value must be there; set one before saving.")
+  }
+
+  private func outOfRange(_ isTooLarge: Bool, _ object: ManagedObject) -> ContextError {
+    ContextError(
+      isTooLarge ? .numberTooLarge : .numberTooSmall, objectID: object.id, property: name,
+      reason: "The number does not fit the attribute's type.")
+  }
+}

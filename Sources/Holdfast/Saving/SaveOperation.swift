@@ -1,0 +1,129 @@
+import HoldfastStore
+import Synchronization
+
+/// One save of a context, as a list of named steps. A save that fails before the commit leaves store and context as
+/// they were.
+final class SaveOperation {
+  let context: ManagedObjectContext
+  var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
+  var inserted: ContiguousArray<ManagedObject> = []
+  var updated: ContiguousArray<ManagedObject> = []
+  var deleted: ContiguousArray<ManagedObject> = []
+  /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
+  var permanentKeys: ContiguousArray<Int64> = []
+  var firstTemporaryKey: Int64 = 0
+  var request = SaveRequest()
+  /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
+  var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+
+  init(_ context: ManagedObjectContext) { self.context = context }
+
+  func run() throws {
+    try processPendingChanges()
+    try callWillSave()
+    collectChanges()
+    if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    try validate()
+    try coordinator.saveLock.withLock { _ in
+      try checkUniqueness()
+      try obtainPermanentIDs()
+      buildRequest()
+      if request.isEmpty { return }
+      try checkVersions()
+      let prepared = try prepare()
+      try commit(prepared)
+    }
+    publishRows()
+    settle()
+    callDidSave()
+  }
+
+  // MARK: Steps
+
+  private func processPendingChanges() throws { try context.processPendingChanges() }
+
+  /// Callbacks may change objects, which are called too; that has to come to an end.
+  private func callWillSave() throws {
+    var called = 0
+    for _ in 0..<100 {
+      let round = context.changed[called...]
+      if round.isEmpty { return }
+      called = context.changed.count
+      for object in round where object.hasChanges && !object.isDeleted { object.willSave() }
+      try context.processPendingChanges()
+    }
+    throw ContextError(.endlessSave, reason: "willSave changed further objects a hundred times over; let it come to an end.")
+  }
+
+  private func collectChanges() {
+    for object in context.changed {
+      if object.isInserted {
+        if !object.isDeleted { inserted.append(object) }
+      } else if object.isDeleted {
+        deleted.append(object)
+      } else if object.isUpdated, !object.isInaccessible {
+        updated.append(object)
+      }
+    }
+  }
+
+  private func prepare() throws -> any PreparedSave {
+    do {
+      return try coordinator.wrapping("save") { try coordinator.store.prepare(request) }
+    } catch let error as StoreError where error.code == .conflict {
+      throw SaveFailure.conflict(error)
+    } catch let error as StoreError where error.code == .constraintConflict {
+      throw SaveFailure.constraint(error, self)
+    }
+  }
+
+  private func commit(_ prepared: any PreparedSave) throws {
+    do {
+      try coordinator.wrapping("save") { try prepared.commit() }
+    } catch {
+      coordinator.rowCache.removeAll()
+      throw error
+    }
+  }
+
+  private func callDidSave() {
+    for object in inserted { object.didSave() }
+    for object in updated { object.didSave() }
+    for object in deleted { object.didSave() }
+  }
+}
+
+extension ManagedObjectContext {
+  /// Saves every change to the store: all or nothing, durable when it returns.
+  ///
+  /// In this order: apply delete rules, call `willSave`, validate everything, check uniqueness, obtain permanent IDs,
+  /// hand the changes to the store, commit, take over the new versions, call `didSave`. When nothing changed, nothing
+  /// is asked of the store. When it throws, the context has its changes still and can go on.
+  ///
+  /// - Throws: ``ContextError`` for validation failures (all together, 1560) and conflicts, ``StoreError`` for the rest.
+  public func save() throws {
+    checkIsolation()
+    if changed.isEmpty { return }
+    try SaveOperation(self).run()
+  }
+}
+
+/// What the stack says of a store's refusal.
+enum SaveFailure {
+  static func conflict(_ error: StoreError) -> ContextError {
+    let ids = error.conflicts.map(\.objectID)
+    return ContextError(
+      .conflict,
+      reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed by somebody else since this context read them. "
+        + "Roll back or refresh, and make the changes again.",
+      objectIDs: ids, cause: error)
+  }
+
+  static func constraint(_ error: StoreError, _ save: SaveOperation) -> ContextError {
+    let ids = error.constraintConflicts.map { save.knownID($0.objectID) }
+    let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
+    return ContextError(
+      .constraintConflict, reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") values of \(names) that another has.",
+      objectIDs: ids, cause: error)
+  }
+}

@@ -1,0 +1,293 @@
+import HoldfastStore
+
+/// Which keys belong to a key: the targets of a to-many relationship by source. Copies share what they do not change.
+///
+/// The keys are cut into pages of 256; a page is one array in which the targets of its keys lie one after the other, in
+/// ascending order. Building from sorted links is one pass; a change rewrites the pages that it meets.
+struct AdjacencyIndex: Sendable {
+  /// One page:
+  ///
+  /// | words | what |
+  /// |---|---|
+  /// | 0 ..< 4 | a bit for each of the 256 keys that has an entry |
+  /// | 4 ..< 4 + n/2 + 1 | n + 1 places of 32 bits: where the targets of each of the n entries begin, and where the last ends |
+  /// | … | the targets |
+  ///
+  /// An entry may have no targets. A page without any is empty.
+  struct Page: KeyMapElement {
+    var words: [Int64] = []
+    static var none: Page { Page() }
+    var isNone: Bool { words.isEmpty }
+  }
+
+  private static let shift: Int64 = 8
+  private var pages = KeyMap<Page>(shift: 6)
+  /// How many links there are.
+  private(set) var count = 0
+
+  /// Makes an empty index.
+  init() {}
+
+  /// Calls `body` with the targets of a key, ascending.
+  @inline(__always) func withTargets<T>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T {
+    try pages[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
+      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : PageReader(words).targets(of: Int(key & 255)))
+    }
+  }
+
+  /// Calls `body` with every link, by source, then target.
+  func forEach(_ body: (SaveRequest.Link) throws -> Void) rethrows {
+    try pages.forEach { place, page in
+      try page.words.withUnsafeBufferPointer { words in
+        let reader = PageReader(words)
+        for low in 0..<256 {
+          for target in reader.targets(of: low) { try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target)) }
+        }
+      }
+    }
+  }
+
+  /// Removes links, then adds others; both lists sorted by source, then target. A link that is added though it is there,
+  /// or removed though it is not, changes nothing.
+  mutating func apply(added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
+    added.withUnsafeBufferPointer { added in
+      removed.withUnsafeBufferPointer { removed in apply(added, removed) }
+    }
+  }
+
+  private mutating func apply(_ added: UnsafeBufferPointer<SaveRequest.Link>, _ removed: UnsafeBufferPointer<SaveRequest.Link>) {
+    var (nextAdded, nextRemoved) = (0, 0)
+    while nextAdded < added.count || nextRemoved < removed.count {
+      let first = min(nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
+      let place = first >> AdjacencyIndex.shift
+      let lastAdded = AdjacencyIndex.end(added, from: nextAdded, place), lastRemoved = AdjacencyIndex.end(removed, from: nextRemoved, place)
+      let (page, change) = PageWriter.page(
+        pages[place].words, added: UnsafeBufferPointer(rebasing: added[nextAdded..<lastAdded]),
+        removed: UnsafeBufferPointer(rebasing: removed[nextRemoved..<lastRemoved]))
+      if let page { pages.set(place, Page(words: page)) }
+      count += change
+      (nextAdded, nextRemoved) = (lastAdded, lastRemoved)
+    }
+  }
+
+  private static func end(_ links: UnsafeBufferPointer<SaveRequest.Link>, from start: Int, _ place: Int64) -> Int {
+    var end = start
+    while end < links.count, links[end].source >> shift == place { end += 1 }
+    return end
+  }
+}
+
+/// Reads a page of an ``AdjacencyIndex`` that is not empty.
+struct PageReader {
+  private let words: UnsafeBufferPointer<Int64>
+  private let starts: UnsafePointer<UInt32>
+  private let targets: UnsafePointer<Int64>
+
+  @inline(__always) init(_ words: UnsafeBufferPointer<Int64>) {
+    self.words = words
+    // A page that is not empty has its four words of bits.
+    let base = words.baseAddress!
+    starts = UnsafeRawPointer(base + 4).assumingMemoryBound(to: UInt32.self)
+    targets = base + PageReader.headerCount(entries: PageReader.entryCount(words))
+  }
+
+  @inline(__always) static func entryCount(_ words: UnsafeBufferPointer<Int64>) -> Int {
+    words[0].nonzeroBitCount + words[1].nonzeroBitCount + words[2].nonzeroBitCount + words[3].nonzeroBitCount
+  }
+
+  /// The words before the targets.
+  @inline(__always) static func headerCount(entries: Int) -> Int { 4 + entries / 2 + 1 }
+
+  @inline(__always) func hasEntry(_ low: Int) -> Bool { words[low >> 6] & (1 << Int64(low & 63)) != 0 }
+
+  /// The number of entries before that of a key.
+  @inline(__always) private func rank(_ low: Int) -> Int {
+    var rank = (UInt64(bitPattern: words[low >> 6]) & ((1 << UInt64(low & 63)) - 1)).nonzeroBitCount
+    if low >= 64 { rank += words[0].nonzeroBitCount }
+    if low >= 128 { rank += words[1].nonzeroBitCount }
+    if low >= 192 { rank += words[2].nonzeroBitCount }
+    return rank
+  }
+
+  @inline(__always) func targets(of low: Int) -> UnsafeBufferPointer<Int64> {
+    hasEntry(low) ? targets(rank: rank(low)) : UnsafeBufferPointer(start: nil, count: 0)
+  }
+
+  @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<Int64> {
+    UnsafeBufferPointer(start: targets + Int(starts[rank]), count: Int(starts[rank + 1] - starts[rank]))
+  }
+}
+
+/// Writes pages of an ``AdjacencyIndex``.
+enum PageWriter {
+  typealias Links = UnsafeBufferPointer<SaveRequest.Link>
+
+  /// A page with links of its keys removed and added.
+  ///
+  /// - Returns: the page, or nil when nothing changes in it, and by how much the number of links changes.
+  static func page(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
+    if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
+    return old.withUnsafeBufferPointer { merged($0, added, removed) }
+  }
+
+  private static func bits(_ links: Links) -> (UInt64, UInt64, UInt64, UInt64) {
+    var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    for link in links {
+      let bit: UInt64 = 1 << UInt64(link.source & 63)
+      switch (link.source >> 6) & 3 {
+      case 0: bits.0 |= bit
+      case 1: bits.1 |= bit
+      case 2: bits.2 |= bit
+      default: bits.3 |= bit
+      }
+    }
+    return bits
+  }
+
+  private static func write(_ bits: (UInt64, UInt64, UInt64, UInt64), to words: UnsafeMutableBufferPointer<Int64>) -> Int {
+    words[0] = Int64(bitPattern: bits.0)
+    words[1] = Int64(bitPattern: bits.1)
+    words[2] = Int64(bitPattern: bits.2)
+    words[3] = Int64(bitPattern: bits.3)
+    return PageReader.entryCount(UnsafeBufferPointer(words))
+  }
+
+  /// A page from links alone, the way of a first save or a load.
+  private static func built(_ added: Links) -> ([Int64]?, Int) {
+    var kept = 0
+    let bits = bits(added)
+    let entries = bits.0.nonzeroBitCount + bits.1.nonzeroBitCount + bits.2.nonzeroBitCount + bits.3.nonzeroBitCount
+    let header = PageReader.headerCount(entries: entries)
+    let page = [Int64](unsafeUninitializedCapacity: header + added.count) { words, initialized in
+      _ = write(bits, to: words)
+      words[header - 1] = 0
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      var entry = 0
+      for (index, link) in added.enumerated() {
+        if index == 0 || added[index - 1].source != link.source {
+          starts[entry] = UInt32(truncatingIfNeeded: kept)
+          entry += 1
+        } else if added[index - 1].target == link.target {
+          continue
+        }
+        words[header + kept] = link.target
+        kept += 1
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    return (page, kept)
+  }
+
+  /// A page from another. Entries that lose all targets stay, which costs four bytes each.
+  private static func merged(_ old: UnsafeBufferPointer<Int64>, _ added: Links, _ removed: Links) -> ([Int64]?, Int) {
+    let reader = PageReader(old)
+    var bits = bits(added)
+    bits.0 |= UInt64(bitPattern: old[0])
+    bits.1 |= UInt64(bitPattern: old[1])
+    bits.2 |= UInt64(bitPattern: old[2])
+    bits.3 |= UInt64(bitPattern: old[3])
+    var (kept, before) = (0, 0)
+    let page = [Int64](unsafeUninitializedCapacity: old.count + 128 + added.count) { words, initialized in
+      let entries = write(bits, to: words)
+      let header = PageReader.headerCount(entries: entries)
+      words[header - 1] = 0
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      let output = words.baseAddress! + header
+      var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
+      for word in 0..<4 {
+        var rest = UInt64(bitPattern: words[word])
+        while rest != 0 {
+          let low = word << 6 + rest.trailingZeroBitCount
+          rest &= rest - 1
+          starts[entry] = UInt32(truncatingIfNeeded: kept)
+          entry += 1
+          var targets = UnsafeBufferPointer<Int64>(start: nil, count: 0)
+          if reader.hasEntry(low) {
+            targets = reader.targets(rank: oldEntry)
+            oldEntry += 1
+          }
+          before += targets.count
+          kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+        }
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    return (kept == 0 ? [] : page, kept - before)
+  }
+
+  /// Writes the targets of one key with its removals and additions; returns where the next key's begin.
+  @inline(__always) private static func merge(
+    _ targets: UnsafeBufferPointer<Int64>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links, _ nextRemoved: inout Int,
+    into output: UnsafeMutablePointer<Int64>, at start: Int
+  ) -> Int {
+    var end = start
+    for target in targets {
+      while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {
+        if end == start || output[end - 1] != added[nextAdded].target {
+          output[end] = added[nextAdded].target
+          end += 1
+        }
+        nextAdded += 1
+      }
+      while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target < target { nextRemoved += 1 }
+      if nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target == target { continue }
+      output[end] = target
+      end += 1
+    }
+    while nextAdded < added.count, Int(added[nextAdded].source & 255) == low {
+      if end == start || output[end - 1] != added[nextAdded].target {
+        output[end] = added[nextAdded].target
+        end += 1
+      }
+      nextAdded += 1
+    }
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low { nextRemoved += 1 }
+    return end
+  }
+}
+
+/// Puts links in order.
+enum LinkOrder {
+  /// The links sorted by source, then target. Fast when the targets ascend already and the sources are not far apart.
+  static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
+    guard links.count > 1 else { return links }
+    var (isSorted, targetsAscend) = (true, true)
+    var (least, greatest) = (links[0].source, links[0].source)
+    for index in 1..<links.count {
+      if links[index] < links[index - 1] { isSorted = false }
+      if links[index].target < links[index - 1].target { targetsAscend = false }
+      least = min(least, links[index].source)
+      greatest = max(greatest, links[index].source)
+    }
+    if isSorted { return links }
+    let (range, overflow) = greatest.subtractingReportingOverflow(least)
+    if overflow || !targetsAscend || range > 8 * Int64(links.count) + 1024 { return links.sorted() }
+    return counted(links, least: least, range: Int(range) + 1)
+  }
+
+  /// A counting sort by source, which keeps the order of the targets.
+  private static func counted(_ links: [SaveRequest.Link], least: Int64, range: Int) -> [SaveRequest.Link] {
+    var places = [UInt32](repeating: 0, count: range + 1)
+    return links.withUnsafeBufferPointer { links in
+      places.withUnsafeMutableBufferPointer { places in
+        for link in links { places[Int(link.source - least) + 1] += 1 }
+        for index in 1...range { places[index] += places[index - 1] }
+        return [SaveRequest.Link](unsafeUninitializedCapacity: links.count) { sorted, initialized in
+          for link in links {
+            let source = Int(link.source - least)
+            sorted.initializeElement(at: Int(places[source]), to: link)
+            places[source] += 1
+          }
+          initialized = links.count
+        }
+      }
+    }
+  }
+
+  /// The links with sides exchanged, sorted by the new source, then the new target.
+  static func reversed(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
+    sorted(links.map { SaveRequest.Link(source: $0.target, target: $0.source) })
+  }
+}

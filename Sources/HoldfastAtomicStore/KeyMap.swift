@@ -1,0 +1,122 @@
+/// A value that a ``KeyMap`` can hold: one of its values stands for "nothing here".
+protocol KeyMapElement: Sendable {
+  /// The value that means nothing.
+  static var none: Self { get }
+  /// Whether this is ``none``.
+  var isNone: Bool { get }
+}
+
+/// A map from keys to values whose copies share what they do not change.
+///
+/// Keys are mostly handed out one after the other, so values lie in chunks that are reached by shifting the key: a
+/// look-up is two loads. Keys far beyond all others (a file may name its objects as it likes) lie in hash tables
+/// instead, which are segmented so that a write copies one segment only. A copy of the map costs nothing; the first
+/// write to a chunk or segment after it copies that one.
+struct KeyMap<Element: KeyMapElement>: Sendable {
+  /// The keys of chunk *c* are `c << shift ..< (c + 1) << shift`.
+  private let shift: Int64
+  /// The dense part. A chunk in which nothing lies is empty.
+  private var chunks: [[Element]] = []
+  /// The sparse part: as many segments as a power of two says, or none at all. A key lies in at most one of the parts.
+  private var segments: [[Int64: Element]] = []
+  private var sparseCount = 0
+  /// How many keys have a value.
+  private(set) var count = 0
+
+  /// Makes an empty map with chunks of `1 << shift` keys.
+  init(shift: Int) { self.shift = Int64(shift) }
+
+  /// The value of a key, or ``KeyMapElement/none``.
+  @inline(__always) subscript(key: Int64) -> Element {
+    let place = key >> shift
+    if place >= 0, place < chunks.count {
+      let offset = Int(key & ((1 << shift) - 1))
+      let element = chunks[Int(place)].withUnsafeBufferPointer { $0.isEmpty ? .none : $0[offset] }
+      if !element.isNone { return element }
+    }
+    return segments.isEmpty ? .none : sparseValue(key)
+  }
+
+  private func sparseValue(_ key: Int64) -> Element { segments[segment(key)][key] ?? .none }
+
+  private func segment(_ key: Int64) -> Int {
+    Int(truncatingIfNeeded: Hashing.fold(UInt64(bitPattern: key), Hashing.multiplier)) & (segments.count - 1)
+  }
+
+  /// Gives a key a value, or takes it away with ``KeyMapElement/none``.
+  ///
+  /// - Returns: the value before.
+  @inline(__always) @discardableResult mutating func set(_ key: Int64, _ element: Element) -> Element {
+    let place = key >> shift
+    if segments.isEmpty, place >= 0, place < chunks.count, !chunks[Int(place)].isEmpty {
+      let offset = Int(key & ((1 << shift) - 1))
+      let before = chunks[Int(place)][offset]
+      chunks[Int(place)][offset] = element
+      count += (element.isNone ? 0 : 1) - (before.isNone ? 0 : 1)
+      return before
+    }
+    return setSlowly(key, element)
+  }
+
+  private mutating func setSlowly(_ key: Int64, _ element: Element) -> Element {
+    let before = segments.isEmpty ? Element.none : removeSparse(key)
+    guard before.isNone || element.isNone else {
+      setSparse(key, element)
+      return before
+    }
+    let place = key >> shift
+    if place >= 0, place < denseLimit { return setDense(Int(place), key, element) }
+    if !element.isNone { setSparse(key, element) }
+    return before
+  }
+
+  /// The chunks that the dense part may have: a few, or as many as are wanted to hold twice the keys that there are.
+  private var denseLimit: Int64 { max(Int64(chunks.count), 64 + 2 * (Int64(count) >> shift)) }
+
+  private mutating func setDense(_ place: Int, _ key: Int64, _ element: Element) -> Element {
+    if element.isNone, place >= chunks.count || chunks[place].isEmpty { return .none }
+    while chunks.count <= place { chunks.append([]) }
+    if chunks[place].isEmpty { chunks[place] = Array(repeating: .none, count: 1 << Int(shift)) }
+    let offset = Int(key & ((1 << shift) - 1))
+    let before = chunks[place][offset]
+    chunks[place][offset] = element
+    count += (element.isNone ? 0 : 1) - (before.isNone ? 0 : 1)
+    return before
+  }
+
+  private mutating func setSparse(_ key: Int64, _ element: Element) {
+    if sparseCount >= segments.count * 512 { splitSegments() }
+    segments[segment(key)][key] = element
+    sparseCount += 1
+    count += 1
+  }
+
+  private mutating func removeSparse(_ key: Int64) -> Element {
+    guard let before = segments[segment(key)].removeValue(forKey: key) else { return .none }
+    sparseCount -= 1
+    count -= 1
+    return before
+  }
+
+  private mutating func splitSegments() {
+    let old = segments
+    segments = Array(repeating: [:], count: max(4, old.count * 2))
+    for entry in old.joined() { segments[segment(entry.key)][entry.key] = entry.value }
+  }
+
+  /// Calls `body` with every key that has a value, ascending.
+  func forEach(_ body: (Int64, Element) throws -> Void) rethrows {
+    var sparse = segments.joined().map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }[...]
+    for (place, chunk) in chunks.enumerated() where !chunk.isEmpty {
+      let first = Int64(place) << shift
+      for (offset, element) in chunk.enumerated() {
+        while let next = sparse.first, next.0 <= first + Int64(offset) {
+          try body(next.0, next.1)
+          sparse.removeFirst()
+        }
+        if !element.isNone { try body(first + Int64(offset), element) }
+      }
+    }
+    for (key, element) in sparse { try body(key, element) }
+  }
+}

@@ -1,0 +1,195 @@
+import HoldfastStore
+
+/// Where a row lies: the page's number plus one in the upper half, the row's place in the page in the lower.
+struct RowLocation: KeyMapElement {
+  var bits: UInt64
+
+  @inline(__always) init(bits: UInt64) { self.bits = bits }
+  @inline(__always) init(page: Int, row: Int) { bits = UInt64(page + 1) << 32 | UInt64(row) }
+
+  @inline(__always) static var none: RowLocation { RowLocation(bits: 0) }
+  @inline(__always) var isNone: Bool { bits == 0 }
+  @inline(__always) var page: Int { Int(bits >> 32) - 1 }
+  @inline(__always) var row: Int { Int(bits & 0xFFFF_FFFF) }
+}
+
+/// The rows of all entities that share a root, at one point in time. Copies share what they do not change.
+///
+/// Rows lie in sealed pages, which are never written: a new version of a row lies in another page, and the directory
+/// leads to it. What must stay true:
+///
+/// 1. A row is there exactly when the directory leads to it; every other row of a page is dead.
+/// 2. ``Page/live`` of a page is the number of its rows to which the directory leads; a page without any is let go.
+/// 3. Each unique index has exactly one entry per row of its entities in which no slot of the constraint is empty.
+struct RowTable: Sendable {
+  /// A sealed page.
+  struct Page: Sendable {
+    let batch: RowBatch
+    let entity: Int
+    var live: Int
+  }
+
+  private(set) var pages: [Page?] = []
+  private var freePages: [Int] = []
+  private var directory = KeyMap<RowLocation>(shift: 10)
+  /// The indexes of the table's constraints, in their order.
+  private var unique: [UniqueIndex]
+
+  /// How many rows of each entity there are, by the entity's index; 0 for entities of other tables.
+  private(set) var rowCounts: [Int]
+  /// How many pages are smaller than ``smallByteCount``.
+  private var smallPageCount = 0
+  /// Pages that were under half live at some time since the last compaction; some may be gone.
+  private var wastefulPages: [Int] = []
+
+  init(constraintCount: Int, entityCount: Int) {
+    unique = Array(repeating: UniqueIndex(), count: constraintCount)
+    rowCounts = Array(repeating: 0, count: entityCount)
+  }
+
+  /// How many rows there are.
+  var count: Int { directory.count }
+
+  // MARK: Looking up
+
+  /// Where the row with a key lies.
+  @inline(__always) func location(_ key: Int64) -> RowLocation { directory[key] }
+
+  /// The row at a location that the directory gave.
+  @inline(__always) func pointer(_ location: RowLocation) -> RowPointer { batch(location).pointer(location.row) }
+
+  /// The page of a location that the directory gave.
+  @inline(__always) func batch(_ location: RowLocation) -> RowBatch {
+    guard let page = pages[location.page] else { preconditionFailure("The directory of a table leads to a page that was let go.") }
+    return page.batch
+  }
+
+  /// The concrete entity of the row at a location.
+  @inline(__always) func entity(_ location: RowLocation) -> Int { pages[location.page]?.entity ?? -1 }
+
+  /// The row with a key, or nil.
+  @inline(__always) func row(_ key: Int64) -> RowPointer? {
+    let location = directory[key]
+    return location.isNone ? nil : pointer(location)
+  }
+
+  /// The row with a key and its batch, or nil.
+  func view(_ key: Int64) -> RowView? {
+    let location = directory[key]
+    return location.isNone ? nil : batch(location)[location.row]
+  }
+
+  /// The rows of a page that are not dead.
+  func liveRows(_ number: Int) -> RowSelection {
+    guard let page = pages[number] else { return .rows([]) }
+    if page.live == page.batch.count { return .all }
+    return .rows((0..<page.batch.count).filter { isLive(number, $0, page.batch) }.map { UInt32(truncatingIfNeeded: $0) })
+  }
+
+  @inline(__always) private func isLive(_ page: Int, _ row: Int, _ batch: RowBatch) -> Bool {
+    directory[batch.pointer(row).key].bits == RowLocation(page: page, row: row).bits
+  }
+
+  // MARK: Changing
+
+  /// Takes a sealed batch over as a page and leads to its rows. The row that had a key before is dead then.
+  mutating func adopt(_ batch: RowBatch, entity: Int) {
+    guard batch.count > 0 else { return }
+    let number = freePages.popLast() ?? pages.count
+    if number == pages.count { pages.append(nil) }
+    pages[number] = Page(batch: batch, entity: entity, live: batch.count)
+    rowCounts[entity] += batch.count
+    if batch.byteCount < RowTable.smallByteCount { smallPageCount += 1 }
+    for row in 0..<batch.count {
+      let before = directory.set(batch.pointer(row).key, RowLocation(page: number, row: row))
+      if !before.isNone { release(before.page) }
+    }
+  }
+
+  /// Removes the row with a key.
+  mutating func remove(_ key: Int64) {
+    let before = directory.set(key, .none)
+    if !before.isNone { release(before.page) }
+  }
+
+  private mutating func release(_ number: Int) {
+    guard var page = pages[number] else { return }
+    page.live -= 1
+    rowCounts[page.entity] -= 1
+    if page.live * 2 < page.batch.count, (page.live + 1) * 2 >= page.batch.count { wastefulPages.append(number) }
+    if page.live > 0 {
+      pages[number]?.live = page.live
+      return
+    }
+    pages[number] = nil
+    freePages.append(number)
+    if page.batch.byteCount < RowTable.smallByteCount { smallPageCount -= 1 }
+  }
+
+  // MARK: Uniqueness
+
+  /// The key of a row that has a row's values of a constraint, or nil.
+  @inline(__always) func key(like row: RowPointer, hash: UInt64, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
+    unique[place].key(hash: hash) { key in
+      self.row(key).map { Hashing.same($0, row, constraint.slots, constraint.kinds) } ?? false
+    }
+  }
+
+  /// Enters the values of a constraint of a row that is in the table.
+  ///
+  /// - Returns: the key of the row that has the values already; nothing was entered then.
+  @inline(__always) mutating func enter(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
+    guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return nil }
+    if let existing = key(like: row, hash: hash, constraint, at: place) { return existing }
+    unique[place].insert(hash: hash, key: row.key)
+    return nil
+  }
+
+  /// Makes room in an index for more values.
+  mutating func reserveValues(_ count: Int, at place: Int) { unique[place].reserve(count) }
+
+  /// Takes the values of a constraint of a row out of its index.
+  mutating func forget(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) {
+    guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
+    unique[place].remove(hash: hash, key: row.key)
+  }
+
+  // MARK: Compaction
+
+  /// Below this many bytes a page counts as small.
+  private static let smallByteCount = RowBatchBuilder.pageByteCount / 4
+  /// How many small pages may lie about, because every save makes at least one.
+  private static let smallPageLimit = 32
+
+  /// Copies what lives in pages that are mostly dead into new pages, and small pages into large ones when there are too
+  /// many of them.
+  mutating func compact(_ schema: TableSchema) {
+    let tooManySmall = smallPageCount > RowTable.smallPageLimit
+    guard tooManySmall || !wastefulPages.isEmpty else { return }
+    let moved = pages.indices.filter { number in
+      guard let page = pages[number] else { return false }
+      return page.live * 2 < page.batch.count || (tooManySmall && page.batch.byteCount < RowTable.smallByteCount)
+    }
+    wastefulPages = []
+    // All copies are made before any is led to, so that no page takes the number of one that is still read.
+    for (entity, copies) in moved.isEmpty ? [] : copies(of: moved, schema) {
+      for copy in copies { adopt(copy, entity: entity) }
+    }
+  }
+
+  private func copies(of numbers: [Int], _ schema: TableSchema) -> [(Int, [RowBatch])] {
+    Set(numbers.compactMap { pages[$0]?.entity }).sorted().map { entity in
+      let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
+      var copies: [RowBatch] = []
+      for number in numbers {
+        guard let page = pages[number], page.entity == entity else { continue }
+        for row in 0..<page.batch.count where isLive(number, row, page.batch) {
+          builder.append(page.batch.pointer(row))
+          if builder.isFull { copies.append(builder.seal()) }
+        }
+      }
+      if builder.count > 0 { copies.append(builder.seal()) }
+      return (entity, copies)
+    }
+  }
+}

@@ -1,0 +1,157 @@
+public import HoldfastStore
+
+extension TableGeneration {
+  /// Carries out a fetch plan that needs no more than ``TableStore/capabilities``.
+  ///
+  /// - Throws: ``StoreError`` with code `unsupportedRequest` for a plan that needs more; what the sink throws.
+  public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws {
+    guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("a sorted or windowed fetch") }
+    guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }
+    let matches = try rows(matching: UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema), plan)
+    switch plan.output {
+    case .rows:
+      for row in matches where try sink.take(row.batch, .one(row.index)) == .enough { return }
+    case .keys:
+      for entity in plan.concreteEntities {
+        let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
+        for row in matches where row.batch.idPrefix == schema.prefixes[entity] { try builder.append(key: row.key, version: row.version, values: []) }
+        if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
+      }
+    case .count: try deliver(count: matches.count, to: sink)
+    case .aggregates: throw TableError.undeclared("an aggregate")
+    }
+  }
+
+  private func fetchAll(_ plan: FetchPlan, into sink: any RowSink) throws {
+    switch plan.output {
+    case .rows:
+      try forEachBatch(of: plan.concreteEntities) { _, batch, rows in try sink.take(batch, rows) }
+    case .keys:
+      try forEachBatch(of: plan.concreteEntities) { try sink.take(keys(of: $1, $2, entity: $0), .all) }
+    case .count: try deliver(count: plan.concreteEntities.reduce(0) { $0 + rowCount(of: $1) }, to: sink)
+    case .aggregates: throw TableError.undeclared("an aggregate")
+    }
+  }
+
+  private func forEachBatch(of entities: [Int], _ body: (Int, RowBatch, RowSelection) throws -> SinkDemand) rethrows {
+    for entity in entities {
+      var demand = SinkDemand.more
+      try forEachBatch(of: entity) { batch, rows in
+        demand = try body(entity, batch, rows)
+        return demand
+      }
+      if demand == .enough { return }
+    }
+  }
+
+  private func keys(of batch: RowBatch, _ rows: RowSelection, entity: Int) -> RowBatch {
+    let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
+    func append(_ index: Int) {
+      let row = batch.pointer(index)
+      builder.beginRow(key: row.key, version: row.version)
+      builder.endRow()
+    }
+    switch rows {
+    case .all: for index in 0..<batch.count { append(index) }
+    case .one(let index): append(index)
+    case .rows(let indexes): for index in indexes { append(Int(index)) }
+    }
+    return builder.seal()
+  }
+
+  private func deliver(count: Int, to sink: any RowSink) throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    try builder.append(key: 0, version: 0, values: [.int64(Int64(count))])
+    _ = try sink.take(builder.seal(), .all)
+  }
+
+  /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go
+  /// together.
+  public func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    let family = schema.model.entities[request.entity].familyIndexes
+    let table = table(of: request.entity)
+    var (page, run): (Int, [UInt32]) = (-1, [])
+    func flush() throws -> SinkDemand {
+      guard let first = run.first else { return .more }
+      let batch = table.batch(RowLocation(page: page, row: 0))
+      let demand = try sink.take(batch, run.count == 1 ? .one(Int(first)) : .rows(run))
+      run.removeAll(keepingCapacity: true)
+      return demand
+    }
+    for key in request.keys {
+      let location = table.location(key)
+      guard !location.isNone else { continue }
+      if location.page != page {
+        if try flush() == .enough { return }
+        page = location.page
+        guard family.contains(table.entity(location)) else {
+          page = -1
+          continue
+        }
+      }
+      run.append(UInt32(truncatingIfNeeded: location.row))
+    }
+    _ = try flush()
+  }
+
+  /// Answers a relationship request.
+  public func relationships(_ request: RelationshipRequest) -> RelationshipAnswer {
+    let relationship = schema.model.entities[request.entity].relationships[request.relationship]
+    let index = adjacencies[forwardIndex(of: relationship)]
+    let sources = table(of: relationship.entityIndex)
+    var offsets: [Int32] = [0]
+    offsets.reserveCapacity(request.sources.count + 1)
+    var targets: [Int64] = []
+    for source in request.sources {
+      // A source that was deleted may be linked still, where the delete rule says that nothing happens.
+      if !sources.location(source).isNone { index.withTargets(of: source) { targets += $0 } }
+      offsets.append(Int32(targets.count))
+    }
+    let hasSubentities = schema.model.entities[relationship.destinationIndex].familyIndexes.count > 1
+    return RelationshipAnswer(
+      offsets: offsets, targets: targets, entities: hasSubentities ? entities(of: targets, relationship.destinationIndex) : nil)
+  }
+
+  private func entities(of keys: [Int64], _ declared: Int) -> [Int] {
+    let table = table(of: declared)
+    return keys.map { key in
+      let location = table.location(key)
+      return location.isNone ? declared : table.entity(location)
+    }
+  }
+}
+
+/// Errors of the tables, each built in one place.
+enum TableError {
+  static func undeclared(_ what: String) -> StoreError {
+    StoreError(.unsupportedRequest, operation: "fetch rows", reason: "This store does not declare \(what); the framework does that itself.")
+  }
+
+  static func notOpen(_ operation: String) -> StoreError {
+    StoreError(.notOpen, operation: operation, reason: "The store is not open; open it, and make a new read view.")
+  }
+
+  static func viewEnded() -> StoreError {
+    StoreError(.notOpen, operation: "read", reason: "The read view has ended; begin another.")
+  }
+
+  static func foreignView() -> StoreError {
+    StoreError(.notOpen, operation: "read", reason: "The read view belongs to another store.")
+  }
+
+  static func readOnly(_ operation: String) -> StoreError {
+    StoreError(.readOnly, operation: operation, reason: "The store was opened read-only.")
+  }
+
+  static func saveInProgress() -> StoreError {
+    StoreError(.locked, operation: "prepare a save", reason: "Another prepared save waits for its commit or abort.", isRetryable: true)
+  }
+
+  static func wrongLayout(_ entity: ManagedObjectModel.Entity) -> StoreError {
+    StoreError(.wrongType, operation: "save rows of \(entity.name)", reason: "The rows do not have the entity's columns.")
+  }
+
+  static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: Int64) -> StoreError {
+    StoreError(.general, operation: "insert a row of \(entity.name)", reason: "There is a row with key \(key) already; keys come from allocateKeys.")
+  }
+}

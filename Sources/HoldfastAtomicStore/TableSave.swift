@@ -1,0 +1,292 @@
+import HoldfastStore
+
+/// Works out the generation that follows another by a save request: a list of named steps.
+///
+/// Nothing is visible to anybody until the result is published, so a step that throws leaves no trace.
+struct TableSave {
+  private let base: TableGeneration
+  private let request: SaveRequest
+  private let schema: TableSchema
+  private var tables: [RowTable]
+  private var adjacencies: [AdjacencyIndex]
+  /// The links of to-one relationships that come and go, by adjacency: from the target's key to the row's.
+  private var added: [[SaveRequest.Link]]
+  private var removed: [[SaveRequest.Link]]
+  /// Rows whose values of a constraint are to be entered into its index.
+  private var newValues: [NewValues] = []
+
+  private struct NewValues {
+    var entity: Int
+    var constraint: Int
+    var batch: RowBatch
+    /// The rows, or nil for all of the batch.
+    var rows: [Int]?
+  }
+
+  init(_ request: SaveRequest, after base: TableGeneration) {
+    self.base = base
+    self.request = request
+    schema = base.schema
+    tables = base.tables
+    adjacencies = base.adjacencies
+    added = Array(repeating: [], count: schema.adjacencyCount)
+    removed = added
+  }
+
+  /// The next generation.
+  ///
+  /// - Throws: ``StoreError`` with codes `conflict`, `constraintConflict`, `wrongType`, `general`.
+  static func next(_ request: SaveRequest, after base: TableGeneration) throws -> TableGeneration {
+    var save = TableSave(request, after: base)
+    try save.compareVersions()
+    save.removeRows()
+    try save.replaceRows()
+    try save.insertRows()
+    try save.enterUniqueValues()
+    save.applyLinks()
+    save.severDeletedRows()
+    save.compact()
+    return TableGeneration(schema: save.schema, number: base.number + 1, tables: save.tables, adjacencies: save.adjacencies)
+  }
+
+  // MARK: Versions
+
+  private func compareVersions() throws {
+    var conflicts: [SaveConflict] = []
+    for changes in request.entities {
+      for updated in changes.updated {
+        for row in 0..<updated.rows.count {
+          compare(updated.rows.pointer(row).key, updated.expectedVersions[row], changes.entity, &conflicts)
+        }
+      }
+      for keyed in [changes.deleted, changes.locked] {
+        for (key, version) in zip(keyed.keys, keyed.expectedVersions) { compare(key, version, changes.entity, &conflicts) }
+      }
+    }
+    guard conflicts.isEmpty else {
+      throw StoreError(
+        .conflict, operation: "save", reason: "\(conflicts.count) rows were changed or deleted since they were read.", conflicts: conflicts)
+    }
+  }
+
+  private func compare(_ key: Int64, _ expected: Int64, _ entity: Int, _ conflicts: inout [SaveConflict]) {
+    let table = tables[schema.tableOfEntity[entity]]
+    if let row = table.row(key), row.version == expected { return }
+    conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: table.view(key)))
+  }
+
+  // MARK: Rows
+
+  private mutating func removeRows() {
+    for changes in request.entities where !changes.deleted.keys.isEmpty {
+      let table = schema.tableOfEntity[changes.entity]
+      for key in changes.deleted.keys {
+        guard let row = tables[table].row(key) else { continue }
+        for (place, constraint) in schema.constraints[table].enumerated() where constraint.entities.contains(changes.entity) {
+          tables[table].forget(row, constraint, at: place)
+        }
+        for link in schema.keySlots[changes.entity] where row.isPresent(link.slot) {
+          removed[link.adjacency].append(SaveRequest.Link(source: row.integer(link.slot), target: key))
+        }
+        tables[table].remove(key)
+      }
+    }
+  }
+
+  private mutating func replaceRows() throws {
+    for changes in request.entities {
+      for updated in changes.updated { replace(by: try page(updated.rows, changes.entity), changes.entity) }
+    }
+  }
+
+  /// Puts new versions of rows in the place of those that there are.
+  private mutating func replace(by batch: RowBatch, _ entity: Int) {
+    let table = schema.tableOfEntity[entity]
+    for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
+      let constraint = schema.constraints[table][place]
+      let changed = (0..<batch.count).filter { index in
+        let new = batch.pointer(index)
+        return tables[table].row(new.key).map { !Hashing.same($0, new, constraint.slots, constraint.kinds) } ?? true
+      }
+      for index in changed { if let old = tables[table].row(batch.pointer(index).key) { tables[table].forget(old, constraint, at: place) } }
+      if !changed.isEmpty { newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: changed)) }
+    }
+    for link in schema.keySlots[entity] {
+      for index in 0..<batch.count {
+        let new = batch.pointer(index)
+        guard let old = tables[table].row(new.key), !Hashing.same(old, new, link.slot, .key) else { continue }
+        if old.isPresent(link.slot) { removed[link.adjacency].append(SaveRequest.Link(source: old.integer(link.slot), target: new.key)) }
+        if new.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: new.integer(link.slot), target: new.key)) }
+      }
+    }
+    tables[table].adopt(batch, entity: entity)
+  }
+
+  private mutating func insertRows() throws {
+    for changes in request.entities {
+      for batch in changes.inserted { try insert(page(batch, changes.entity), changes.entity) }
+    }
+  }
+
+  private mutating func insert(_ batch: RowBatch, _ entity: Int) throws {
+    let table = schema.tableOfEntity[entity]
+    let before = tables[table].count
+    tables[table].adopt(batch, entity: entity)
+    guard tables[table].count == before + batch.count else { throw repeatedKey(batch, entity) }
+    for link in schema.keySlots[entity] {
+      for index in 0..<batch.count {
+        let row = batch.pointer(index)
+        if row.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: row.integer(link.slot), target: row.key)) }
+      }
+    }
+    for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
+      newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: nil))
+    }
+  }
+
+  private func repeatedKey(_ batch: RowBatch, _ entity: Int) -> StoreError {
+    let table = base.table(of: entity)
+    let repeated = (0..<batch.count).first { table.row(batch.pointer($0).key) != nil } ?? 0
+    return TableError.repeatedKey(schema.model.entities[entity], batch.pointer(repeated).key)
+  }
+
+  /// The batch itself, or a copy when its rows carry the IDs of another store.
+  private func page(_ batch: RowBatch, _ entity: Int) throws -> RowBatch {
+    let described = schema.model.entities[entity]
+    guard batch.layout == described.layout else { throw TableError.wrongLayout(described) }
+    let prefix = schema.prefixes[entity]
+    if batch.idPrefix == prefix, batch.idPrefix?.entityNumber == prefix.entityNumber { return batch }
+    let builder = RowBatchBuilder(entity: described, identity: schema.identity)
+    for index in 0..<batch.count { builder.append(batch.pointer(index)) }
+    return builder.seal()
+  }
+
+  // MARK: Uniqueness
+
+  /// Enters new values into the indexes when all old ones have left, so that values may change hands in one save.
+  private mutating func enterUniqueValues() throws {
+    var conflicts: [ConstraintConflict] = []
+    var totals = schema.constraints.map { Array(repeating: 0, count: $0.count) }
+    for values in newValues { totals[schema.tableOfEntity[values.entity]][values.constraint] += values.rows?.count ?? values.batch.count }
+    for table in totals.indices {
+      for (place, total) in totals[table].enumerated() { tables[table].reserveValues(total, at: place) }
+    }
+    for values in newValues {
+      let table = schema.tableOfEntity[values.entity]
+      let constraint = schema.constraints[table][values.constraint]
+      for row in values.rows ?? Array(0..<values.batch.count) {
+        let pointer = values.batch.pointer(row)
+        guard let existing = tables[table].enter(pointer, constraint, at: values.constraint) else { continue }
+        let prefix = schema.prefixes[tables[table].entity(tables[table].location(existing))]
+        conflicts.append(
+          ConstraintConflict(
+            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names))
+      }
+    }
+    guard conflicts.isEmpty else {
+      throw StoreError(
+        .constraintConflict, operation: "save", reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
+        constraintConflicts: conflicts)
+    }
+  }
+
+  // MARK: Links
+
+  private mutating func applyLinks() {
+    applyKeyLinks()
+    for changes in request.links {
+      let relationship = schema.model.entities[changes.entity].relationships[changes.relationship]
+      guard case .links(let forward, let backward) = schema.storage(of: relationship) else { continue }
+      adjacencies[forward].apply(added: changes.added, removed: changes.removed)
+      adjacencies[backward].apply(added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
+    }
+  }
+
+  private mutating func applyKeyLinks() {
+    for index in adjacencies.indices where !added[index].isEmpty || !removed[index].isEmpty {
+      adjacencies[index].apply(added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
+      added[index] = []
+      removed[index] = []
+    }
+  }
+
+  // MARK: What pointed to deleted rows
+
+  private mutating func severDeletedRows() {
+    var emptied: [Int: [Int64: Set<Int>]] = [:]
+    for changes in request.entities where !changes.deleted.keys.isEmpty {
+      for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
+        switch schema.storage(of: relationship) {
+        case .links(let forward, let backward): removeLinks(of: changes.deleted.keys, forward, backward)
+        case .inverseSlot, .slot: collectRows(pointingTo: changes.deleted.keys, by: schema.model.inverse(of: relationship), &emptied)
+        }
+      }
+    }
+    for (table, rows) in emptied { empty(rows, table) }
+    applyKeyLinks()
+  }
+
+  private mutating func removeLinks(of keys: [Int64], _ forward: Int, _ backward: Int) {
+    var links: [SaveRequest.Link] = []
+    for key in keys {
+      adjacencies[forward].withTargets(of: key) { targets in for target in targets { links.append(SaveRequest.Link(source: key, target: target)) } }
+    }
+    guard !links.isEmpty else { return }
+    adjacencies[forward].apply(added: [], removed: LinkOrder.sorted(links))
+    adjacencies[backward].apply(added: [], removed: LinkOrder.reversed(links))
+  }
+
+  /// Finds the rows whose to-one relationship leads to one of the keys, with the slot to be emptied.
+  private func collectRows(
+    pointingTo keys: [Int64], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [Int64: Set<Int>]]
+  ) {
+    guard case .slot(let index) = schema.storage(of: relationship) else { return }
+    let table = schema.tableOfEntity[relationship.entityIndex]
+    for key in keys {
+      adjacencies[index].withTargets(of: key) { rows in
+        for row in rows { emptied[table, default: [:]][row, default: []].insert(relationship.slot) }
+      }
+    }
+  }
+
+  /// Replaces rows by copies with some slots emptied and versions raised by 1.
+  private mutating func empty(_ rows: [Int64: Set<Int>], _ table: Int) {
+    let byEntity = Dictionary(grouping: rows.keys.sorted()) { tables[table].entity(tables[table].location($0)) }
+    for (entity, keys) in byEntity where entity >= 0 {
+      let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
+      var copies: [RowBatch] = []
+      for key in keys {
+        guard let row = tables[table].row(key), let slots = rows[key] else { continue }
+        RowCopy.append(row, emptying: slots, kinds: schema.model.entities[entity].layout.kinds, to: builder)
+        if builder.isFull { copies.append(builder.seal()) }
+      }
+      if builder.count > 0 { copies.append(builder.seal()) }
+      // A value that becomes nil leaves its constraints; it cannot break one.
+      for copy in copies { replace(by: copy, entity) }
+      newValues = []
+    }
+  }
+
+  private mutating func compact() {
+    for table in tables.indices { tables[table].compact(schema) }
+  }
+}
+
+/// Copies a row without some of its values.
+enum RowCopy {
+  static func append(_ row: RowPointer, emptying slots: Set<Int>, kinds: [CellKind], to builder: RowBatchBuilder) {
+    builder.beginRow(key: row.key, version: row.version + 1)
+    for (slot, kind) in kinds.enumerated() {
+      if !row.isPresent(slot) || slots.contains(slot) {
+        builder.appendNull()
+      } else {
+        switch kind {
+        case .integer, .key: builder.append(integer: row.integer(slot))
+        case .real: builder.append(real: row.real(slot))
+        case .bytes: builder.append(bytes: row.bytes(slot))
+        }
+      }
+    }
+    builder.endRow()
+  }
+}

@@ -1,0 +1,110 @@
+public import HoldfastStore
+
+/// Which tables and indexes a model needs, worked out once when a store opens.
+public final class TableSchema: Sendable {
+  /// The model.
+  public let model: ManagedObjectModel
+  /// The store, for making object IDs.
+  public let identity: StoreIdentity
+  /// The table in which each entity's rows lie: one table for all entities with the same root.
+  let tableOfEntity: [Int]
+  /// How many tables there are.
+  let tableCount: Int
+  /// The uniqueness constraints of each table.
+  let constraints: [[Constraint]]
+  /// The to-one relationships of each entity.
+  let keySlots: [[KeySlot]]
+  /// Where the links of each entity's relationships are found.
+  private let storages: [[LinkStorage]]
+  /// How many ``AdjacencyIndex``es there are.
+  let adjacencyCount: Int
+  /// The object IDs of each entity with key 0.
+  let prefixes: [ManagedObjectID]
+
+  /// A uniqueness constraint and whom it concerns.
+  struct Constraint: Sendable {
+    var slots: [Int]
+    var names: [String]
+    var kinds: [CellKind]
+    var entities: Set<Int>
+  }
+
+  /// A slot that holds the key of a to-one target.
+  struct KeySlot: Sendable {
+    var slot: Int
+    /// The index from the target's key to the keys of the rows that lead to it.
+    var adjacency: Int
+  }
+
+  /// Where the links of a relationship are found.
+  enum LinkStorage: Sendable {
+    /// In a slot of the rows; the index leads from targets to rows.
+    case slot(inverse: Int)
+    /// In a slot of the destination's rows; the index leads from sources to them.
+    case inverseSlot(forward: Int)
+    /// In two indexes of their own.
+    case links(forward: Int, backward: Int)
+  }
+
+  /// Works out the tables of a model.
+  public init(model: ManagedObjectModel, identity: StoreIdentity) {
+    self.model = model
+    self.identity = identity
+    prefixes = model.entities.map(identity.prefix)
+    let roots = model.entities.map(\.rootIndex).reduce(into: [Int]()) { if !$0.contains($1) { $0.append($1) } }
+    tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }
+    tableCount = roots.count
+    constraints = roots.map { TableSchema.constraints(of: model.entities.filter { [root = $0] in $0.rootIndex == root }) }
+    (storages, adjacencyCount) = TableSchema.storages(model)
+    keySlots = model.entities.map { [storages] entity in
+      entity.relationships.compactMap {
+        guard case .slot(let inverse) = storages[$0.entityIndex][$0.index] else { return nil }
+        return KeySlot(slot: $0.slot, adjacency: inverse)
+      }
+    }
+  }
+
+  /// Where the links of a relationship are found.
+  func storage(of relationship: ManagedObjectModel.Relationship) -> LinkStorage {
+    storages[relationship.entityIndex][relationship.index]
+  }
+
+  /// The constraint on one attribute alone, as its place among those of the entity's table; nil when there is none.
+  func constraint(onSlot slot: Int, of entity: ManagedObjectModel.Entity) -> Int? {
+    constraints[tableOfEntity[entity.index]].firstIndex { $0.slots == [slot] && $0.entities.contains(entity.index) }
+  }
+
+  private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {
+    var found: [Constraint] = []
+    for entity in family {
+      for (slots, names) in zip(entity.uniqueSlots, entity.uniquenessConstraints) {
+        if let known = found.firstIndex(where: { $0.slots == slots && $0.names == names }) {
+          found[known].entities.insert(entity.index)
+        } else {
+          found.append(Constraint(slots: slots, names: names, kinds: entity.layout.kinds, entities: [entity.index]))
+        }
+      }
+    }
+    return found
+  }
+
+  private static func storages(_ model: ManagedObjectModel) -> ([[LinkStorage]], Int) {
+    var count = 0
+    var storages = model.entities.map { entity in entity.relationships.map { _ in LinkStorage.slot(inverse: -1) } }
+    for relationship in model.entities.flatMap(\.relationships) {
+      let (entity, place) = (relationship.entityIndex, relationship.index)
+      if !relationship.isToMany {
+        storages[entity][place] = .slot(inverse: count)
+        if relationship.inverseIsToMany {
+          storages[relationship.destinationIndex][relationship.inverseIndex] = .inverseSlot(forward: count)
+        }
+        count += 1
+      } else if relationship.isManyToMany && relationship.namesLinks {
+        storages[entity][place] = .links(forward: count, backward: count + 1)
+        storages[relationship.destinationIndex][relationship.inverseIndex] = .links(forward: count + 1, backward: count)
+        count += 2
+      }
+    }
+    return (storages, count)
+  }
+}

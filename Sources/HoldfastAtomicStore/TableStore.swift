@@ -1,0 +1,170 @@
+public import HoldfastStore
+import Synchronization
+
+/// What every store that keeps all rows in memory shares: the current generation, read views, keys for new objects and
+/// the two steps of a save. A store on a file adds how a generation is written before it is published.
+///
+/// It is *not* an ``IncrementalStore`` itself: opening, closing and metadata are the store's.
+public final class TableStore: Sendable {
+  /// The tables' schema.
+  public let schema: TableSchema
+  private let isReadOnly: Bool
+  /// Guards the current generation, the keys and whether a save is prepared: whoever reads or replaces them.
+  private let state: Mutex<State>
+  private let liveness = Liveness()
+
+  private struct State {
+    var generation: TableGeneration
+    var nextKeys: [Int64]
+    var isSaving = false
+  }
+
+  /// What the tables answer themselves, without sorting or filtering.
+  public static let capabilities: StoreCapabilities = {
+    var capabilities = StoreCapabilities()
+    capabilities.uniqueLookups = true
+    capabilities.counting = true
+    capabilities.uniqueness = true
+    capabilities.snapshots = true
+    capabilities.versions = true
+    capabilities.residentRows = true
+    return capabilities
+  }()
+
+  /// Begins with a generation.
+  ///
+  /// - Parameter nextKeys: for each root entity, in the order of the model's entities, the least key that was never
+  ///   handed out; empty for a new store.
+  public init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
+    schema = generation.schema
+    self.isReadOnly = isReadOnly
+    let keys = nextKeys.isEmpty ? Array(repeating: 1, count: generation.schema.tableCount) : nextKeys
+    state = Mutex(State(generation: generation, nextKeys: keys))
+  }
+
+  /// The generation that was published last.
+  public var generation: TableGeneration { state.withLock { $0.generation } }
+
+  /// For each root entity the least key that was never handed out, to be kept with the store.
+  public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }
+
+  /// Ends all read views. Nothing can be read or saved afterwards.
+  public func close() { liveness.isOpen.store(false, ordering: .releasing) }
+
+  // MARK: Reading
+
+  /// Begins reading the current generation. Both kinds of view pin it, which costs nothing.
+  public func beginRead() throws -> any ReadView {
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("begin to read") }
+    return GenerationView(generation, liveness)
+  }
+
+  /// The generation that a view reads.
+  ///
+  /// - Throws: ``StoreError`` with code `notOpen` when the view ended or is another store's.
+  public func generation(of view: any ReadView) throws -> TableGeneration {
+    guard let view = view as? GenerationView, view.liveness === liveness else { throw TableError.foreignView() }
+    return try view.generation()
+  }
+
+  // MARK: Saving
+
+  /// Sets keys aside; see ``IncrementalStore/allocateKeys(entity:count:)``.
+  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("set keys aside") }
+    guard !isReadOnly else { throw TableError.readOnly("set keys aside") }
+    let table = schema.tableOfEntity[entity]
+    let first = state.withLock { state in
+      defer { state.nextKeys[table] += Int64(count) }
+      return state.nextKeys[table]
+    }
+    return Array(first..<first + Int64(count))
+  }
+
+  /// Works out the generation that a save makes; see ``IncrementalStore/prepare(_:)`` for its errors.
+  ///
+  /// One of ``TablePreparation/publish()`` and ``TablePreparation/discard()`` has to follow; a preparation that is let go
+  /// discards itself.
+  public func prepare(_ request: SaveRequest) throws -> TablePreparation {
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("save") }
+    guard !isReadOnly else { throw TableError.readOnly("save") }
+    let base = try state.withLock { state throws in
+      guard !state.isSaving else { throw TableError.saveInProgress() }
+      state.isSaving = true
+      return state.generation
+    }
+    do {
+      return TablePreparation(try TableSave.next(request, after: base), for: self)
+    } catch {
+      finish(nil)
+      throw error
+    }
+  }
+
+  fileprivate func finish(_ next: TableGeneration?) {
+    // The old generation is let go outside the lock: freeing its pages can take long.
+    let old = state.withLock { state in
+      let old = state.generation
+      state.isSaving = false
+      if let next { state.generation = next }
+      return old
+    }
+    _ = old
+  }
+}
+
+/// A save that was worked out and is visible to nobody yet.
+public final class TablePreparation: Sendable {
+  /// The rows and links after the save.
+  public let next: TableGeneration
+  private let store: TableStore
+  private let isDone = Atomic(false)
+
+  fileprivate init(_ next: TableGeneration, for store: TableStore) {
+    self.next = next
+    self.store = store
+  }
+
+  deinit { discard() }
+
+  /// Makes the save visible to views that begin from now on.
+  public func publish() {
+    if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(next) }
+  }
+
+  /// Takes the save back. After ``publish()`` it does nothing.
+  public func discard() {
+    if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(nil) }
+  }
+}
+
+/// Whether a store is open, shared with its views.
+private final class Liveness: Sendable {
+  let isOpen = Atomic(true)
+}
+
+/// A read view that pins a generation.
+private final class GenerationView: ReadView {
+  let liveness: Liveness
+  /// The generation until the view ends; guarded because a view may be ended by another thread.
+  private let pinned: Mutex<TableGeneration?>
+
+  init(_ generation: TableGeneration, _ liveness: Liveness) {
+    pinned = Mutex(generation)
+    self.liveness = liveness
+  }
+
+  func generation() throws -> TableGeneration {
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("read") }
+    guard let generation = pinned.withLock({ $0 }) else { throw TableError.viewEnded() }
+    return generation
+  }
+
+  func end() {
+    let generation = pinned.withLock { pinned in
+      defer { pinned = nil }
+      return pinned
+    }
+    _ = generation
+  }
+}

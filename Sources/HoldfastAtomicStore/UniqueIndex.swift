@@ -1,0 +1,100 @@
+/// Finds the key that may have certain values, by the hash of the values. Copies share what they do not change.
+///
+/// Open addressing with linear probing in segments of 512 places. The upper bits of a hash choose the segment, the
+/// lower ones the place; a write copies only the segment that it meets, so an older copy still answers as it did.
+/// Different values can have one hash, so whoever asks compares the rows.
+struct UniqueIndex: Sendable {
+  /// A place in a segment. Empty when the hash is 0.
+  private struct Place: Sendable {
+    var hash: UInt64 = 0
+    var key: Int64 = 0
+  }
+
+  private static let segmentSize = 512
+  private static let mask = segmentSize - 1
+  /// How many entries a segment holds on the average before all segments are split.
+  private static let fill = 332
+
+  private var segments: [[Place]] = []
+  /// How far a hash is shifted to the right to give the number of its segment.
+  private var shift: UInt64 = 64
+  private(set) var count = 0
+
+  /// Makes an empty index.
+  init() {}
+
+  /// The first key under a hash that `matches` accepts.
+  @inline(__always) func key(hash: UInt64, matches: (Int64) -> Bool) -> Int64? {
+    guard !segments.isEmpty else { return nil }
+    let hash = UniqueIndex.nonzero(hash)
+    return segments[segment(hash)].withUnsafeBufferPointer { places in
+      var index = Int(truncatingIfNeeded: hash) & UniqueIndex.mask
+      while places[index].hash != 0 {
+        if places[index].hash == hash, matches(places[index].key) { return places[index].key }
+        index = (index + 1) & UniqueIndex.mask
+      }
+      return nil
+    }
+  }
+
+  /// Adds a key.
+  mutating func insert(hash: UInt64, key: Int64) {
+    reserve(1)
+    insertReserved(UniqueIndex.nonzero(hash), key)
+    count += 1
+  }
+
+  private mutating func insertReserved(_ hash: UInt64, _ key: Int64) {
+    segments[segment(hash)].withUnsafeMutableBufferPointer { places in
+      var index = Int(truncatingIfNeeded: hash) & UniqueIndex.mask
+      while places[index].hash != 0 { index = (index + 1) & UniqueIndex.mask }
+      places[index] = Place(hash: hash, key: key)
+    }
+  }
+
+  /// Takes a key away; one that is not there is no error.
+  mutating func remove(hash: UInt64, key: Int64) {
+    guard !segments.isEmpty else { return }
+    let hash = UniqueIndex.nonzero(hash)
+    let removed = segments[segment(hash)].withUnsafeMutableBufferPointer { UniqueIndex.remove(hash, key, from: $0) }
+    if removed { count -= 1 }
+  }
+
+  private static func remove(_ hash: UInt64, _ key: Int64, from places: UnsafeMutableBufferPointer<Place>) -> Bool {
+    var hole = Int(truncatingIfNeeded: hash) & mask
+    while places[hole].hash != hash || places[hole].key != key {
+      if places[hole].hash == 0 { return false }
+      hole = (hole + 1) & mask
+    }
+    // What comes behind the hole moves into it unless it already lies at or behind its own first place.
+    var next = (hole + 1) & mask
+    while places[next].hash != 0 {
+      let home = Int(truncatingIfNeeded: places[next].hash) & mask
+      if (next - home) & mask >= (next - hole) & mask {
+        places[hole] = places[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    places[hole] = Place()
+    return true
+  }
+
+  /// Makes room for more keys at once.
+  mutating func reserve(_ more: Int) {
+    let needed = count + more
+    guard needed > segments.count * UniqueIndex.fill else { return }
+    var segmentCount = max(1, segments.count)
+    while needed > segmentCount * UniqueIndex.fill { segmentCount *= 2 }
+    let old = segments
+    shift = UInt64(64 - segmentCount.trailingZeroBitCount)
+    segments = Array(repeating: Array(repeating: Place(), count: UniqueIndex.segmentSize), count: segmentCount)
+    for place in old.joined() where place.hash != 0 { insertReserved(place.hash, place.key) }
+  }
+
+  @inline(__always) private func segment(_ hash: UInt64) -> Int {
+    shift == 64 ? 0 : Int(truncatingIfNeeded: hash >> shift)
+  }
+
+  @inline(__always) private static func nonzero(_ hash: UInt64) -> UInt64 { hash == 0 ? 1 : hash }
+}

@@ -1,0 +1,86 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import HoldfastAtomicStore
+import HoldfastStore
+import Synchronization
+
+/// Where the rows of a ``MemoryStore`` live: what a file is to other stores. Whoever holds the contents can close the
+/// store and open another on the same rows; one store has them open at a time.
+public final class MemoryStoreContents: Sendable {
+  /// Guards all of the contents. Rows are read and saved through the open store's own lock, not through this one.
+  private let state = Mutex(State())
+
+  private struct State {
+    var storeUUID = UUID().uuidString
+    var metadata: [String: StoreValue] = [:]
+    var isOpen = false
+    /// What was there when the contents were closed last; nil before they are made by the first opening.
+    var saved: Saved?
+  }
+
+  private struct Saved {
+    var generation: TableGeneration
+    var nextKeys: [Int64]
+  }
+
+  /// Makes contents that no store has opened yet.
+  public init() {}
+
+  func open(model: ManagedObjectModel, isReadOnly: Bool) throws -> (TableStore, StoreMetadata) {
+    try state.withLock { state throws in
+      guard !state.isOpen else { throw MemoryStoreError.alreadyOpen() }
+      guard state.saved != nil || !isReadOnly else { throw MemoryStoreError.notFound() }
+      if let made = state.saved?.generation.schema.model, !MemoryStoreContents.isCompatible(made, model) {
+        throw MemoryStoreError.incompatibleModel()
+      }
+      let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
+      let schema = TableSchema(model: model, identity: identity)
+      let generation = state.saved.map { TableGeneration($0.generation, schema: schema) } ?? TableGeneration(empty: schema)
+      let tables = TableStore(generation, nextKeys: state.saved?.nextKeys ?? [], isReadOnly: isReadOnly)
+      state.saved = Saved(generation: generation, nextKeys: tables.nextKeys)
+      state.isOpen = true
+      return (tables, StoreMetadata(identity: identity, userInfo: state.metadata))
+    }
+  }
+
+  func close(_ tables: TableStore) {
+    tables.close()
+    state.withLock { state in
+      state.saved = Saved(generation: tables.generation, nextKeys: tables.nextKeys)
+      state.isOpen = false
+    }
+  }
+
+  func setMetadata(_ metadata: [String: StoreValue]) { state.withLock { $0.metadata = metadata } }
+
+  /// Models are compatible when their entities and those entities' version hashes are the same.
+  private static func isCompatible(_ made: ManagedObjectModel, _ model: ManagedObjectModel) -> Bool {
+    made.entities.map(\.name) == model.entities.map(\.name) && made.entities.map(\.versionHash) == model.entities.map(\.versionHash)
+  }
+}
+
+/// Errors of the memory store, each built in one place.
+enum MemoryStoreError {
+  static func notOpen(_ operation: String) -> StoreError {
+    StoreError(.notOpen, operation: operation, reason: "The store is not open; open it first.")
+  }
+
+  static func readOnly(_ operation: String) -> StoreError {
+    StoreError(.readOnly, operation: operation, reason: "The store was opened read-only.")
+  }
+
+  static func alreadyOpen() -> StoreError {
+    StoreError(.alreadyOpen, operation: "open the store", reason: "Its contents are open in another store; close that one first.")
+  }
+
+  static func notFound() -> StoreError {
+    StoreError(.notFound, operation: "open the store", reason: "Its contents were never opened for writing, so there is nothing to read.")
+  }
+
+  static func incompatibleModel() -> StoreError {
+    StoreError(.incompatibleModel, operation: "open the store", reason: "The entities of the model are not those with which the contents were made.")
+  }
+}

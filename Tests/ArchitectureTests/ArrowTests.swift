@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+/// The modules that each target of ours may depend on. Arrows point down only: no store knows the stack or a sibling,
+/// the stack knows no store and no C library, and the core costs its users swift-log alone.
+private let allowed: [String: Set<String>] = [
+  "CSQLite": [],
+  "HoldfastSupport": [],
+  "HoldfastStore": ["HoldfastSupport", "Logging"],
+  "HoldfastAtomicStore": ["HoldfastStore"],
+  "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
+  "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
+  "Holdfast": ["HoldfastStore", "HoldfastSupport", "Logging"],
+  "HoldfastStoreConformance": ["Holdfast", "HoldfastStore"],
+]
+
+/// What every target may import: the language's own modules and the small Foundation.
+private let everywhere: Set<String> = ["Synchronization", "Dispatch", "FoundationEssentials", "Foundation", "Glibc", "Musl", "Darwin"]
+
+@Suite struct ArrowTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  @Test func theManifestDeclaresNoArrowThatIsNotAllowed() throws {
+    for target in try describedTargets() where target.type == "library" || target.type == "system-target" {
+      let known = try #require(allowed[target.name], "There is a new target \(target.name); say here what it may depend on.")
+      let found = Set(target.targetDependencies).union(target.productDependencies)
+      #expect(found.isSubset(of: known), "\(target.name) depends on \(found.subtracting(known).sorted()).")
+    }
+  }
+
+  @Test func noSourceImportsWhatItsTargetMayNot() throws {
+    for (target, modules) in allowed {
+      for file in try swiftFiles(in: Self.root.appendingPathComponent("Sources/\(target)")) {
+        let imported = try imports(of: file)
+        let wrong = imported.subtracting(modules).subtracting(everywhere)
+        #expect(wrong.isEmpty, "\(target)/\(file.lastPathComponent) imports \(wrong.sorted()).")
+      }
+    }
+  }
+
+  @Test func fullFoundationIsImportedOnlyWhereThereIsNoSmallOne() throws {
+    for target in allowed.keys {
+      for file in try swiftFiles(in: Self.root.appendingPathComponent("Sources/\(target)")) {
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+        for (place, line) in lines.enumerated() where line.hasSuffix("import Foundation") {
+          #expect(place > 0 && lines[place - 1] == "#else", "\(target)/\(file.lastPathComponent) imports full Foundation.")
+        }
+      }
+    }
+  }
+
+  @Test func thePackageDependsOnSwiftLogAlone() throws {
+    let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
+    #expect(manifest.components(separatedBy: ".package(url:").count == 2)
+    #expect(manifest.contains("https://github.com/apple/swift-log"))
+  }
+
+  // MARK: Reading
+
+  private struct Described: Decodable {
+    struct Target: Decodable {
+      var name: String
+      var type: String
+      var targetDependencies: [String]
+      var productDependencies: [String]
+
+      enum CodingKeys: String, CodingKey {
+        case name, type
+        case targetDependencies = "target_dependencies"
+        case productDependencies = "product_dependencies"
+      }
+
+      init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        type = try container.decode(String.self, forKey: .type)
+        targetDependencies = try container.decodeIfPresent([String].self, forKey: .targetDependencies) ?? []
+        productDependencies = try container.decodeIfPresent([String].self, forKey: .productDependencies) ?? []
+      }
+    }
+    var targets: [Target]
+  }
+
+  /// A build folder of its own, since the one in use is locked while tests run.
+  private func describedTargets() throws -> [Described.Target] {
+    let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-describe-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: scratch) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json"]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return try JSONDecoder().decode(Described.self, from: data).targets
+  }
+
+  private func swiftFiles(in folder: URL) throws -> [URL] {
+    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+    return (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+  }
+
+  private func imports(of file: URL) throws -> Set<String> {
+    let words = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line -> String? in
+      let parts = line.split(separator: " ").map(String.init)
+      guard let place = parts.firstIndex(of: "import"), place <= 2, place + 1 < parts.count else { return nil }
+      return parts[..<place].allSatisfy { $0.hasPrefix("@") || ["public", "internal", "package", "private", "fileprivate"].contains($0) }
+        ? parts[place + 1] : nil
+    }
+    return Set(words)
+  }
+}

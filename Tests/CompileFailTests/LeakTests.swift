@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+
+/// Each way of letting an object or a context leave its isolation must be refused by the compiler. A case is a small file
+/// that imports the stack; `// EXPECT:` says what the compiler must say, and a case without that line must compile.
+@Suite(.serialized) struct LeakTests {
+  @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
+    let output = try leak.compile()
+    if let expected = leak.expected {
+      #expect(output.contains("error:") && output.contains(expected), "\(leak): the compiler said\n\(output)")
+    } else {
+      #expect(!output.contains("error:"), "\(leak) must compile, but the compiler said\n\(output)")
+    }
+  }
+}
+
+/// A file of the folder `Cases`.
+struct LeakCase: CustomTestStringConvertible, Sendable {
+  let name: String
+  let source: String
+
+  var testDescription: String { name }
+
+  var expected: String? {
+    source.split(separator: "\n").first { $0.hasPrefix("// EXPECT:") }.map { $0.dropFirst("// EXPECT:".count).trimmingCharacters(in: .whitespaces) }
+  }
+
+  static let all: [LeakCase] = {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Cases")
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter { $0.hasSuffix(".case") }.sorted()
+    return names.compactMap { name in
+      (try? String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)).map { LeakCase(name: name, source: $0) }
+    }
+  }()
+
+  private static let prelude = """
+    import Holdfast
+
+    final class Dog: ManagedObject {
+      override class var entityName: String { "Dog" }
+      var name: String { get { self[0] } set { self[0] = newValue } }
+      override class var properties: [PropertyBinding] { [.attribute("name", \\Dog.name, slot: 0)] }
+    }
+
+    """
+
+  /// Compiles as far as the checks of isolation go, against the modules beside the test bundle.
+  func compile() throws -> String {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("leak-\(UUID().uuidString).swift")
+    try (LeakCase.prelude + source).write(to: file, atomically: true, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I", build.appendingPathComponent("Modules").path,
+      file.path,
+    ]
+    let output = Pipe()
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = output
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self)
+  }
+}

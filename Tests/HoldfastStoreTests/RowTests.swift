@@ -1,0 +1,144 @@
+import Foundation
+import HoldfastStore
+import Testing
+
+@Suite struct RowTests {
+  private static let types = AttributeType.allCases
+
+  private func values() -> [StoreValue] {
+    Self.types.map { type in
+      switch type {
+      case .integer16: .int16(.min)
+      case .integer32: .int32(.max)
+      case .integer64: .int64(.min)
+      case .decimal: .decimal(Decimal(string: "-12345678901234567890123456789012345678.5") ?? 0)
+      case .double: .double(0.1)
+      case .float: .float(0.1)
+      case .string: .string("näïve 🐕‍🦺\u{0}end")
+      case .boolean: .bool(true)
+      case .date: .date(-0.5)
+      case .binaryData: .data(Data([0, 1, 255]))
+      case .uuid: .uuid(UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF") ?? UUID())
+      case .uri: .uri("file:///a%20b")
+      }
+    }
+  }
+
+  @Test func everyTypeOfValueComesBackFromARow() throws {
+    let builder = RowBatchBuilder(layout: RowLayout(Self.types.map { .attribute($0) }), idPrefix: nil)
+    try builder.append(key: 7, version: 3, values: values())
+    try builder.append(key: 8, version: 1, values: Self.types.map { _ in .null })
+    let batch = builder.seal()
+    #expect(batch.count == 2 && batch[0].key == 7 && batch[0].version == 3 && batch[1].key == 8)
+    #expect(batch[0].values == values())
+    #expect(batch[1].values == Self.types.map { _ in .null })
+  }
+
+  @Test func rowsOfManyColumnsKeepTheirPresenceBitsApart() throws {
+    let columns = [ColumnType](repeating: .attribute(.integer64), count: 200)
+    let builder = RowBatchBuilder(layout: RowLayout(columns), idPrefix: nil)
+    let values: [StoreValue] = (0..<200).map { $0 % 3 == 0 ? .null : .int64($0) }
+    try builder.append(key: 1, version: 1, values: values)
+    #expect(builder.seal()[0].values == values)
+  }
+
+  @Test func aPageTakesAbout64KiBAndALongRowMakesALongPage() throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.string)]), idPrefix: nil)
+    var sizes: [Int] = []
+    for key in 0..<5_000 {
+      try builder.append(key: Int64(key), version: 1, values: [.string(String(repeating: "x", count: 100))])
+      if builder.isFull { sizes.append(builder.seal().byteCount) }
+    }
+    #expect(sizes.count > 5)
+    #expect(sizes.allSatisfy { (60_000...70_000).contains($0) })
+    let long = String(repeating: "y", count: 1_000_000)
+    try builder.append(key: 1, version: 1, values: [.string(long)])
+    let batch = builder.seal()
+    #expect(batch[batch.count - 1].values == [.string(long)])
+  }
+
+  @Test func aValueThatDoesNotFitIsRefusedAndLeavesNoRow() throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer16), .attribute(.string)]), idPrefix: nil)
+    try builder.append(key: 1, version: 1, values: [.int64(5), .string("a")])
+    for wrong: [StoreValue] in [[.int64(70_000), .null], [.string("5"), .null], [.int16(5), .data(Data())], [.int16(5)]] {
+      let error = #expect(throws: StoreError.self) { try builder.append(key: 2, version: 1, values: wrong) }
+      #expect(error?.code == .wrongType)
+    }
+    try builder.append(key: 3, version: 1, values: [.int16(6), .string("b")])
+    let batch = builder.seal()
+    #expect((0..<batch.count).map { batch[$0].key } == [1, 3])
+    #expect(batch[1].values == [.int16(6), .string("b")])
+  }
+
+  @Test func equalRowsHaveEqualBytes() throws {
+    func bytes() throws -> [UInt8] {
+      let builder = RowBatchBuilder(layout: RowLayout(Self.types.map { .attribute($0) }), idPrefix: nil)
+      try builder.append(key: 7, version: 3, values: values())
+      let batch = builder.seal()
+      let row = batch.pointer(0)
+      return Array(UnsafeRawBufferPointer(start: row.base, count: row.byteCount))
+    }
+    #expect(try bytes() == bytes())
+  }
+
+  @Test func negativeZeroBecomesZero() throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.double)]), idPrefix: nil)
+    try builder.append(key: 1, version: 1, values: [.double(-0.0)])
+    guard case .double(let value) = builder.seal()[0][0] else {
+      Issue.record("There is no number.")
+      return
+    }
+    #expect(value.sign == .plus)
+  }
+
+  @Test func codedRowsAreTheSameRows() throws {
+    let builder = RowBatchBuilder(layout: RowLayout(Self.types.map { .attribute($0) }), idPrefix: nil)
+    try builder.append(key: 7, version: 3, values: values())
+    let batch = builder.seal()
+    let coded = try JSONDecoder().decode(CodedRows.self, from: JSONEncoder().encode(CodedRows(batch))).batch()
+    #expect(coded[0].values == batch[0].values && coded[0].key == 7 && coded[0].version == 3)
+  }
+}
+
+@Suite struct ObjectIDTests {
+  private let model: ManagedObjectModel
+
+  init() throws {
+    model = try ManagedObjectModel(entities: [EntityDescription("Dog"), EntityDescription("Cat")])
+  }
+
+  @Test func anIDTakesSixteenBytes() { #expect(MemoryLayout<ManagedObjectID>.size == 16) }
+
+  @Test func aURIOfCoreDataNamesTheSameObject() throws {
+    let uri = "x-coredata://E8AFD1EB-9427-4A64-ABDA-AA06F7B1092C/Session/p1"
+    let id = try #require(ManagedObjectID(uriRepresentation: uri))
+    #expect(id.key == 1 && id.entityName == "Session" && id.uriRepresentation == uri)
+    #expect(id == ManagedObjectID(uriRepresentation: uri))
+  }
+
+  @Test(arguments: ["", "x-coredata:///Dog/t1", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "http://A/Dog/p7", "x-coredata://A/Dog/p", "x-coredata://A//p1", "x-coredata://A/Dog/p%4"])
+  func whatIsNoURIOfASavedObjectNamesNone(_ text: String) { #expect(ManagedObjectID(uriRepresentation: text) == nil) }
+
+  @Test func textReferencesSurviveTheURIWhateverTheyContain() throws {
+    let table = ReferenceTable()
+    let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model, references: table)
+    for text in ["key with/slash", "100%", "ü", "p7", ""] {
+      let id = identity.objectID(entity: try #require(model.entity(named: "Dog")), key: table.key(for: text))
+      #expect(ManagedObjectID(uriRepresentation: id.uriRepresentation) == id)
+    }
+    #expect(table.count == 5 && table.key(for: "ü") == table.existingKey(for: "ü"))
+  }
+
+  @Test func aTemporaryIDCannotBeCoded() throws {
+    let identity = StoreIdentity.intern(storeUUID: "", model: model)
+    let id = identity.objectID(entity: model.entities[0], key: -3)
+    #expect(id.isTemporaryID && id.uriRepresentation == "x-coredata:///Cat/t3")
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode([id]) }
+  }
+
+  @Test func objectsOfDifferentEntitiesOrStoresAreDifferent() throws {
+    let a = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model), b = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model)
+    let ids = [a, b].flatMap { identity in model.entities.map { identity.objectID(entity: $0, key: 1) } }
+    #expect(Set(ids).count == 4)
+  }
+}

@@ -1,0 +1,200 @@
+import Holdfast
+import Testing
+
+@Suite struct RelationshipTests {
+  @Test(arguments: TestStore.allCases) func bothSidesOfARelationshipAgreeAtOnceAndAfterTheSave(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann"), bob = context.person("Bob")
+    let fido = context.dog("Fido", owner: ann), rex = context.dog("Rex")
+    bob.dogs.insert(rex)
+    #expect(rex.owner === bob)
+    bob.dogs.insert(fido)
+    #expect(fido.owner === bob && ann.dogs.isEmpty && bob.dogs.count == 2)
+    fido.friends.insert(rex)
+    rex.friends.insert(fido)
+    fido.friends.insert(rex)
+    #expect(fido.friends.count == 1 && fido.friendOf.count == 1)
+    try context.save()
+    let other = try place.context()
+    let same = try #require(try other.one(\Person.name == "Bob"))
+    #expect(Set(same.dogs.map(\.name)) == ["Fido", "Rex"])
+    let dog = try #require(try other.one(\Dog.name == "Fido"))
+    #expect(dog.friends.map(\.name) == ["Rex"] && dog.friendOf.map(\.name) == ["Rex"])
+    dog.owner = nil
+    #expect(same.dogs.count == 1)
+    same.dogs.removeAll()
+    #expect(try other.one(\Dog.name == "Rex")?.owner == nil)
+    try other.save()
+    #expect(try place.context().one(\Person.name == "Bob")?.dogs.count == 0)
+  }
+
+  @Test(arguments: TestStore.allCases) func aOneToOneRelationshipIsTakenFromItsFormerPartner(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let fido = context.dog("Fido"), rex = context.dog("Rex")
+    let red = context.insert(Collar.self), blue = context.insert(Collar.self)
+    blue.color = "blue"
+    fido.collar = red
+    rex.collar = blue
+    #expect(red.dog === fido && blue.dog === rex)
+    try context.save()
+    fido.collar = blue
+    #expect(blue.dog === fido && red.dog == nil && rex.collar == nil)
+    red.dog = rex
+    #expect(rex.collar === red)
+    try context.save()
+    let other = try place.context()
+    #expect(try other.one(\Dog.name == "Fido")?.collar?.color == "blue")
+    #expect(try other.one(\Dog.name == "Rex")?.collar?.color == "red")
+    #expect(try other.one(\Collar.color == "blue")?.dog?.name == "Fido")
+  }
+
+  @Test(arguments: TestStore.allCases) func changesToARelationshipThatWasNotReadWaitForIt(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann")
+    let dogs = (0..<5).map { context.dog("dog \($0)", owner: ann) }
+    dogs[0].friends.insert(dogs[1])
+    try context.save()
+    let other = try place.context()
+    let same = try #require(try other.one(\Person.name == "Ann"))
+    let first = try #require(try other.one(\Dog.name == "dog 0")), last = try #require(try other.one(\Dog.name == "dog 4"))
+    other.dog("new", owner: same)
+    last.owner = nil
+    first.friends.insert(last)
+    first.friends.insert(try #require(try other.one(\Dog.name == "dog 1")))
+    #expect(Set(same.dogs.map(\.name)) == ["dog 0", "dog 1", "dog 2", "dog 3", "new"])
+    #expect(Set(first.friends.map(\.name)) == ["dog 1", "dog 4"])
+    #expect(last.friendOf.map(\.name) == ["dog 0"])
+    try other.save()
+    let third = try place.context()
+    #expect(Set(try #require(try third.one(\Person.name == "Ann")).dogs.map(\.name)) == ["dog 0", "dog 1", "dog 2", "dog 3", "new"])
+    #expect(Set(try #require(try third.one(\Dog.name == "dog 0")).friends.map(\.name)) == ["dog 1", "dog 4"])
+  }
+
+  @Test(arguments: TestStore.allCases) func nullifyClearsTheOtherEndWhetherItWasReadOrNot(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann")
+    for number in 0..<4 { context.dog("dog \(number)", owner: ann) }
+    try context.save()
+    let other = try place.context()
+    let held = try #require(try other.one(\Dog.name == "dog 2"))
+    other.delete(try #require(try other.one(\Person.name == "Ann")))
+    try other.processPendingChanges()
+    #expect(held.owner == nil && held.isUpdated)
+    try other.save()
+    #expect(held.owner == nil)
+    held.age = 9
+    try other.save()
+    let third = try place.context()
+    #expect(try third.fetch(FetchRequest<Dog>()).allSatisfy { $0.owner == nil })
+    #expect(try third.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let fido = context.dog("Fido")
+    for number in 0..<4 { fido.friends.insert(context.dog("friend \(number)")) }
+    try context.save()
+    let other = try place.context()
+    let same = try #require(try other.one(\Dog.name == "Fido"))
+    #expect(same.friends.count == 4)
+    other.delete(try #require(try other.one(\Dog.name == "friend 1")))
+    #expect(same.friends.count == 3)
+    try other.save()
+    #expect(same.friends.count == 3)
+    #expect(Set(same.friends.map(\.name)) == ["friend 0", "friend 2", "friend 3"])
+    #expect(try place.context().one(\Dog.name == "Fido")?.friends.count == 3)
+  }
+
+  @Test(arguments: TestStore.allCases) func cascadeDeletesTheOtherEnd(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let fido = context.dog("Fido"), rex = context.dog("Rex")
+    fido.collar = context.insert(Collar.self)
+    for dog in [fido, rex] {
+      for kind in ["rabies", "parvo"] {
+        let shot = context.insert(Vaccination.self)
+        shot.kind = kind
+        shot.dog = dog
+      }
+    }
+    try context.save()
+    let other = try place.context()
+    other.delete(try #require(try other.one(\Dog.name == "Fido")))
+    try other.save()
+    let third = try place.context()
+    #expect(try third.count(for: FetchRequest<Vaccination>()) == 2)
+    #expect(try third.count(for: FetchRequest<Collar>()) == 0)
+    #expect(try third.count(for: FetchRequest<Dog>()) == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func denyRefusesTheDeletionWhileThereAreObjects(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann")
+    let licence = context.insert(Licence.self)
+    licence.number = 1
+    licence.holder = ann
+    try context.save()
+    context.delete(ann)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1600 && error.property == "licences")
+    #expect(ann.isDeleted)
+    context.delete(licence)
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<Person>()) == 0)
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatMustPointSomewhereIsNotLeftPointingNowhere(_ store: TestStore) throws {
+    let entities = [
+      EntityDescription("House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
+      EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
+    ]
+    let model = try ManagedObjectModel(entities: entities)
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let house = try context.insert(entityNamed: "House"), room = try context.insert(entityNamed: "Room")
+    try house.setValue(.string("High Street"), forKey: "street")
+    try room.setValue(.objectID(house.objectID), forKey: "house")
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: coordinator)
+    other.delete(try other.existingObject(with: house.objectID))
+    let error = try #require(throws: ContextError.self) { try other.save() }
+    #expect(error.coreDataCode == 1570 && error.property == "house")
+  }
+
+  @Test(arguments: TestStore.allCases) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
+    let entities = [
+      EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: .noAction)]),
+      EntityDescription("Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
+    ]
+    let model = try ManagedObjectModel(entities: entities)
+    let coordinator = try PersistentStoreCoordinator(model: model, store: try store.makePlace().description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let house = try context.insert(entityNamed: "House"), room = try context.insert(entityNamed: "Room")
+    try room.setValue(.string("kitchen"), forKey: "name")
+    try room.setValue(.objectID(house.objectID), forKey: "house")
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: coordinator)
+    other.delete(try other.existingObject(with: house.objectID))
+    try other.save()
+    let third = try ManagedObjectContext(coordinator: coordinator)
+    let dangling = try third.existingObject(with: room.objectID)
+    guard case .objectID(let id) = try dangling.value(forKey: "house") else {
+      Issue.record("The room points nowhere.")
+      return
+    }
+    #expect(id == house.objectID)
+    let ghost = try third.object(with: id)
+    #expect(ghost.isFault)
+    #expect(try ghost.toMany(forKey: "rooms").count == 0)
+    #expect(ghost.isInaccessible && third.faultError != nil)
+    let error = try #require(throws: ContextError.self) { try third.existingObject(with: id) }
+    #expect(error.coreDataCode == 133000)
+  }
+}

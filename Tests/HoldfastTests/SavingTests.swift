@@ -1,0 +1,252 @@
+import Foundation
+import Holdfast
+import Testing
+
+@Suite struct SavingTests {
+  @Test(arguments: TestStore.allCases) func everyValueComesBackAsItWasSaved(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dog = context.dog("Zoë 🐕‍🦺", age: -32_768)
+    dog.chip = .max
+    dog.weight = .leastNonzeroMagnitude
+    dog.born = Date(timeIntervalSinceReferenceDate: -1_234.5)
+    dog.photo = Data([0, 255, 1])
+    dog.uid = UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF")
+    dog.price = Decimal(string: "12345678901234567890.123456789")
+    dog.notes = ""
+    dog.isGood = false
+    let bare = context.dog("bare")
+    try context.save()
+    try place.close()
+    let again = try #require(try place.context().one(\Dog.chip == .max))
+    #expect(again.name == "Zoë 🐕‍🦺")
+    #expect(again.age == -32_768)
+    #expect(again.weight == .leastNonzeroMagnitude)
+    #expect(again.born == Date(timeIntervalSinceReferenceDate: -1_234.5))
+    #expect(again.photo == Data([0, 255, 1]))
+    #expect(again.uid == UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF"))
+    #expect(again.price == Decimal(string: "12345678901234567890.123456789"))
+    #expect(again.notes == "")
+    #expect(!again.isGood)
+    let other = try #require(try place.context().existingObject(with: bare.objectID) as? Dog)
+    #expect(other.weight == nil && other.born == nil && other.photo == nil && other.uid == nil && other.price == nil && other.notes == nil)
+    #expect(other.isGood && other.age == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func anIDIsTemporaryUntilTheSaveAndTheSameForEveryContextAfterwards(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dog = context.dog("Fido")
+    let temporary = dog.objectID
+    #expect(temporary.isTemporaryID && dog.isInserted)
+    try context.save()
+    #expect(!dog.objectID.isTemporaryID && !dog.isInserted)
+    #expect(dog.objectID != temporary)
+    let other = try #require(try place.context().one(\Dog.name == "Fido"))
+    #expect(other.objectID == dog.objectID)
+    let uri = dog.objectID.uriRepresentation
+    #expect(uri.hasPrefix("x-coredata://") && uri.contains("/Dog/p"))
+    #expect(ManagedObjectID(uriRepresentation: uri) == dog.objectID)
+    let coded = try JSONDecoder().decode([ManagedObjectID].self, from: JSONEncoder().encode([dog.objectID]))
+    #expect(coded == [dog.objectID])
+  }
+
+  @Test(arguments: TestStore.allCases) func allFailuresOfValidationAreReportedTogether(_ store: TestStore) throws {
+    let context = try store.makePlace().context()
+    let dog = context.insert(Dog.self)
+    dog.age = 40_000
+    dog.born = Date(timeIntervalSinceReferenceDate: .infinity)
+    let shot = context.insert(Vaccination.self)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1560)
+    #expect(Set(error.failures.map(\.coreDataCode)) == [1570, 1610, 1650])
+    #expect(Set(error.failures.compactMap(\.property)) == ["name", "age", "born", "dog", "kind"])
+    #expect(context.hasChanges)
+    dog.name = "Fido"
+    dog.age = 4
+    dog.born = nil
+    shot.kind = "rabies"
+    shot.dog = dog
+    try context.save()
+    #expect(!context.hasChanges)
+  }
+
+  @Test(arguments: TestStore.allCases) func oneFailureOfValidationIsThrownAsItself(_ store: TestStore) throws {
+    let context = try store.makePlace().context()
+    let dog = context.dog("Fido")
+    dog.age = -40_000
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1620 && error.property == "age" && error.objectID == dog.objectID)
+    #expect(!"\(error)".contains("40000"))
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAndDeletedNeverReachesTheStore(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann")
+    let dog = context.dog("Fido", owner: ann)
+    context.delete(dog)
+    #expect(ann.dogs.count == 0)
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<Dog>()) == 0)
+    #expect(try place.context().count(for: FetchRequest<Person>()) == 1)
+    #expect(!context.hasChanges)
+  }
+
+  @Test(arguments: TestStore.allCases) func rollbackTakesEverythingBack(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann"), bob = context.person("Bob")
+    let fido = context.dog("Fido", owner: ann), rex = context.dog("Rex", owner: ann)
+    fido.friends.insert(rex)
+    try context.save()
+    fido.name = "Changed"
+    fido.owner = bob
+    fido.friends.remove(rex)
+    context.delete(rex)
+    context.dog("New", owner: ann)
+    context.rollback()
+    #expect(!context.hasChanges)
+    #expect(fido.name == "Fido" && fido.owner === ann && !rex.isDeleted)
+    #expect(Set(ann.dogs.map(\.name)) == ["Fido", "Rex"] && bob.dogs.isEmpty)
+    #expect(fido.friends.contains(rex) && rex.friendOf.contains(fido))
+    #expect(try context.count(for: FetchRequest<Dog>()) == 2)
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  @Test(arguments: TestStore.allCases) func resetEmptiesTheContext(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dog = context.dog("Fido")
+    try context.save()
+    dog.name = "Changed"
+    context.reset()
+    #expect(!context.hasChanges && context.registeredObjects.isEmpty)
+    #expect(dog.name == "")
+    let again = try #require(try context.one(\Dog.name == "Fido"))
+    #expect(again !== dog)
+  }
+
+  @Test(arguments: TestStore.allCases) func aSecondContextThatSavesAnOldStateGetsAConflictAndCanGoOn(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let first = try place.context()
+    first.dog("Fido")
+    try first.save()
+    let mine = try #require(try first.one(\Dog.name == "Fido"))
+    let second = try place.context()
+    let theirs = try #require(try second.one(\Dog.name == "Fido"))
+    theirs.age = 7
+    try second.save()
+    mine.age = 8
+    let error = try #require(throws: ContextError.self) { try first.save() }
+    #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs == [mine.objectID])
+    #expect(first.hasChanges && mine.age == 8)
+    first.rollback()
+    first.reset()
+    let again = try #require(try first.one(\Dog.name == "Fido"))
+    #expect(again.age == 7)
+    again.age = 9
+    try first.save()
+    #expect(try place.context().one(\Dog.name == "Fido")?.age == 9)
+  }
+
+  @Test(arguments: TestStore.allCases) func savingAnObjectThatSomebodyDeletedIsAConflict(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let first = try place.context()
+    let dog = first.dog("Fido")
+    try first.save()
+    let second = try place.context()
+    second.delete(try second.existingObject(with: dog.objectID))
+    try second.save()
+    dog.age = 3
+    #expect(throws: ContextError.self) { try first.save() }
+    first.rollback()
+    first.delete(dog)
+    #expect(throws: ContextError.self) { try first.save() }
+  }
+
+  @Test(arguments: TestStore.allCases) func valuesOfAUniquenessConstraintCannotBeShared(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    context.dog("Fido").chip = 7
+    try context.save()
+    let twin = context.dog("Twin")
+    twin.chip = 7
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.coreDataCode == 133021)
+    #expect(error.objectIDs == [twin.objectID])
+    twin.chip = 8
+    context.dog("no chip")
+    context.dog("no chip either")
+    try context.save()
+    #expect(try place.context().count(for: FetchRequest<Dog>()) == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func aChangeThatComesToNothingIsNotSaved(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dog = context.dog("Fido", age: 3)
+    try context.save()
+    let other = try place.context()
+    let same = try #require(try other.existingObject(with: dog.objectID) as? Dog)
+    same.age = 5
+    same.age = 3
+    #expect(other.hasChanges)
+    try other.save()
+    #expect(!other.hasChanges)
+    dog.age = 4
+    try context.save()
+  }
+
+  @Test(arguments: TestStore.allCases) func changesMadeInWillSaveAreSavedToo(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("saves", .integer32, default: .int32(0)), AttributeDescription("text", .string)])
+    ])
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [Note.self])
+    let note = context.insert(Note.self)
+    note.text = "a"
+    try context.save()
+    note.text = "b"
+    try context.save()
+    #expect(note.saves == 2 && note.didSaves == 2)
+    let other = try ManagedObjectContext(coordinator: coordinator, classes: [Note.self])
+    #expect(try other.fetch(FetchRequest<Note>()).map(\.saves) == [2])
+  }
+
+  @Test(arguments: TestStore.allCases) func valuesAreReadAndSetByName(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try ManagedObjectContext(coordinator: place.coordinator())
+    let dog = try context.insert(entityNamed: "Dog"), ann = try context.insert(entityNamed: "Person")
+    try dog.setValue(.string("Fido"), forKey: "name")
+    try dog.setValue(.int64(4), forKey: "age")
+    try dog.setValue(.objectID(ann.objectID), forKey: "owner")
+    try ann.setValue(.string("Ann"), forKey: "name")
+    try context.save()
+    #expect(try dog.value(forKey: "age") == .int16(4))
+    #expect(try dog.value(forKey: "owner") == .objectID(ann.objectID))
+    #expect(try ann.toMany(forKey: "dogs").map(\.objectID) == [dog.objectID])
+    #expect(try dog.value(forKey: "weight") == .null)
+    #expect(throws: ContextError.self) { try dog.value(forKey: "tail") }
+    #expect(throws: ContextError.self) { try dog.setValue(.string("old"), forKey: "age") }
+    #expect(throws: ContextError.self) { try dog.setValue(.int64(100_000), forKey: "age") }
+    #expect(throws: ContextError.self) { try dog.setValue(.objectID(dog.objectID), forKey: "owner") }
+    #expect(try dog.value(forKey: "age") == .int16(4))
+    #expect(!context.hasChanges)
+  }
+}
+
+private final class Note: ManagedObject {
+  override class var entityName: String { "Note" }
+  var saves: Int { get { self[0] } set { self[0] = newValue } }
+  var text: String { get { self[1] } set { self[1] = newValue } }
+  var didSaves = 0
+  private var counted = false
+  override class var properties: [PropertyBinding] {
+    [.attribute("saves", \Note.saves, slot: 0), .attribute("text", \Note.text, slot: 1)]
+  }
+  override func willSave() { saves += 1 }
+  override func didSave() { didSaves += 1 }
+}

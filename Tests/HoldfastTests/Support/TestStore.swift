@@ -1,0 +1,101 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import Synchronization
+
+/// The stores on which the stack must behave alike.
+enum TestStore: String, CaseIterable, Sendable {
+  case memory
+  case weakest
+
+  /// A store with contents of its own, which can be opened again and again.
+  func makePlace() throws -> Place { Place(self) }
+
+  /// Where a store keeps its contents during a test.
+  final class Place: Sendable {
+    let store: TestStore
+    private let scratch = ScratchContents()
+    private let contents = MemoryStoreContents()
+    let folder: URL
+
+    init(_ store: TestStore) {
+      self.store = store
+      folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-test-\(UUID().uuidString)")
+      try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    var description: StoreDescription {
+      switch store {
+      case .memory: .memory(contents: contents)
+      case .weakest: .scratch(scratch)
+      }
+    }
+
+    /// The coordinator that every context of the place uses, opened when it is first asked for.
+    private let opened = Mutex<PersistentStoreCoordinator?>(nil)
+
+    func coordinator() throws -> PersistentStoreCoordinator {
+      try opened.withLock { opened in
+        if let opened { return opened }
+        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+        opened = coordinator
+        return coordinator
+      }
+    }
+
+    /// A context of its own on the contents.
+    func context() throws -> ManagedObjectContext {
+      try ManagedObjectContext(coordinator: coordinator(), classes: Kennel.classes)
+    }
+
+    /// Closes the store; the next context opens it again.
+    func close() throws {
+      try opened.withLock { opened in
+        try opened?.close()
+        opened = nil
+      }
+    }
+  }
+}
+
+extension ManagedObjectContext {
+  @discardableResult func dog(_ name: String, age: Int = 1, owner: Person? = nil) -> Dog {
+    let dog = insert(Dog.self)
+    dog.name = name
+    dog.age = age
+    dog.owner = owner
+    return dog
+  }
+
+  @discardableResult func person(_ name: String, city: String? = nil) -> Person {
+    let person = insert(Person.self)
+    person.name = name
+    person.city = city
+    return person
+  }
+
+  func one<Object: ManagedObject>(_ predicate: FetchPredicate<Object>) throws -> Object? {
+    try fetch(FetchRequest(where: predicate)).first
+  }
+}
+
+/// A random-number generator with a seed that failing tests print.
+struct SeededGenerator: RandomNumberGenerator {
+  let seed: UInt64
+  private var state: UInt64
+
+  init(seed: UInt64? = nil) {
+    self.seed = seed ?? ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
+    state = self.seed
+  }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
