@@ -174,7 +174,8 @@ import Testing
       EntityDescription("Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
     ]
     let model = try ManagedObjectModel(entities: entities)
-    let coordinator = try PersistentStoreCoordinator(model: model, store: try store.makePlace().description)
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
     let context = try ManagedObjectContext(coordinator: coordinator)
     let house = try context.insert(entityNamed: "House"), room = try context.insert(entityNamed: "Room")
     try room.setValue(.string("kitchen"), forKey: "name")

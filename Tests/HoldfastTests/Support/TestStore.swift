@@ -1,11 +1,13 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastSQLiteStore
 import Synchronization
 
 /// The stores on which the stack must behave alike.
 enum TestStore: String, CaseIterable, Sendable {
   case memory
+  case sqlite
   case weakest
 
   /// A store with contents of its own, which can be opened again and again.
@@ -29,6 +31,7 @@ enum TestStore: String, CaseIterable, Sendable {
     var description: StoreDescription {
       switch store {
       case .memory: .memory(contents: contents)
+      case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
       case .weakest: .scratch(scratch)
       }
     }
