@@ -16,6 +16,8 @@ final class RowGroup {
   private var answers: [FaultSiblings?] = []
   /// The siblings of to-one targets by slot.
   private var columns: [Int: FaultSiblings] = [:]
+  /// The column asked for last, since walks ask for one again and again.
+  private var lastColumn: (slot: Int, siblings: FaultSiblings)?
   private var positions: [Int64: Int]?
 
   init(_ first: (batch: RowBatch, rows: RowSelection), _ rest: [(batch: RowBatch, rows: RowSelection)] = [], entity: Int) {
@@ -23,6 +25,10 @@ final class RowGroup {
     self.rest = rest
     self.entity = entity
     count = rest.reduce(RowGroup.count(first)) { $0 + RowGroup.count($1) }
+  }
+
+  deinit {
+    for siblings in columns.values { siblings.forgetGroup() }
   }
 
   static func count(_ run: (batch: RowBatch, rows: RowSelection)) -> Int {
@@ -107,20 +113,21 @@ final class RowGroup {
 
   /// The targets of a to-one relationship for all rows of the group.
   func column(_ slot: Int, destination: Int) -> FaultSiblings {
-    if let known = columns[slot] { return known }
+    if let last = lastColumn, last.slot == slot { return last.siblings }
+    let siblings = columns[slot] ?? FaultSiblings(entity: destination, group: self, slot: slot)
+    columns[slot] = siblings
+    lastColumn = (slot, siblings)
+    return siblings
+  }
+
+  /// The keys in a slot of all rows, ascending, without repetition.
+  fileprivate func keys(in slot: Int) -> [Int64] {
     var keys: [Int64] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
-    if keys.count > 1 {
-      keys.sort()
-      var last: Int64?
-      keys.removeAll { key in
-        defer { last = key }
-        return key == last
-      }
-    }
-    let siblings = FaultSiblings(entity: destination, keys: keys)
-    columns[slot] = siblings
-    return siblings
+    keys.sort()
+    var unique: [Int64] = []
+    for key in keys where key != unique.last { unique.append(key) }
+    return unique
   }
 }
 
@@ -131,24 +138,35 @@ final class FaultSiblings {
   let entity: Int
   /// The targets of a to-many relationship for a whole group; nil when ``keys`` stands alone.
   let answer: RelationshipAnswer?
-  private let keys: [Int64]
+  /// The group whose rows point to the objects from a slot, until the keys are asked for or the group goes; the group
+  /// says when it goes.
+  private unowned(unsafe) var group: RowGroup?
+  private let slot: Int
+  private var keys: [Int64] = []
   /// Rows that were read, by window of ``RowGroup/size`` positions.
   private var fired: [Int: RowGroup] = [:]
 
   init(entity: Int, answer: RelationshipAnswer) {
     self.entity = entity
     self.answer = answer
-    keys = []
+    slot = -1
   }
 
-  init(entity: Int, keys: [Int64]) {
+  init(entity: Int, group: RowGroup, slot: Int) {
     self.entity = entity
     answer = nil
-    self.keys = keys
+    self.group = group
+    self.slot = slot
   }
+
+  fileprivate func forgetGroup() { group = nil }
 
   /// The keys that are read together with the one at a position.
   func window(around position: Int) -> ArraySlice<Int64> {
+    if let group {
+      keys = group.keys(in: slot)
+      self.group = nil
+    }
     let all = answer?.targets ?? keys
     let start = min(position / RowGroup.size * RowGroup.size, all.count)
     return all[start..<min(start + RowGroup.size, all.count)]

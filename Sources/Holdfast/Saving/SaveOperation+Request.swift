@@ -157,8 +157,8 @@ extension SaveOperation {
     }
     for object in updated where object.flags.entityIndex == entity {
       guard let states = object.toMany else { continue }
-      add(states[relationship.toManyIndex].added.keys, of: object.id.key, to: &changes.added)
-      add(states[relationship.toManyIndex].removed.keys, of: object.id.key, to: &changes.removed)
+      add(states[relationship.toManyIndex].added, of: object.id.key, to: &changes.added)
+      add(states[relationship.toManyIndex].removed, of: object.id.key, to: &changes.removed)
     }
     if !updated.isEmpty {
       changes.added.sort()
