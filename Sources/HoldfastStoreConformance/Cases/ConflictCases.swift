@@ -208,6 +208,10 @@ enum ConflictCases {
       }
     }
     try store.expectContents(graph, "after texts that look alike")
+    let last = try store.keys("Person", 1)[0]
+    try expectConstraintConflicts(store, graph, [(last, keys[7], ["code"])], "an insertion of one of the texts again") {
+      $0.insert("Person", last, ["name": .string("N"), "code": .string(texts[7])])
+    }
   }
 
   private static func freedBefore(_ run: CaseRun) throws {
@@ -248,6 +252,10 @@ enum ConflictCases {
       edit.update("Person", people[4], ["code": .string("c3")])
     }
     try store.expectContents(graph, "after values changed hands")
+    let last = try store.keys("Person", 1)[0]
+    try expectConstraintConflicts(store, graph, [(last, new[0], ["code"])], "an insertion of a value that changed hands") {
+      $0.insert("Person", last, ["name": .string("New"), "code": .string("c0")])
+    }
   }
 
   // MARK: Nothing is left

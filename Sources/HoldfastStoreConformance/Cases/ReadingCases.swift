@@ -30,7 +30,7 @@ enum ReadingCases {
     for (round, key) in keys.enumerated() {
       try store.save(graph) { edit in
         edit.insert("Club", key, ["name": .string("Club \(round)")])
-        if round % 3 == 2 { edit.update("Club", keys[round / 2], ["name": .string("Renamed \(round)")]) }
+        if round % 3 == 2, graph.rows("Club")[keys[round / 2]] != nil { edit.update("Club", keys[round / 2], ["name": .string("Renamed \(round)")]) }
         if round % 5 == 4 { edit.delete("Club", keys[round - 3]) }
       }
     }
