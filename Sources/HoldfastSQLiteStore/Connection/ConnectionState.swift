@@ -1,0 +1,88 @@
+import CSQLite
+import HoldfastStore
+import Synchronization
+
+/// What a connection and its statements share: the handle, the counters and the way to an error.
+///
+/// It exists so that statements need not hold their connection, which holds them.
+///
+/// Confined like the connection, except for ``interrupt()``.
+final class ConnectionState {
+  /// SQLite's handle. Valid until the connection was closed *and* the last statement is gone.
+  let handle: OpaquePointer
+  let path: String
+  let isReadOnly: Bool
+  /// The number of pages in the write-ahead log after the last commit of this connection; SQLite's commit hook writes
+  /// it. 0 when nothing was committed. Owned by this object.
+  let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+
+  /// What is being done, for errors: a verb phrase.
+  @exclusivity(unchecked) var operation = SQLiteFile.opening
+  /// How many statements were begun.
+  @exclusivity(unchecked) var statementsRun = 0
+  /// Whether a failure left the connection unusable; see ``SQLiteFailure/breaksConnection``.
+  @exclusivity(unchecked) private(set) var isBroken = false
+  @exclusivity(unchecked) private(set) var isClosed = false
+
+  private let generation = ProcessGeneration.current
+  /// The handle for ``interrupt()``, nil once closed. Protects against an interruption of a handle that is gone.
+  private let interruptible: Mutex<UInt>
+
+  init(handle: OpaquePointer, path: String, isReadOnly: Bool) {
+    self.handle = handle
+    self.path = path
+    self.isReadOnly = isReadOnly
+    interruptible = Mutex(UInt(bitPattern: handle))
+    pagesInLog.initialize(to: 0)
+  }
+
+  deinit {
+    // A zombie handle cannot commit any more, so the hook that writes here is not called again.
+    pagesInLog.deallocate()
+  }
+
+  /// Whether this process is a fork of the one that opened the connection. Nothing may be done with it then.
+  @inline(__always)
+  var isInherited: Bool { generation != ProcessGeneration.current }
+
+  /// Throws if the connection may not be used. Called whenever a statement begins, not for each row.
+  @inline(__always)
+  func checkUsable() throws(StoreError) {
+    if isClosed || isInherited { throw unusable() }
+  }
+
+  @inline(never)
+  private func unusable() -> StoreError {
+    isInherited
+      ? Self.inherited(operation: operation, path: path)
+      : StoreError(.notOpen, operation: operation, path: path, reason: "The connection was closed.")
+  }
+
+  /// The error for any use of a store in a forked child.
+  static func inherited(operation: String, path: String) -> StoreError {
+    StoreError(
+      .failed, operation: operation, path: path,
+      reason: "The process was forked after the store was opened. Open stores after the fork, or in a process that was started anew.")
+  }
+
+  /// Makes the error for a call that just returned `resultCode`, and remembers if it ends the connection's use.
+  @inline(never)
+  func failure(_ resultCode: Int32, sql: String? = nil) -> StoreError {
+    let failure = SQLiteFailure(resultCode: resultCode, connection: isClosed ? nil : handle, sql: sql)
+    if failure.breaksConnection { isBroken = true }
+    return failure.storeError(operation: operation, path: path, isReadOnly: isReadOnly)
+  }
+
+  /// Stops the statements that are running; they fail with `cancelled`. May be called from any thread, at any time.
+  func interrupt() {
+    interruptible.withLock { bits in
+      if let handle = OpaquePointer(bitPattern: bits) { sqlite3_interrupt(handle) }
+    }
+  }
+
+  /// Marks the connection closed, before its handle goes.
+  func markClosed() {
+    interruptible.withLock { $0 = 0 }
+    isClosed = true
+  }
+}

@@ -1,0 +1,152 @@
+import HoldfastStore
+import Synchronization
+
+/// The read connections of one store: opened when they are needed, lent to one reader at a time, kept afterwards.
+///
+/// The one that was returned last is lent first, because its pages are the likeliest to be in the caches. More readers
+/// than the options allow are refused, not queued: a reader that waits for another could wait for itself.
+final class ReaderPool: Sendable {
+  private struct State {
+    /// The connections that nobody uses, the last returned at the end.
+    var idle: [SQLiteConnection] = []
+    /// How many are lent, or being opened to be lent.
+    var leased = 0
+    var isClosed = false
+  }
+
+  private let path: String
+  private let maximum: Int
+  private let open: @Sendable () throws(StoreError) -> SQLiteConnection
+  /// Protects the list and the count; never held while a file is opened, read or closed.
+  private let state = Mutex(State())
+
+  /// Makes an empty pool. `open` opens a connection of the role reader.
+  init(path: String, maximum: Int, open: @escaping @Sendable () throws(StoreError) -> SQLiteConnection) {
+    self.path = path
+    self.maximum = maximum
+    self.open = open
+  }
+
+  /// Lends a connection. It comes back when the lease ends or goes away.
+  ///
+  /// - Parameter operation: What the reader is going to do, as a verb phrase for errors.
+  /// - Throws: `tooManyReadViews` beyond the limit, `notOpen` after ``close()``, or why a connection could not be opened.
+  func lease(_ kind: ReaderLease.Kind, to operation: String) throws(StoreError) -> ReaderLease {
+    let kept = try reserve(operation)
+    do throws(StoreError) {
+      let connection: SQLiteConnection
+      if let kept { connection = kept } else { connection = try open() }
+      connection.operation = operation
+      do throws(StoreError) {
+        if kind == .snapshot { try connection.beginSnapshot() } else { try connection.state.checkUsable() }
+      } catch {
+        dispose(of: connection)
+        throw error
+      }
+      return ReaderLease(connection: connection, kind: kind, pool: self)
+    } catch {
+      state.withLock { $0.leased -= 1 }
+      throw error
+    }
+  }
+
+  /// The number of connections that are lent.
+  var leasedCount: Int { state.withLock { $0.leased } }
+  /// The number of connections that wait to be lent.
+  var idleCount: Int { state.withLock { $0.idle.count } }
+
+  /// Closes the connections that nobody uses. Those that are lent are closed when they come back. With `checkpointing`
+  /// false the log stays as it is.
+  func close(checkpointing: Bool = true) {
+    let idle = state.withLock { state in
+      state.isClosed = true
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for connection in idle { connection.close(checkpointing: checkpointing) }
+  }
+
+  /// Counts one more lease and returns a connection for it, or nil if one has to be opened.
+  private func reserve(_ operation: String) throws(StoreError) -> SQLiteConnection? {
+    try state.withLock { state throws(StoreError) in
+      if state.isClosed { throw StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed.") }
+      guard state.leased < maximum else {
+        throw StoreError(
+          .tooManyReadViews, operation: operation, path: path,
+          reason: "All \(maximum) read views are in use. End one, or raise the limit in the store's options.", isRetryable: true)
+      }
+      state.leased += 1
+      return state.idle.popLast()
+    }
+  }
+
+  /// Takes a connection back at the end of a lease.
+  fileprivate func takeBack(_ connection: SQLiteConnection) {
+    if !connection.state.isInherited {
+      connection.resetStatements()
+      connection.rollback()
+    }
+    let keeps = state.withLock { state in
+      state.leased -= 1
+      let keeps = !state.isClosed && isHealthy(connection)
+      if keeps { state.idle.append(connection) }
+      return keeps
+    }
+    if !keeps { connection.close() }
+  }
+
+  /// Keeps or closes a connection that was not lent after all.
+  private func dispose(of connection: SQLiteConnection) {
+    connection.rollback()
+    let keeps = state.withLock { state in
+      let keeps = !state.isClosed && isHealthy(connection)
+      if keeps { state.idle.append(connection) }
+      return keeps
+    }
+    if !keeps { connection.close() }
+  }
+
+  private func isHealthy(_ connection: SQLiteConnection) -> Bool {
+    !connection.isBroken && !connection.isClosed && !connection.isInTransaction && !connection.state.isInherited
+  }
+}
+
+/// The right to use one read connection until ``end()``, or until the lease goes away.
+///
+/// `@unchecked Sendable` because its connection belongs to the lease's holder alone, who may pass it on; two users at
+/// once are the holder's mistake.
+final class ReaderLease: @unchecked Sendable {
+  enum Kind {
+    /// Every read sees the file as it was when the lease began.
+    case snapshot
+    /// Every statement sees the file as it is when the statement begins.
+    case momentary
+  }
+
+  let connection: SQLiteConnection
+  let kind: Kind
+  private let pool: ReaderPool
+  private let hasEnded = Atomic<Bool>(false)
+
+  fileprivate init(connection: SQLiteConnection, kind: Kind, pool: ReaderPool) {
+    self.connection = connection
+    self.kind = kind
+    self.pool = pool
+  }
+
+  deinit { end() }
+
+  /// Gives the connection back. It must not be used afterwards. Has no effect when called again.
+  func end() {
+    guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    pool.takeBack(connection)
+  }
+}
+
+extension SQLiteConnection {
+  /// Begins a read transaction and fixes what it sees; `BEGIN` alone would only do that at the first read.
+  fileprivate func beginSnapshot() throws(StoreError) {
+    try begin(.deferred)
+    _ = try int64("PRAGMA schema_version")
+  }
+}

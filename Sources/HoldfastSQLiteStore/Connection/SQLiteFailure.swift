@@ -1,0 +1,145 @@
+import CSQLite
+import HoldfastStore
+
+/// What SQLite said when a call failed, as far as it may leave this layer.
+///
+/// It is the cause of every ``StoreError`` that comes from SQLite. It never holds bound values: the SQL text has
+/// placeholders, and the message is left out where somebody else's trigger may have put values into it.
+struct SQLiteFailure: Error, CustomStringConvertible {
+  /// The extended result code.
+  let resultCode: Int32
+  /// Why the operating system refused; nil when SQLite did not ask it anything.
+  let systemError: ErrorNumber?
+  /// SQLite's own words.
+  let message: String?
+  /// The statement, cut when it is very long; nil when none was involved.
+  let sql: String?
+
+  init(resultCode: Int32, systemError: ErrorNumber? = nil, message: String? = nil, sql: String? = nil) {
+    self.resultCode = resultCode
+    self.systemError = systemError
+    self.message = message
+    self.sql = sql
+  }
+
+  /// Reads what a connection knows about the call that just returned `resultCode`.
+  init(resultCode: Int32, connection: OpaquePointer?, sql: String?) {
+    // The connection's own code is the more precise one if it belongs to the same call.
+    let extended = connection.map { sqlite3_extended_errcode($0) } ?? resultCode
+    let belongs = extended & 0xff == resultCode & 0xff
+    let code = belongs ? extended : resultCode
+    self.resultCode = code
+    // SQLite only updates the system's number for these two, and not when a commit fails; then it is left over from an
+    // earlier call. An earlier failure of the second kind would have ended the connection, so it misleads nobody.
+    let asksSystem = code & 0xff == SQLiteResultCode.cannotOpen || code & 0xff == SQLiteResultCode.inputOutput
+    let number = asksSystem && belongs ? connection.map { sqlite3_system_errno($0) } ?? 0 : 0
+    systemError = number == 0 ? nil : ErrorNumber(rawValue: number)
+    if code == SQLiteResultCode.constraintTrigger {
+      message = nil
+    } else if belongs, let connection, let text = sqlite3_errmsg(connection) {
+      message = String(cString: text)
+    } else {
+      message = String(cString: sqlite3_errstr(code))
+    }
+    self.sql = sql.map { Self.shortened($0) }
+  }
+
+  var primaryCode: Int32 { resultCode & 0xff }
+
+  /// Whether the connection that met this failure must not be used again.
+  ///
+  /// After a failed sync the kernel may have dropped the pages that it could not write and report success next time;
+  /// after a failed read or a sign of damage the pages in the cache cannot be trusted. A full disk is no such failure:
+  /// where SQLite meets it in a write, it has a result code of its own.
+  var breaksConnection: Bool {
+    switch primaryCode {
+    case SQLiteResultCode.inputOutput, SQLiteResultCode.corrupt, SQLiteResultCode.notADatabase: true
+    default: resultCode == SQLiteResultCode.readOnlyMoved
+    }
+  }
+
+  /// The store error for this failure.
+  func storeError(operation: String, path: String?, isReadOnly: Bool) -> StoreError {
+    let code = code == .notPermitted && primaryCode == SQLiteResultCode.readOnly && isReadOnly ? .readOnly : code
+    return StoreError(code, operation: operation, path: path, reason: reason(code), cause: self, isRetryable: isRetryable)
+  }
+
+  private var code: StoreError.Code {
+    switch primaryCode {
+    case SQLiteResultCode.notADatabase: .notAStore
+    case SQLiteResultCode.corrupt: .damaged
+    case SQLiteResultCode.full: .diskFull
+    case SQLiteResultCode.inputOutput:
+      switch systemError {
+      case .noSpace, .quotaExceeded, .fileTooLarge: .diskFull
+      default: resultCode == SQLiteResultCode.inputOutputNoMemory ? .general : .inputOutput
+      }
+    case SQLiteResultCode.noLargeFiles: .inputOutput
+    case SQLiteResultCode.busy, SQLiteResultCode.locked, SQLiteResultCode.protocol, SQLiteResultCode.schemaChanged: .locked
+    case SQLiteResultCode.readOnly: resultCode == SQLiteResultCode.readOnlyMoved ? .failed : .notPermitted
+    case SQLiteResultCode.permission, SQLiteResultCode.unauthorized: .notPermitted
+    case SQLiteResultCode.cannotOpen: codeWhenItCannotOpen
+    case SQLiteResultCode.tooBig: .unstorableValue
+    case SQLiteResultCode.mismatch: .wrongType
+    case SQLiteResultCode.interrupted: .cancelled
+    case SQLiteResultCode.constraint: resultCode == SQLiteResultCode.constraintUnique ? .constraintConflict : .general
+    default: .general
+    }
+  }
+
+  private var codeWhenItCannotOpen: StoreError.Code {
+    if resultCode == SQLiteResultCode.cannotOpenLink { return .notPermitted }
+    if resultCode == SQLiteResultCode.cannotOpenDirectory { return .notAStore }
+    switch systemError {
+    case .notFound, .notADirectory: return .notFound
+    case .isADirectory: return .notAStore
+    case .accessDenied, .notPermitted, .readOnlyFileSystem, .tooManyLinks: return .notPermitted
+    case .noSpace, .quotaExceeded: return .diskFull
+    default: return .inputOutput
+    }
+  }
+
+  private var isRetryable: Bool {
+    switch systemError {
+    case .tooManyOpenFiles, .tooManyOpenFilesInSystem: true
+    default: code == .locked || code == .diskFull
+    }
+  }
+
+  private func reason(_ code: StoreError.Code) -> String {
+    switch code {
+    case .notAStore: "The file is not a SQLite database."
+    case .damaged: "The file is damaged. Restore it from a backup, or recover what can be read."
+    case .diskFull: "There is no space left, or the file has reached its size limit. Nothing was saved; free space and try again."
+    case .inputOutput: "The operating system could not read or write the file."
+    case .locked where resultCode == SQLiteResultCode.busySnapshot:
+      "Somebody else saved after this transaction read. Begin the transaction again."
+    case .locked: "Another process or connection holds a lock on the file. Try again later."
+    case .readOnly: "The store was opened read-only."
+    case .notPermitted where resultCode == SQLiteResultCode.cannotOpenLink: "The path goes through a symbolic link."
+    case .notPermitted: "The file or its folder cannot be written or read by this user."
+    case .notFound: "The file or its folder does not exist."
+    case .unstorableValue: "A text, a data value or the statement is larger than the store's limit."
+    case .wrongType: "A value has a type that its column cannot have."
+    case .cancelled: "The request was cancelled."
+    case .failed: "The file was moved, replaced or deleted while it was open. Open the store again."
+    case .constraintConflict: "Two rows would have the same values of a uniqueness constraint."
+    default:
+      primaryCode == SQLiteResultCode.outOfMemory || resultCode == SQLiteResultCode.inputOutputNoMemory
+        ? "SQLite could not get the memory that it needs." : "SQLite refused the request."
+    }
+  }
+
+  var description: String {
+    var text = "SQLite result \(resultCode)"
+    if let message { text += ", \(message)" }
+    if let systemError { text += ", \(systemError)" }
+    if let sql { text += ", in: \(sql)" }
+    return text
+  }
+
+  private static func shortened(_ sql: String) -> String {
+    let limit = 1000
+    return sql.utf8.count <= limit ? sql : String(sql.prefix(limit)) + " …"
+  }
+}

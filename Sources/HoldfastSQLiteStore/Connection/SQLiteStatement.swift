@@ -1,0 +1,258 @@
+import CSQLite
+import HoldfastStore
+
+/// One compiled SQL statement: bind values, step through the rows, read columns.
+///
+/// A statement is *ready*, *running* or *spent*. ``step()`` begins it; while it returns true there is a row to read.
+/// When it returns false or throws, the statement is ready again, with its bindings kept. A statement that is left
+/// before its last row must be put back by ``reset()``, because until then it holds a read lock.
+///
+/// Confined to whoever uses its connection. It must not be used after the connection is closed; it throws then.
+final class SQLiteStatement {
+  /// SQLite's handle, valid as long as this object.
+  let handle: OpaquePointer
+  /// The text that was compiled.
+  let sql: String
+  private let state: ConnectionState
+  /// Whether the statement was begun and not yet run to its end.
+  @exclusivity(unchecked) private(set) var isRunning = false
+
+  /// Compiles the text, which must be one statement.
+  init(_ sql: String, state: ConnectionState) throws(StoreError) {
+    try state.checkUsable()
+    var text = sql
+    var handle: OpaquePointer?
+    var rest = 0
+    let code = text.withUTF8 { bytes in
+      // An empty string has no pointer; SQLite reads nothing from this one.
+      bytes.withMemoryRebound(to: CChar.self) { characters -> Int32 in
+        var tail: UnsafePointer<CChar>?
+        let code = sqlite3_prepare_v3(
+          state.handle, characters.baseAddress, Int32(clamping: characters.count), UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &tail)
+        if let tail, let start = characters.baseAddress { rest = characters.count - (tail - start) }
+        return code
+      }
+    }
+    guard code == SQLiteResultCode.ok else { throw state.failure(code, sql: sql) }
+    guard let handle else { preconditionFailure("There is no statement in the SQL text: \(sql)") }
+    precondition(rest == 0, "More than one statement in the SQL text: \(sql)")
+    self.handle = handle
+    self.sql = sql
+    self.state = state
+  }
+
+  deinit {
+    // In a forked child the handle is left alone: finalizing could touch the file of the parent.
+    if !state.isInherited { sqlite3_finalize(handle) }
+  }
+
+  /// Goes to the next row. Returns true if there is one to read, false if the statement is done and ready again.
+  @inline(__always)
+  func step() throws(StoreError) -> Bool {
+    if !isRunning { try begin() }
+    let code = sqlite3_step(handle)
+    if code == SQLiteResultCode.row { return true }
+    try end(code)
+    return false
+  }
+
+  /// Runs the statement to its end and ignores its rows, if any.
+  func run() throws(StoreError) {
+    while try step() {}
+  }
+
+  /// Makes the statement ready again, whatever state it is in. The bindings stay.
+  func reset() {
+    isRunning = false
+    // The code that it returns is that of the last step, which was reported then.
+    sqlite3_reset(handle)
+  }
+
+  /// Sets every parameter to null.
+  func clearBindings() { sqlite3_clear_bindings(handle) }
+
+  /// The number of columns of a row.
+  var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
+  /// The number of parameters.
+  var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
+
+  @inline(__always)
+  private func begin() throws(StoreError) {
+    try state.checkUsable()
+    state.statementsRun &+= 1
+    isRunning = true
+  }
+
+  @inline(__always)
+  private func end(_ code: Int32) throws(StoreError) {
+    isRunning = false
+    guard code == SQLiteResultCode.done else { throw failed(code) }
+    sqlite3_reset(handle)
+  }
+
+  @inline(never)
+  private func failed(_ code: Int32) -> StoreError {
+    let error = state.failure(code, sql: sql)
+    sqlite3_reset(handle)
+    return error
+  }
+
+  /// The error for a value that could not be bound.
+  @inline(never)
+  fileprivate func refused(_ code: Int32, index: Int) -> StoreError {
+    precondition(
+      code != SQLITE_MISUSE && code != SQLITE_RANGE,
+      "Parameter \(index) does not exist, or the statement is running and was not reset: \(sql)")
+    return state.failure(code, sql: sql)
+  }
+}
+
+/// Who owns bytes that are bound to a parameter.
+enum BoundBytes {
+  /// The caller; they must stay where they are until the parameter is bound again or the bindings are cleared.
+  case borrowed
+  /// SQLite, which copies them.
+  case copied
+
+  @inline(__always)
+  var destructor: sqlite3_destructor_type? {
+    switch self {
+    case .borrowed: nil
+    // SQLite's marker for "copy it": the pointer −1, which it compares and never calls.
+    case .copied: unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    }
+  }
+}
+
+// MARK: - Binding
+
+/// Parameters count from 1, as in SQLite. To bind to a parameter that does not exist, or while the statement is
+/// running, is a mistake of the caller and traps.
+extension SQLiteStatement {
+  @inline(__always)
+  func bind(_ value: Int64, at index: Int) {
+    let code = sqlite3_bind_int64(handle, Int32(truncatingIfNeeded: index), value)
+    if code != SQLiteResultCode.ok { bindingFailed(code, index: index) }
+  }
+
+  @inline(__always)
+  func bind(_ value: Int, at index: Int) { bind(Int64(value), at: index) }
+
+  @inline(__always)
+  func bind(_ value: Double, at index: Int) {
+    let code = sqlite3_bind_double(handle, Int32(truncatingIfNeeded: index), value)
+    if code != SQLiteResultCode.ok { bindingFailed(code, index: index) }
+  }
+
+  @inline(__always)
+  func bindNull(at index: Int) {
+    let code = sqlite3_bind_null(handle, Int32(truncatingIfNeeded: index))
+    if code != SQLiteResultCode.ok { bindingFailed(code, index: index) }
+  }
+
+  /// Binds UTF-8 bytes as text. No bytes are the empty text, not null.
+  @inline(__always)
+  func bindText(_ bytes: UnsafeRawBufferPointer, _ ownership: BoundBytes, at index: Int) throws(StoreError) {
+    let start = bytes.baseAddress ?? Self.noBytes
+    let code = sqlite3_bind_text64(
+      handle, Int32(truncatingIfNeeded: index), start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), ownership.destructor,
+      UInt8(SQLITE_UTF8))
+    if code != SQLiteResultCode.ok { throw refused(code, index: index) }
+  }
+
+  /// Binds bytes as a data value. No bytes are the empty value, not null.
+  @inline(__always)
+  func bindBlob(_ bytes: UnsafeRawBufferPointer, _ ownership: BoundBytes, at index: Int) throws(StoreError) {
+    let start = bytes.baseAddress ?? Self.noBytes
+    let code = sqlite3_bind_blob64(handle, Int32(truncatingIfNeeded: index), start, UInt64(bytes.count), ownership.destructor)
+    if code != SQLiteResultCode.ok { throw refused(code, index: index) }
+  }
+
+  /// Binds a copy of the text.
+  func bind(_ value: String, at index: Int) throws(StoreError) {
+    var value = value
+    let result: Result<Void, StoreError> = value.withUTF8 { bytes in
+      do throws(StoreError) { return .success(try bindText(UnsafeRawBufferPointer(bytes), .copied, at: index)) } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+
+  /// Binds a copy of the bytes as a data value.
+  func bind(_ value: [UInt8], at index: Int) throws(StoreError) {
+    let result: Result<Void, StoreError> = value.withUnsafeBytes { bytes in
+      do throws(StoreError) { return .success(try bindBlob(bytes, .copied, at: index)) } catch { return .failure(error) }
+    }
+    try result.get()
+  }
+
+  @inline(never)
+  private func bindingFailed(_ code: Int32, index: Int) -> Never {
+    preconditionFailure("Parameter \(index) does not exist, or the statement is running and was not reset (\(code)): \(sql)")
+  }
+
+  /// Where the pointer of an empty value points: SQLite would take no pointer for null. Nothing is read from it.
+  private static var noBytes: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 1)! }
+}
+
+// MARK: - Columns
+
+/// The storage class of a value in a row.
+enum SQLiteColumnType: Int32 {
+  case integer = 1
+  case float = 2
+  case text = 3
+  case blob = 4
+  case null = 5
+}
+
+/// Columns count from 0, as in SQLite. Only while ``step()`` said that there is a row. Asking for another type than the
+/// stored one converts, as SQLite does; ask for ``type(_:)`` first where it matters. Pointers are valid until the next
+/// step, the next reset, or another reader of the same column.
+extension SQLiteStatement {
+  @inline(__always)
+  func type(_ column: Int) -> SQLiteColumnType {
+    SQLiteColumnType(rawValue: sqlite3_column_type(handle, Int32(truncatingIfNeeded: column))) ?? .null
+  }
+
+  @inline(__always)
+  func isNull(_ column: Int) -> Bool {
+    sqlite3_column_type(handle, Int32(truncatingIfNeeded: column)) == SQLiteColumnType.null.rawValue
+  }
+
+  @inline(__always)
+  func int64(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(truncatingIfNeeded: column)) }
+
+  @inline(__always)
+  func double(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(truncatingIfNeeded: column)) }
+
+  /// The UTF-8 bytes of a text. They are what the file holds, so they may be invalid UTF-8.
+  @inline(__always)
+  func text(_ column: Int) -> UnsafeRawBufferPointer {
+    // The pointer first: asking for it may convert the value, and the length is that of the converted one.
+    let start = sqlite3_column_text(handle, Int32(truncatingIfNeeded: column))
+    return bytes(column, from: UnsafeRawPointer(start))
+  }
+
+  /// The bytes of a data value.
+  @inline(__always)
+  func blob(_ column: Int) -> UnsafeRawBufferPointer {
+    bytes(column, from: sqlite3_column_blob(handle, Int32(truncatingIfNeeded: column)))
+  }
+
+  @inline(__always)
+  private func bytes(_ column: Int, from start: UnsafeRawPointer?) -> UnsafeRawBufferPointer {
+    guard let start else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, Int32(truncatingIfNeeded: column))))
+  }
+
+  /// A text as a string, with invalid bytes replaced. For metadata and tests; rows keep the bytes.
+  func string(_ column: Int) -> String { String(decoding: text(column), as: UTF8.self) }
+
+  /// The name of a result column.
+  func columnName(_ column: Int) -> String {
+    sqlite3_column_name(handle, Int32(truncatingIfNeeded: column)).map { String(cString: $0) } ?? ""
+  }
+}

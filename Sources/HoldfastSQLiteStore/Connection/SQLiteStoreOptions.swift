@@ -1,0 +1,78 @@
+/// How a SQLite store opens and keeps its file.
+///
+/// The defaults are what most applications want: changes are durable when a save returns, readers never wait for the
+/// writer, and new files are readable by their owner only.
+///
+/// Options say nothing about the model, and they are not stored in the file, with one exception that the file format
+/// itself has: the journal mode.
+public struct SQLiteStoreOptions: Sendable, Hashable {
+  /// When a change is safe from a loss of power. A crash of the process alone never loses a save, with either.
+  public enum Durability: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The change is on the disk when the save returns.
+    case full
+    /// The last saves before a loss of power may be missing afterwards; the file is never inconsistent.
+    ///
+    /// This holds for ``JournalMode/wal``. With ``JournalMode/delete`` it means the same as ``full``, because there
+    /// less syncing could leave an inconsistent file.
+    case normal
+  }
+
+  /// Where SQLite keeps what it needs to undo or complete a transaction.
+  public enum JournalMode: String, Sendable, Hashable, Codable, CaseIterable {
+    /// A write-ahead log in a file beside the store: readers and the writer do not wait for each other.
+    case wal
+    /// A rollback journal that each transaction creates and deletes. For file systems without shared memory, and for
+    /// files that must be complete on their own after each save.
+    case delete
+  }
+
+  /// Whether the store is only read. A missing file is then an error, whatever ``createsIfMissing`` says.
+  public var isReadOnly: Bool
+  /// When a change is safe from a loss of power.
+  public var durability: Durability
+  /// Where SQLite keeps what it needs to undo or complete a transaction. An existing file is converted when it is
+  /// opened for writing.
+  public var journalMode: JournalMode
+  /// How long to wait for a lock that another process holds before the call fails with `StoreError.Code.locked`.
+  public var busyTimeoutSeconds: Double
+  /// The most memory that one connection uses to keep pages of the file. Pages are only kept once they were read.
+  public var cacheBytes: Int
+  /// How much of the file is mapped into memory instead of being read; 0 maps nothing.
+  ///
+  /// With a mapped file, an error of the disk or a file that another program truncates ends the process by a signal
+  /// instead of an error.
+  public var mmapBytes: Int
+  /// How many read views may be in use at once; one more fails with `StoreError.Code.tooManyReadViews`.
+  public var maximumReaders: Int
+  /// After how many pages in the write-ahead log a save moves them into the file.
+  public var checkpointPages: Int
+  /// The permissions of a file that the store creates, independent of the process's mask. The files that SQLite
+  /// keeps beside it get the same.
+  public var filePermissions: UInt32
+  /// Whether opening a path without a file makes a new store.
+  public var createsIfMissing: Bool
+  /// The size that the file may not exceed; a save beyond it fails with `StoreError.Code.diskFull`. Nil is no limit.
+  public var maximumFileBytes: Int?
+  /// The size of the largest text or data value that can be saved or read.
+  public var maximumValueBytes: Int
+
+  /// Makes options; each has a default.
+  public init(
+    isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
+    cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, checkpointPages: Int = 1000,
+    filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true, maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20
+  ) {
+    self.isReadOnly = isReadOnly
+    self.durability = durability
+    self.journalMode = journalMode
+    self.busyTimeoutSeconds = busyTimeoutSeconds
+    self.cacheBytes = cacheBytes
+    self.mmapBytes = mmapBytes
+    self.maximumReaders = maximumReaders
+    self.checkpointPages = checkpointPages
+    self.filePermissions = filePermissions
+    self.createsIfMissing = createsIfMissing
+    self.maximumFileBytes = maximumFileBytes
+    self.maximumValueBytes = maximumValueBytes
+  }
+}

@@ -1,0 +1,118 @@
+import CSQLite
+import HoldfastStore
+import Logging
+
+/// Moves the pages of the write-ahead log into the file, so that the log stays short.
+///
+/// In most SQLite libraries in use, a checkpoint can race with a commit of another connection that begins the log anew,
+/// and the commit is lost (``SQLiteLibrary/walResetBug``). The race needs a checkpoint that runs while somebody else
+/// may write. So SQLite's automatic checkpoints are off on every connection, and there are two ways a log is moved:
+///
+/// 1. Here: the writer takes the write lock by `BEGIN IMMEDIATE`, and while it holds it, a *second* connection does a
+///    passive checkpoint, the only kind that does not want the write lock for itself.
+/// 2. In SQLite, when the last connection to the file is closed: it holds the file's exclusive lock then.
+///
+/// Confined to whoever uses the writer.
+final class WriterCheckpoint {
+  /// What came of an attempt. None of them means that a save failed.
+  enum Outcome {
+    /// The log is short enough, or there is none.
+    case notDue
+    /// Pages were moved: all, or those that no reader still needs in the file's old state.
+    case moved(pagesInLog: Int, pagesMoved: Int)
+    /// Somebody else writes or checkpoints; the next save tries again.
+    case postponed
+    /// The disk or the file failed. The saves are safe in the log, but the file should be reopened.
+    case failed(StoreError)
+  }
+
+  private static let operation = "move the log into the file"
+
+  private let writer: SQLiteConnection
+  private let options: SQLiteStoreOptions
+  private let open: () throws(StoreError) -> SQLiteConnection
+  /// The second connection; opened at the first checkpoint, because most processes never reach one.
+  private var second: SQLiteConnection?
+  /// The length of the log at the last attempt; 0 before the first one and after the log began anew.
+  private var lastLength = 0
+  /// Whether the last attempt moved the whole log.
+  private var movedAll = false
+
+  /// Makes the checkpoint of a writer. `open` opens another connection to the same file.
+  init(writer: SQLiteConnection, options: SQLiteStoreOptions, open: @escaping () throws(StoreError) -> SQLiteConnection) {
+    self.writer = writer
+    self.options = options
+    self.open = open
+  }
+
+  /// To be called after each commit of the writer. Does something once the log is longer than the options say.
+  ///
+  /// As long as readers keep the log from beginning anew, it only tries again when the log has grown by a quarter of
+  /// that length: each attempt that moves pages syncs the file, and doing so for a few pages would slow every save.
+  func afterCommit() -> Outcome {
+    let pages = writer.pagesInLog
+    if pages < lastLength { lastLength = 0 }
+    return pages >= options.checkpointPages && pages >= lastLength + options.checkpointPages / 4 ? attempt() : .notDue
+  }
+
+  /// To be called when the store has nothing to do. Moves whatever the log holds.
+  func whenIdle() -> Outcome {
+    let pages = writer.pagesInLog
+    return pages == 0 || (movedAll && pages == lastLength) ? .notDue : attempt()
+  }
+
+  /// Closes the second connection.
+  func close() {
+    second?.close()
+    second = nil
+  }
+
+  private func attempt() -> Outcome {
+    precondition(!writer.isInTransaction, "A checkpoint begins after the commit, not within a transaction.")
+    let (operation, statementsRun) = (writer.operation, writer.statementsRun)
+    writer.operation = Self.operation
+    defer { (writer.operation, writer.statementsRun) = (operation, statementsRun) }
+    do throws(StoreError) {
+      // The checkpoint is not worth waiting for, and the save that it follows has been made.
+      try writer.withBusyTimeout(milliseconds: 0, restoring: options) { () throws(StoreError) in try writer.begin(.immediate) }
+    } catch {
+      return outcome(of: error)
+    }
+    defer { writer.rollback() }
+    do throws(StoreError) {
+      return try checkpoint(on: connection())
+    } catch {
+      if second?.isBroken == true { close() }
+      return outcome(of: error)
+    }
+  }
+
+  private func connection() throws(StoreError) -> SQLiteConnection {
+    if let second { return second }
+    let opened = try open()
+    opened.operation = Self.operation
+    // SQLite finds out that there is a log at the first read.
+    _ = try opened.int64("PRAGMA schema_version")
+    second = opened
+    return opened
+  }
+
+  private func checkpoint(on connection: SQLiteConnection) throws(StoreError) -> Outcome {
+    try connection.state.checkUsable()
+    var inLog: Int32 = 0
+    var moved: Int32 = 0
+    let code = sqlite3_wal_checkpoint_v2(connection.state.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &inLog, &moved)
+    guard code == SQLiteResultCode.ok else { throw connection.state.failure(code) }
+    let pagesInLog = Int(max(0, inLog))
+    let pagesMoved = Int(max(0, moved))
+    lastLength = pagesInLog
+    movedAll = pagesMoved >= pagesInLog
+    return .moved(pagesInLog: pagesInLog, pagesMoved: pagesMoved)
+  }
+
+  private func outcome(of error: StoreError) -> Outcome {
+    if error.code == .locked { return .postponed }
+    Logger(label: SQLiteLibrary.logLabel).error("A checkpoint failed.", metadata: ["error": "\(error)"])
+    return .failed(error)
+  }
+}

@@ -1,0 +1,167 @@
+public import HoldfastStore
+import Synchronization
+
+/// Keeps an object graph in a SQLite file with the table layout of Core Data, which both can open.
+///
+/// Reads use connections of their own and never wait for a save. A save is one transaction, durable when `commit()`
+/// returns unless the options say otherwise. Nothing but single rows is read when the store opens, whatever its size.
+///
+/// ```swift
+/// let store = SQLiteStore(path: "/var/lib/app/people.sqlite")
+/// let metadata = try store.open(model: model)
+/// ```
+///
+/// Decimals are kept as SQLite numbers when that loses nothing, which is up to 15 digits, and otherwise as their digits in
+/// a BLOB. A NaN cannot be kept.
+public final class SQLiteStore: IncrementalStore {
+  /// The path as it was given.
+  public let path: String
+  /// How the file is opened and kept.
+  public let options: SQLiteStoreOptions
+  private let phase = Mutex(Phase.unopened)
+
+  private enum Phase {
+    case unopened
+    case open(OpenStore)
+    case closed
+  }
+
+  /// Makes a store for the file at a path; nothing is opened yet.
+  public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) {
+    self.path = path
+    self.options = options
+  }
+
+  deinit { try? close() }
+
+  /// How many SQL statements were run since the store was opened. For tests and measurements.
+  public var statementCount: Int {
+    phase.withLock { if case .open(let store) = $0 { store.statementCount.load(ordering: .relaxed) } else { 0 } }
+  }
+
+  /// What this store does itself.
+  public var capabilities: StoreCapabilities {
+    var capabilities = StoreCapabilities()
+    capabilities.comparisons = .all
+    capabilities.comparedTypes = Set(AttributeType.allCases).subtracting([.decimal])
+    capabilities.booleanOperators = true
+    capabilities.traversal = .all
+    capabilities.uniqueLookups = true
+    capabilities.sorting = true
+    capabilities.windowing = true
+    capabilities.counting = true
+    capabilities.aggregates = true
+    capabilities.largestList = 8192
+    capabilities.uniqueness = true
+    capabilities.snapshots = true
+    capabilities.versions = true
+    return capabilities
+  }
+
+  // MARK: Opening and closing
+
+  /// Opens the file, or makes it when there is none.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+    try phase.withLock { phase in
+      guard case .unopened = phase else {
+        throw StoreError(.alreadyOpen, operation: "open the store", path: path, reason: "This store object was opened before. Make another one.")
+      }
+      let database = try SQLiteDatabase(path: path, options: options)
+      do {
+        let result = try StoreOpening(model: model, database: database).run()
+        phase = .open(OpenStore(schema: result.schema, identity: result.identity, database: database))
+        return result.metadata
+      } catch {
+        database.close(checkpointing: false)
+        throw error
+      }
+    }
+  }
+
+  /// Closes the file. Views still in use end; a save that was prepared is taken back.
+  public func close() throws {
+    let store: OpenStore? = phase.withLock { phase in
+      defer { phase = .closed }
+      if case .open(let store) = phase { return store }
+      return nil
+    }
+    store?.close()
+  }
+
+  private func opened(_ operation: String) throws -> OpenStore {
+    try phase.withLock { phase in
+      if case .open(let store) = phase { return store }
+      throw StoreError(.notOpen, operation: operation, path: path, reason: "The store is not open.")
+    }
+  }
+
+  // MARK: Reading
+
+  /// Begins reading.
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+    try SQLiteReadView(kind, of: try opened("begin a read view"))
+  }
+
+  private func cast(_ view: any ReadView, _ operation: String) throws -> SQLiteReadView {
+    let store = try opened(operation)
+    guard let view = view as? SQLiteReadView, view.store === store else {
+      throw StoreError(.unsupportedRequest, operation: operation, path: path, reason: "The read view belongs to another store.")
+    }
+    return view
+  }
+
+  /// Delivers the rows that a plan asks for.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    let view = try cast(view, "fetch rows")
+    try view.read("fetch rows", needsTransaction: false) { connection in
+      try FetchRunner(store: view.store, connection: connection).run(plan, into: sink)
+    }
+  }
+
+  /// Delivers the rows with certain keys.
+  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    let view = try cast(view, "read rows by their keys")
+    try view.read("read rows by their keys", needsTransaction: request.keys.count > 1) { connection in
+      try KeyRunner(store: view.store, connection: connection).rows(request, into: sink)
+    }
+  }
+
+  /// Tells the targets of a to-many relationship.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    let view = try cast(view, "read a relationship")
+    return try view.read("read a relationship", needsTransaction: request.sources.count > 1) { connection in
+      try KeyRunner(store: view.store, connection: connection).relationships(request)
+    }
+  }
+
+  // MARK: Writing
+
+  /// Sets keys aside for new objects.
+  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    let store = try opened("set keys aside")
+    return try KeyAllocation(store: store).run(try store.entity(entity), count: count)
+  }
+
+  /// Makes a save ready: everything is in an open transaction when it returns.
+  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    try SQLitePreparedSave(request, in: try opened("save"))
+  }
+
+  /// Refused: this store does not take batch requests.
+  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Refused: this store keeps no history.
+  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
+
+  /// Replaces the user's metadata. What belongs to the store, and lists and dictionaries of other programs, stays.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws {
+    try MetadataChange(store: try opened("set the store's metadata")).run(metadata)
+  }
+}
+
+extension StoreDescription {
+  /// A SQLite store at a path.
+  public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
+    StoreDescription(type: "SQLite", path: path, isReadOnly: options.isReadOnly) { SQLiteStore(path: path, options: options) }
+  }
+}

@@ -1,0 +1,122 @@
+import HoldfastStore
+
+/// The one row of `Z_METADATA`: the store's UUID and its property list.
+///
+/// The list holds what Core Data keeps with a store, our mark, and beside them the user's own metadata. Whatever else
+/// another program put there stays.
+struct MetadataRecord: Sendable {
+  let uuid: String
+  private(set) var list: [String: PropertyList]
+
+  init(uuid: String, list: [String: PropertyList]) {
+    self.uuid = uuid
+    self.list = list
+  }
+
+  /// Reads the list of an existing store.
+  init(uuid: String, bytes: [UInt8]) throws(PropertyListError) {
+    guard let list = try PropertyList(binary: bytes).dictionary else { throw PropertyListError(description: "It is not a dictionary.") }
+    self.init(uuid: uuid, list: list)
+  }
+
+  /// The record of a new store.
+  init(uuid: String, new model: ManagedObjectModel) {
+    let hashes = model.entities.map { ($0.name, PropertyList.data($0.versionHash)) }
+    self.init(
+      uuid: uuid,
+      list: [
+        Key.type: .string("SQLite"),
+        Key.frameworkVersion: .integer(1344),
+        Key.hashes: .dictionary(Dictionary(uniqueKeysWithValues: hashes)),
+        Key.hashesVersion: .integer(MetadataRecord.knownHashesVersion),
+        Key.identifiers: .array(model.versionIdentifiers.map { .string($0) }),
+        Key.digest: .string(model.versionDigest),
+        Key.checksum: .string(model.versionChecksum),
+        Key.autoVacuum: .string("2"),
+        Key.layout: .string(MetadataRecord.layoutMark(digest: model.versionDigest)),
+      ])
+  }
+
+  /// The bytes to store.
+  var bytes: [UInt8] { PropertyList.dictionary(list).binary }
+
+  /// What says that this framework laid the file out for the model with that digest, so that names need not be looked
+  /// up. On disk: do not change.
+  static func layoutMark(digest: String) -> String { "Holdfast 1 " + digest }
+
+  private static let knownHashesVersion: Int64 = 3
+
+  private enum Key {
+    static let type = "NSStoreType"
+    static let frameworkVersion = "NSPersistenceFrameworkVersion"
+    static let hashes = "NSStoreModelVersionHashes"
+    static let hashesVersion = "NSStoreModelVersionHashesVersion"
+    static let identifiers = "NSStoreModelVersionIdentifiers"
+    static let digest = "NSStoreModelVersionHashesDigest"
+    static let checksum = "NSStoreModelVersionChecksumKey"
+    static let autoVacuum = "_NSAutoVacuumLevel"
+    static let layout = "_HoldfastLayout"
+    static let valueTypes = "_HoldfastValueTypes"
+  }
+
+  /// Whether a key belongs to the store and not to the user.
+  private static func isReserved(_ key: String) -> Bool {
+    ["NSStore", "NSPersistence", "NSPersistentStore", "_NS", "_Holdfast"].contains { key.hasPrefix($0) }
+  }
+
+  // MARK: Compatibility
+
+  /// Compares the version hashes entity by entity.
+  ///
+  /// - Throws: ``StoreError`` that names the entities that differ.
+  func checkCompatibility(with model: ManagedObjectModel, path: String?) throws(StoreError) {
+    if let version = list[Key.hashesVersion]?.integer, version > MetadataRecord.knownHashesVersion {
+      throw StoreError(
+        .newerFormat, operation: "open the store", path: path,
+        reason: "Its version hashes are of kind \(version); the newest kind known is \(MetadataRecord.knownHashesVersion).")
+    }
+    guard let hashes = list[Key.hashes]?.dictionary else {
+      throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
+    }
+    let names = Set(hashes.keys).union(model.entities.map(\.name))
+    let differing = names.filter { hashes[$0]?.data != model.entity(named: $0)?.versionHash }.sorted()
+    if differing.isEmpty { return }
+    let parts = differing.map { name in
+      hashes[name] == nil ? "\(name) (not in the store)" : model.entity(named: name) == nil ? "\(name) (not in the model)" : name
+    }
+    throw StoreError(
+      .incompatibleModel, operation: "open the store", path: path,
+      reason: "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). Migrate the store, or open it with its own model.")
+  }
+
+  // MARK: The user's metadata
+
+  /// What the user keeps with the store. Lists and dictionaries that another program put there are not in it.
+  var userInfo: [String: StoreValue] {
+    let types = list[Key.valueTypes]?.dictionary ?? [:]
+    var out: [String: StoreValue] = [:]
+    for (key, value) in list where !MetadataRecord.isReserved(key) {
+      out[key] = MetadataValue.value(value, type: types[key]?.string)
+    }
+    return out
+  }
+
+  /// Replaces what the user keeps with the store.
+  ///
+  /// - Throws: ``StoreError`` when a key belongs to the store itself.
+  mutating func setUserInfo(_ info: [String: StoreValue]) throws(StoreError) {
+    for key in info.keys.sorted() where MetadataRecord.isReserved(key) {
+      throw StoreError(
+        .unstorableValue, operation: "set the store's metadata",
+        reason: "The key \(key) belongs to the store itself. Choose another beginning.")
+    }
+    for key in userInfo.keys { list[key] = nil }
+    var types: [String: PropertyList] = [:]
+    for (key, value) in info {
+      let (coded, type) = MetadataValue.coded(value)
+      list[key] = coded
+      if let type { types[key] = .string(type) }
+    }
+    list[Key.valueTypes] = types.isEmpty ? nil : .dictionary(types)
+  }
+}

@@ -1,0 +1,118 @@
+extension PropertyList {
+  /// The binary format (`bplist00`). Dictionaries are written in the order of their keys, so equal lists have equal
+  /// bytes.
+  var binary: [UInt8] {
+    var writer = BinaryPropertyListWriter()
+    let top = writer.flatten(self)
+    return writer.file(top: top)
+  }
+}
+
+private struct BinaryPropertyListWriter {
+  /// An object whose parts are already numbers of objects.
+  private enum Item {
+    case leaf(PropertyList)
+    case array([Int])
+    case dictionary(keys: [Int], values: [Int])
+  }
+
+  private var items: [Item] = []
+  private var strings: [String: Int] = [:]
+
+  /// Gives a value and all its parts numbers.
+  mutating func flatten(_ value: PropertyList) -> Int {
+    if case .string(let text) = value, let known = strings[text] { return known }
+    let number = items.count
+    items.append(.leaf(value))
+    switch value {
+    case .string(let text): strings[text] = number
+    case .array(let parts): items[number] = .array(parts.map { flatten($0) })
+    case .dictionary(let entries):
+      let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+      let keys = sorted.map { flatten(.string($0.key)) }
+      items[number] = .dictionary(keys: keys, values: sorted.map { flatten($0.value) })
+    default: break
+    }
+    return number
+  }
+
+  func file(top: Int) -> [UInt8] {
+    let referenceSize = items.count < 256 ? 1 : items.count < 65_536 ? 2 : 4
+    var out = Array("bplist00".utf8)
+    var offsets: [Int] = []
+    for item in items {
+      offsets.append(out.count)
+      append(item, referenceSize, to: &out)
+    }
+    let table = out.count
+    let offsetSize = table < 256 ? 1 : table < 65_536 ? 2 : 4
+    for offset in offsets { append(offset, offsetSize, to: &out) }
+    out += [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)]
+    for number in [items.count, top, table] { append(number, 8, to: &out) }
+    return out
+  }
+
+  private func append(_ item: Item, _ referenceSize: Int, to out: inout [UInt8]) {
+    switch item {
+    case .leaf(let value): append(leaf: value, to: &out)
+    case .array(let parts):
+      append(kind: 0xA0, parts.count, to: &out)
+      for part in parts { append(part, referenceSize, to: &out) }
+    case .dictionary(let keys, let values):
+      append(kind: 0xD0, keys.count, to: &out)
+      for part in keys + values { append(part, referenceSize, to: &out) }
+    }
+  }
+
+  private func append(leaf value: PropertyList, to out: inout [UInt8]) {
+    switch value {
+    case .bool(let value): out.append(value ? 9 : 8)
+    case .integer(let value): append(integer: value, to: &out)
+    case .real(let value): append(real: 0x23, value, to: &out)
+    case .date(let value): append(real: 0x33, value, to: &out)
+    case .uid(let value):
+      out.append(0x83)
+      append(Int(truncatingIfNeeded: value), 4, to: &out)
+    case .data(let bytes):
+      append(kind: 0x40, bytes.count, to: &out)
+      out += bytes
+    case .string(let text): append(text: text, to: &out)
+    case .array, .dictionary: break
+    }
+  }
+
+  private func append(text: String, to out: inout [UInt8]) {
+    if text.utf8.allSatisfy({ $0 < 128 }) {
+      append(kind: 0x50, text.utf8.count, to: &out)
+      out += text.utf8
+    } else {
+      append(kind: 0x60, text.utf16.count, to: &out)
+      for unit in text.utf16 { append(Int(unit), 2, to: &out) }
+    }
+  }
+
+  private func append(integer value: Int64, to out: inout [UInt8]) {
+    let power = value < 0 ? 3 : value < 256 ? 0 : value < 65_536 ? 1 : value <= Int64(UInt32.max) ? 2 : 3
+    out.append(0x10 | UInt8(power))
+    append(Int(value), 1 << power, to: &out)
+  }
+
+  private func append(real marker: UInt8, _ value: Double, to out: inout [UInt8]) {
+    out.append(marker)
+    append(Int(bitPattern: UInt(value.bitPattern)), 8, to: &out)
+  }
+
+  private func append(kind: UInt8, _ count: Int, to out: inout [UInt8]) {
+    if count < 15 {
+      out.append(kind | UInt8(count))
+    } else {
+      out.append(kind | 15)
+      append(integer: Int64(count), to: &out)
+    }
+  }
+
+  /// The lowest bytes of a number, the most significant first.
+  private func append(_ number: Int, _ size: Int, to out: inout [UInt8]) {
+    for place in stride(from: size - 1, through: 0, by: -1) { out.append(UInt8(truncatingIfNeeded: number >> (8 * place))) }
+  }
+}

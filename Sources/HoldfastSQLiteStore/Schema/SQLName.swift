@@ -1,0 +1,21 @@
+/// Spells names of tables, columns and indexes in SQL.
+enum SQLName {
+  /// The name as it stands in a statement: bare when it is a plain word, otherwise in double quotes.
+  static func quoted(_ name: String) -> String {
+    isPlain(name) ? name : "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+  }
+
+  /// Plain words begin with Z here, as all of the layout's names do, so none of them is a keyword of SQL.
+  private static func isPlain(_ name: String) -> Bool {
+    guard let first = name.utf8.first, first == UInt8(ascii: "Z") else { return false }
+    return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
+  }
+
+  /// `Z` and the name in upper case. Names in models are ASCII.
+  static func prefixed(_ name: String) -> String { "Z" + upper(name) }
+
+  /// The name in upper case.
+  static func upper(_ name: String) -> String {
+    String(decoding: name.utf8.map { (97...122).contains($0) ? $0 - 32 : $0 }, as: UTF8.self)
+  }
+}

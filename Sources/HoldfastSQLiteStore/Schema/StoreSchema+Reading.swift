@@ -1,0 +1,84 @@
+import HoldfastStore
+
+extension StoreSchema {
+  /// Finds the parts of a model in a file that another program laid out. Tables, columns and indexes that the model does
+  /// not know are left alone.
+  ///
+  /// - Throws: ``StoreError`` with code `damaged` when a part is missing.
+  static func read(_ model: ManagedObjectModel, from connection: SQLiteConnection) throws -> StoreSchema {
+    let numbers = try entityNumbers(model, connection)
+    let predicted = predicted(model, numbers: numbers)
+    let names = try tableNames(connection)
+    let tables = try model.entities.map { entity in
+      var table = predicted.tables[entity.index]
+      guard names.contains(table.name) else { throw missing("the table \(table.name) of \(entity.name)", connection) }
+      let columns = try columnNames(table.name, connection)
+      table.columns = try table.columns.map { column in
+        guard let found = match(column, columns) else { throw missing("the column \(table.name).\(column)", connection) }
+        return found
+      }
+      return table
+    }
+    let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection) }
+    return StoreSchema(model: model, tables: tables, links: links(model, sides))
+  }
+
+  /// The entity numbers by entity index, by name. An entity that was renamed can stand under its old name; it has the
+  /// number that the model predicts, if no other entity of the model claims that.
+  private static func entityNumbers(_ model: ManagedObjectModel, _ connection: SQLiteConnection) throws -> [Int64] {
+    var byName: [String: Int64] = [:]
+    let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY")
+    while try statement.step() { byName[statement.string(1)] = statement.int64(0) }
+    let claimed = Set(model.entities.compactMap { byName[$0.name] })
+    return try model.entities.map { entity in
+      if let number = byName[entity.name] { return number }
+      let predicted = Int64(entity.index + 1)
+      guard byName.values.contains(predicted), !claimed.contains(predicted) else {
+        throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
+      }
+      return predicted
+    }
+  }
+
+  /// The join table can be named from either side, and its columns can carry digits that keep them apart from those of
+  /// other join tables.
+  private static func readSide(
+    of relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel, _ numbers: [Int64], _ names: Set<String>,
+    _ connection: SQLiteConnection
+  ) throws -> LinkSide {
+    let inverse = model.inverse(of: relationship)
+    let source = numbers[relationship.entityIndex], target = numbers[relationship.destinationIndex]
+    for table in [linkColumn(source, relationship.name), linkColumn(target, inverse.name)] where names.contains(table) {
+      let columns = try columnNames(table, connection)
+      if let near = match(linkColumn(source, inverse.name), columns), let far = match(linkColumn(target, relationship.name), columns), near != far {
+        return LinkSide(table: table, near: near, far: far)
+      }
+    }
+    throw missing("the join table of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
+  }
+
+  /// The name itself, or else the only one that is the name with digits behind it.
+  private static func match(_ name: String, _ columns: [String]) -> String? {
+    if columns.contains(name) { return name }
+    let numbered = columns.filter { $0.hasPrefix(name) && $0.utf8.dropFirst(name.utf8.count).allSatisfy { (48...57).contains($0) } }
+    return numbered.count == 1 ? numbered[0] : nil
+  }
+
+  private static func tableNames(_ connection: SQLiteConnection) throws -> Set<String> {
+    var names: Set<String> = []
+    let statement = try connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+    while try statement.step() { names.insert(statement.string(0)) }
+    return names
+  }
+
+  private static func columnNames(_ table: String, _ connection: SQLiteConnection) throws -> [String] {
+    var names: [String] = []
+    let statement = try connection.prepare("PRAGMA table_info(\(SQLName.quoted(table)))")
+    while try statement.step() { names.append(statement.string(1)) }
+    return names
+  }
+
+  private static func missing(_ what: String, _ connection: SQLiteConnection) -> StoreError {
+    StoreError(.damaged, operation: connection.operation, path: connection.path, reason: "The file lacks \(what).")
+  }
+}

@@ -1,0 +1,64 @@
+import HoldfastStore
+
+/// Where each part of a model lies in one file: tables, columns, entity numbers, join tables.
+///
+/// Made either by prediction, for a file that this framework laid out, or from what an existing file has.
+final class StoreSchema: Sendable {
+  /// The table of an entity.
+  struct Table: Sendable, Hashable {
+    /// The name.
+    var name: String
+    /// What stands in `Z_ENT`, and what `Z_PRIMARYKEY` calls the entity.
+    var number: Int64
+    /// The columns by slot.
+    var columns: [String]
+  }
+
+  /// The join table of a many-to-many pair, seen from one of its two sides.
+  struct LinkSide: Sendable, Hashable {
+    /// The name.
+    var table: String
+    /// The column with the key of the object that has the relationship.
+    var near: String
+    /// The column with the key of the object that the relationship leads to.
+    var far: String
+
+    /// The same table from the other side.
+    var inverse: LinkSide { LinkSide(table: table, near: far, far: near) }
+  }
+
+  let model: ManagedObjectModel
+  /// The tables by entity index.
+  let tables: [Table]
+  /// The join tables by entity index and place of the relationship; nil where the relationship is not many-to-many.
+  private let links: [[LinkSide?]]
+
+  init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]]) {
+    self.model = model
+    self.tables = tables
+    self.links = links
+  }
+
+  /// The join table of a many-to-many relationship.
+  func link(_ relationship: ManagedObjectModel.Relationship) -> LinkSide {
+    guard let side = links[relationship.entityIndex][relationship.index] else {
+      preconditionFailure("\(relationship.name) is not a many-to-many relationship.")
+    }
+    return side
+  }
+
+  /// The many-to-many relationships that name their tables, in the order of entities and names.
+  static func namingRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
+    model.entities.flatMap { entity in entity.relationships.filter { $0.isManyToMany && $0.namesLinks } }
+  }
+
+  /// Spreads the sides of the naming relationships over both ends.
+  static func links(_ model: ManagedObjectModel, _ sides: [LinkSide]) -> [[LinkSide?]] {
+    var links: [[LinkSide?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
+    for (relationship, side) in zip(namingRelationships(model), sides) {
+      links[relationship.entityIndex][relationship.index] = side
+      links[relationship.destinationIndex][relationship.inverseIndex] = side.inverse
+    }
+    return links
+  }
+}

@@ -1,0 +1,24 @@
+import HoldfastStore
+
+/// How a column is read and written: the one thing that loops over rows switch on.
+enum ColumnCode: UInt8, Sendable {
+  case integer16, integer32, integer64, boolean, key, real, text, uuid, data, decimal
+
+  init(_ column: ColumnType) {
+    switch column {
+    case .toOne: self = .key
+    case .attribute(let type):
+      switch type {
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .boolean: self = .boolean
+      case .double, .float, .date: self = .real
+      case .string, .uri: self = .text
+      case .uuid: self = .uuid
+      case .binaryData: self = .data
+      case .decimal: self = .decimal
+      }
+    }
+  }
+}

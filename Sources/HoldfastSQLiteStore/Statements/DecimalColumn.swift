@@ -1,0 +1,38 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How decimal numbers lie in a file: as SQLite numbers where that loses nothing, which other programs read, else as
+/// their digits in a BLOB. In rows they are digits.
+enum DecimalColumn {
+  /// Beyond this, two decimals can be the same floating-point number.
+  private static let exactDigits = 15
+
+  /// The floating-point number that stands for the digits without loss, or nil.
+  static func real(_ digits: UnsafeRawBufferPointer) -> Double? {
+    guard significantDigits(digits) <= exactDigits, let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else { return nil }
+    return digits.elementsEqual(text(number).utf8) ? number : nil
+  }
+
+  private static func significantDigits(_ digits: UnsafeRawBufferPointer) -> Int {
+    let figures = digits.filter { (48...57).contains($0) }
+    let leading = figures.prefix { $0 == 48 }.count
+    return figures.count == leading ? 0 : figures.count - leading - figures.reversed().prefix { $0 == 48 }.count
+  }
+
+  /// The digits of a floating-point number that is read as a decimal: the shortest that mean the same number.
+  static func text(_ number: Double) -> String {
+    let shortest = "\(number)"
+    if shortest.hasSuffix(".0"), !shortest.contains("e") { return shortest == "-0.0" ? "0" : String(shortest.dropLast(2)) }
+    return Decimal(string: shortest)?.description ?? shortest
+  }
+
+  /// The digits that text or bytes of a file spell, or nil when they spell no number.
+  static func text(_ digits: UnsafeRawBufferPointer) -> String? {
+    guard digits.allSatisfy({ (48...57).contains($0) || [43, 45, 46, 69, 101].contains($0) }), !digits.isEmpty else { return nil }
+    guard let number = Decimal(string: String(decoding: digits, as: UTF8.self)), !number.isNaN else { return nil }
+    return number.description
+  }
+}

@@ -1,0 +1,158 @@
+import HoldfastStore
+
+/// Carries out fetches on one connection.
+struct FetchRunner {
+  let store: OpenStore
+  let connection: SQLiteConnection
+
+  /// What a SELECT delivers; the first part of its shape.
+  private enum Selection {
+    case rows, keys, count
+    /// Some slots only, the others being nil.
+    case slots([Int])
+
+    func append(to shape: inout StatementShape) {
+      switch self {
+      case .rows: shape.append(1)
+      case .keys: shape.append(2)
+      case .count: shape.append(3)
+      case .slots(let slots):
+        shape.append(4)
+        shape.append(slots.count)
+        for slot in slots { shape.append(slot) }
+      }
+    }
+  }
+
+  func run(_ plan: FetchPlan, into sink: any RowSink) throws {
+    let entity = try store.entity(plan.entity)
+    let isEmpty = !plan.concreteEntities.contains(plan.entity)
+    switch plan.output {
+    case .rows:
+      if isEmpty { return }
+      let stream = RowStream(store.builder(entity), sink)
+      if try stream.run(try statement(plan, .rows, entity), store.decoders[entity.index]) { try stream.finish() }
+    case .keys:
+      if isEmpty { return }
+      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.identity.prefix(for: entity))
+      try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity))
+    case .count: try deliver(count: isEmpty ? 0 : try count(plan, entity), to: sink)
+    case .aggregates(let aggregates): try aggregate(plan, aggregates, entity, isEmpty, sink)
+    }
+  }
+
+  // MARK: Statements
+
+  private func statement(_ plan: FetchPlan, _ selection: Selection, _ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
+    let sorts: [SortTerm]
+    let isWindowed: Bool
+    switch selection {
+    case .rows, .keys:
+      sorts = plan.sorts
+      isWindowed = plan.limit != nil || plan.offset != 0
+    case .count, .slots:
+      sorts = []
+      isWindowed = false
+    }
+    var shape = StatementShape(.fetch)
+    shape.append(entity.index)
+    selection.append(to: &shape)
+    var query = QueryShape(model: store.model, shape: shape)
+    if let predicate = plan.predicate { try query.append(predicate, entity) }
+    query.append(sorts)
+    query.append(limit: isWindowed ? plan.limit : nil, offset: isWindowed ? plan.offset : 0)
+    let statement = try connection.statement(query.shape) { try sql(plan, selection, entity, sorts, isWindowed) }
+    try statement.bind(query.bindings)
+    return statement
+  }
+
+  private func sql(
+    _ plan: FetchPlan, _ selection: Selection, _ entity: ManagedObjectModel.Entity, _ sorts: [SortTerm], _ isWindowed: Bool
+  ) throws -> String {
+    var translator = QueryTranslator(schema: store.schema)
+    var scope = translator.scope(entity)
+    let condition = try plan.predicate.map { try translator.condition($0, &scope) }
+    let order = sorts.isEmpty && !isWindowed ? nil : try translator.order(sorts, &scope)
+    // Without a condition every row is wanted anyway, and following an index would read them in random order.
+    let hint: String
+    if case .slots = selection, condition == nil { hint = " NOT INDEXED" } else { hint = "" }
+    var sql = "SELECT \(columns(selection, entity, scope.alias)) FROM \(translator.from(scope))\(hint)"
+    if let condition { sql += " WHERE \(condition)" }
+    if let order { sql += " ORDER BY \(order)" }
+    if isWindowed { sql += " LIMIT \(translator.placeholder())" }
+    if isWindowed && plan.offset != 0 { sql += " OFFSET \(translator.placeholder())" }
+    return sql
+  }
+
+  private func columns(_ selection: Selection, _ entity: ManagedObjectModel.Entity, _ alias: String) -> String {
+    switch selection {
+    case .rows: return store.columns(entity.index, alias: alias)
+    case .keys: return "\(alias).Z_PK, \(alias).Z_OPT"
+    case .count: return "COUNT(*)"
+    case .slots(let slots):
+      let wanted = Set(slots), columns = store.schema.tables[entity.index].columns
+      let values = columns.indices.map { wanted.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
+      return "\(alias).Z_PK, \(alias).Z_OPT\(values.joined())"
+    }
+  }
+
+  // MARK: Numbers
+
+  private func count(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws -> Int64 {
+    let statement = try statement(plan, .count, entity)
+    defer { statement.reset() }
+    let all = try statement.step() ? statement.int64(0) : 0
+    let rest = max(0, all - Int64(plan.offset))
+    return plan.limit.map { min(rest, Int64($0)) } ?? rest
+  }
+
+  private func deliver(count: Int64, to sink: any RowSink) throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    builder.beginRow(key: 0, version: 0)
+    builder.append(integer: count)
+    builder.endRow()
+    _ = try sink.take(builder.seal(), .all)
+  }
+
+  /// Reads the rows in the order of the table and groups them here: following the index of the grouping key, as GROUP BY
+  /// does, looks up every row at random (five times slower at 100,000 rows).
+  private func aggregate(
+    _ plan: FetchPlan, _ aggregates: AggregatePlan, _ entity: ManagedObjectModel.Entity, _ isEmpty: Bool, _ sink: any RowSink
+  ) throws {
+    let slots = Set(aggregates.groupBy + aggregates.columns.compactMap(\.slot)).sorted()
+    let aggregator = RowAggregator(aggregates, entity: entity)
+    let prefix = store.identity.prefix(for: entity)
+    if !isEmpty {
+      let statement = try statement(plan, .slots(slots), entity)
+      defer { if statement.isRunning { statement.reset() } }
+      let builder = store.builder(entity), decoder = store.decoders[entity.index]
+      while try statement.step() {
+        try decoder.append(statement, to: builder)
+        if builder.isFull { FetchRunner.add(builder.seal(), prefix, to: aggregator) }
+      }
+      FetchRunner.add(builder.seal(), prefix, to: aggregator)
+    }
+    _ = try sink.take(try aggregator.result(), .all)
+  }
+
+  private static func add(_ batch: RowBatch, _ prefix: ManagedObjectID, to aggregator: RowAggregator) {
+    for row in 0..<batch.count { aggregator.add(batch.pointer(row), idPrefix: prefix) }
+  }
+}
+
+extension SQLiteStatement {
+  /// Binds values to the parameters from the first on.
+  func bind(_ bindings: [SQLBinding]) throws {
+    assert(bindings.count == parameterCount, "\(bindings.count) values for \(parameterCount) parameters of: \(sql)")
+    for (place, binding) in bindings.enumerated() {
+      switch binding {
+      case .null: bindNull(at: place + 1)
+      case .integer(let value): bind(value, at: place + 1)
+      case .real(let value): bind(value, at: place + 1)
+      case .text(let text): try bind(text, at: place + 1)
+      case .blob(let bytes): try bind(bytes, at: place + 1)
+      case .rawText(let bytes): try bytes.withUnsafeBytes { try bindText($0, .copied, at: place + 1) }
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import HoldfastStore
+
+/// Sets keys aside in a short transaction of its own, so that they are never handed out again whatever becomes of the
+/// save that uses them.
+///
+/// It is not synced by itself: the save that uses the keys comes later in the same log, and syncing the save syncs this
+/// with it. Without such a save no row has the keys.
+struct KeyAllocation {
+  let store: OpenStore
+
+  func run(_ entity: ManagedObjectModel.Entity, count: Int) throws -> [Int64] {
+    if count <= 0 { return [] }
+    let root = store.model.entities[entity.rootIndex]
+    let last = try store.writing("set \(count) keys of \(entity.name) aside") { writer in
+      // In a rollback journal less syncing could leave an inconsistent file.
+      let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
+      if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }
+      defer { if isRelaxed { try? writer.runScript("PRAGMA synchronous=2") } }
+      try writer.begin(.immediate)
+      let last = try raise(store.schema.tables[root.index].number, by: count, writer)
+      guard let last else {
+        throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY lacks the entity \(root.name).")
+      }
+      do { try writer.commit() } catch {
+        store.database.discardWriter()
+        throw error
+      }
+      return last
+    }
+    return Array(last - Int64(count) + 1...last)
+  }
+
+  private func raise(_ number: Int64, by count: Int, _ writer: SQLiteConnection) throws -> Int64? {
+    let update = try writer.statement("UPDATE Z_PRIMARYKEY SET Z_MAX = ifnull(Z_MAX, 0) + ?1 WHERE Z_ENT = ?2")
+    update.bind(count, at: 1)
+    update.bind(number, at: 2)
+    try update.run()
+    let select = try writer.statement("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?1")
+    select.bind(number, at: 1)
+    defer { select.reset() }
+    return try select.step() && select.type(0) == .integer ? select.int64(0) : nil
+  }
+}
+
+/// Replaces the user's part of the store's metadata.
+struct MetadataChange {
+  let store: OpenStore
+
+  func run(_ info: [String: StoreValue]) throws {
+    try store.writing("set the store's metadata") { writer in
+      try writer.begin(.immediate)
+      var record = try read(writer)
+      try record.setUserInfo(info)
+      let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
+      try update.bind(record.bytes, at: 1)
+      try update.run()
+      try writer.commit()
+    }
+  }
+
+  private func read(_ writer: SQLiteConnection) throws -> MetadataRecord {
+    let select = try writer.prepare("SELECT Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
+    guard try select.step() else {
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "The table Z_METADATA is empty.")
+    }
+    defer { select.reset() }
+    do { return try MetadataRecord(uuid: store.identity.storeUUID, bytes: Array(select.blob(0))) } catch {
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Its metadata cannot be read.", cause: error)
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import HoldfastStore
+
+/// Carries out requests that name keys: rows by key, and targets of to-many relationships.
+struct KeyRunner {
+  let store: OpenStore
+  let connection: SQLiteConnection
+
+  /// Keys that lie as close together as this are read as one range; others one by one. (Measured: a row found by its key
+  /// costs about as much as stepping over four.)
+  private static let densestGap = 4
+  private static let leastForRange = 32
+
+  /// The smallest and largest of ascending keys, when reading all between costs less than asking for each.
+  private func range(_ keys: [Int64]) -> ClosedRange<Int64>? {
+    guard keys.count >= KeyRunner.leastForRange, let first = keys.first, let last = keys.last else { return nil }
+    let (span, overflow) = last.subtractingReportingOverflow(first)
+    return !overflow && span / Int64(KeyRunner.densestGap) <= Int64(keys.count) ? first...last : nil
+  }
+
+  // MARK: Rows
+
+  func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    let entity = try store.entity(request.entity)
+    let stream = RowStream(store.builder(entity), sink)
+    let keys = request.keys.count > 1 ? request.keys.sorted() : request.keys
+    if let range = range(keys) {
+      try rows(entity, keys, in: range, stream, sink)
+    } else {
+      let statement = try rowByKey(entity)
+      for key in keys {
+        statement.bind(key, at: 1)
+        if !(try stream.run(statement, store.decoders[entity.index])) { return }
+      }
+      try stream.finish()
+    }
+  }
+
+  private func rows(
+    _ entity: ManagedObjectModel.Entity, _ keys: [Int64], in range: ClosedRange<Int64>, _ stream: RowStream, _ sink: any RowSink
+  ) throws {
+    var shape = StatementShape(.rowsByRange)
+    shape.append(entity.index)
+    let statement = try connection.statement(shape) {
+      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2"
+    }
+    statement.bind(range.lowerBound, at: 1)
+    statement.bind(range.upperBound, at: 2)
+    if try stream.run(statement, store.decoders[entity.index], only: keys) { try stream.finish() }
+  }
+
+  func rowByKey(_ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
+    var shape = StatementShape(.rowByKey)
+    shape.append(entity.index)
+    return try connection.statement(shape) {
+      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK = ?1"
+    }
+  }
+
+  // MARK: Relationships
+
+  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+    let entity = try store.entity(request.entity)
+    guard entity.relationships.indices.contains(request.relationship), entity.relationships[request.relationship].isToMany else {
+      throw StoreError(
+        .unsupportedRequest, operation: "read a relationship of \(entity.name)", path: store.path,
+        reason: "Relationship number \(request.relationship) is not a to-many relationship.")
+    }
+    let relationship = entity.relationships[request.relationship]
+    let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
+    if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
+    let statement = try targets(relationship, isRange: false)
+    var offsets: [Int32] = [0]
+    offsets.reserveCapacity(request.sources.count + 1)
+    var targets: [Int64] = []
+    defer { if statement.isRunning { statement.reset() } }
+    for source in request.sources {
+      statement.bind(source, at: 1)
+      while try statement.step() { targets.append(try key(statement, 0, relationship)) }
+      offsets.append(Int32(targets.count))
+    }
+    return RelationshipAnswer(offsets: offsets, targets: targets)
+  }
+
+  /// One pass over the index, in step with ascending sources.
+  private func answer(
+    _ relationship: ManagedObjectModel.Relationship, _ sources: [Int64], in range: ClosedRange<Int64>
+  ) throws -> RelationshipAnswer {
+    let statement = try targets(relationship, isRange: true)
+    statement.bind(range.lowerBound, at: 1)
+    statement.bind(range.upperBound, at: 2)
+    defer { if statement.isRunning { statement.reset() } }
+    var offsets: [Int32] = [0]
+    offsets.reserveCapacity(sources.count + 1)
+    var targets: [Int64] = []
+    var place = 0
+    while try statement.step() {
+      let source = statement.int64(1)
+      while place < sources.count, sources[place] < source {
+        offsets.append(Int32(targets.count))
+        place += 1
+      }
+      if place < sources.count, sources[place] == source { targets.append(try key(statement, 0, relationship)) }
+    }
+    while offsets.count <= sources.count { offsets.append(Int32(targets.count)) }
+    return RelationshipAnswer(offsets: offsets, targets: targets)
+  }
+
+  private func key(_ statement: SQLiteStatement, _ column: Int, _ relationship: ManagedObjectModel.Relationship) throws -> Int64 {
+    guard statement.type(column) == .integer else {
+      throw StoreError(
+        .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
+        reason: "A target's key is not a whole number. Another program or a fault has changed the file.")
+    }
+    return statement.int64(column)
+  }
+
+  private func targets(_ relationship: ManagedObjectModel.Relationship, isRange: Bool) throws -> SQLiteStatement {
+    var shape = StatementShape(isRange ? .targetsByRange : .targets)
+    shape.append(relationship.entityIndex)
+    shape.append(relationship.index)
+    return try connection.statement(shape) {
+      let (table, near, far) = places(relationship)
+      // Only a relationship without delete rule leaves links of objects that do not exist.
+      let exists =
+        relationship.deleteRule == .noAction
+        ? " AND EXISTS (SELECT 1 FROM \(store.table(relationship.entityIndex)) AS s WHERE s.Z_PK = l.\(near))" : ""
+      return isRange
+        ? "SELECT l.\(far), l.\(near) FROM \(table) AS l WHERE l.\(near) BETWEEN ?1 AND ?2\(exists) ORDER BY l.\(near)"
+        : "SELECT l.\(far) FROM \(table) AS l WHERE l.\(near) = ?1\(exists)"
+    }
+  }
+
+  /// The table with the links of a to-many relationship, and its columns for the source's and the target's key.
+  private func places(_ relationship: ManagedObjectModel.Relationship) -> (table: String, near: String, far: String) {
+    if relationship.isManyToMany {
+      let side = store.schema.link(relationship)
+      return (SQLName.quoted(side.table), SQLName.quoted(side.near), SQLName.quoted(side.far))
+    }
+    let inverse = store.model.inverse(of: relationship)
+    return (store.table(inverse.entityIndex), SQLName.quoted(store.schema.tables[inverse.entityIndex].columns[inverse.slot]), "Z_PK")
+  }
+}

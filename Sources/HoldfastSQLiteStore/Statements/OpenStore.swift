@@ -1,0 +1,108 @@
+import HoldfastStore
+import Synchronization
+
+/// What a store knows while it is open. Immutable but for the connections.
+final class OpenStore: Sendable {
+  let model: ManagedObjectModel
+  let schema: StoreSchema
+  let identity: StoreIdentity
+  let database: SQLiteDatabase
+  /// The decoders of rows by entity index.
+  let decoders: [RowDecoder]
+  let path: String
+  /// The snapshots in use.
+  let views = LiveViews()
+  /// How many statements were run.
+  let statementCount = Atomic<Int>(0)
+  /// Guards the writer. True between the two calls of a save.
+  private let saving = Mutex(false)
+
+  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase) {
+    self.model = schema.model
+    self.schema = schema
+    self.identity = identity
+    self.database = database
+    path = database.file.path
+    decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
+  }
+
+  /// Adds the statements that a piece of work runs to the count.
+  @inline(__always)
+  func counting<R>(_ connection: SQLiteConnection, _ body: () throws -> R) rethrows -> R {
+    let before = connection.statementsRun
+    defer { statementCount.add(connection.statementsRun - before, ordering: .relaxed) }
+    return try body()
+  }
+
+  // MARK: Writing
+
+  /// Runs a piece of work on the writer while no save is prepared.
+  func writing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    try saving.withLock { isPrepared in
+      if isPrepared { throw prepared(operation) }
+      return try work(operation, body)
+    }
+  }
+
+  /// Runs a piece of work on the writer as the first half of a save, which the work leaves open.
+  func preparing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    try saving.withLock { isPrepared in
+      if isPrepared { throw prepared(operation) }
+      let result = try work(operation, body)
+      isPrepared = true
+      return result
+    }
+  }
+
+  /// Runs the second half of a save.
+  func finishing(_ operation: String, _ body: (SQLiteConnection) throws -> Void) throws {
+    try saving.withLock { isPrepared in
+      isPrepared = false
+      try work(operation, body)
+    }
+  }
+
+  private func prepared(_ operation: String) -> StoreError {
+    StoreError(.locked, operation: operation, path: path, reason: "A save is prepared; commit or abort it first.", isRetryable: true)
+  }
+
+  /// When the work throws, its transaction is taken back, and a writer that is of no further use is closed.
+  private func work<R>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    let writer = try database.writer(to: operation)
+    do {
+      return try counting(writer) { try body(writer) }
+    } catch {
+      writer.rollback()
+      if writer.isBroken || writer.isInTransaction { database.discardWriter() }
+      throw error
+    }
+  }
+
+  /// Ends all views and closes all connections.
+  func close() {
+    views.endAll()
+    saving.withLock { isPrepared in
+      isPrepared = false
+      database.close()
+    }
+  }
+
+  // MARK: Names
+
+  func entity(_ index: Int) throws -> ManagedObjectModel.Entity {
+    guard model.entities.indices.contains(index) else {
+      throw StoreError(.unsupportedRequest, operation: "carry out a request", path: path, reason: "The model has no entity number \(index).")
+    }
+    return model.entities[index]
+  }
+
+  func builder(_ entity: ManagedObjectModel.Entity) -> RowBatchBuilder { RowBatchBuilder(entity: entity, identity: identity) }
+
+  /// The columns of whole rows, in slot order.
+  func columns(_ entity: Int, alias: String) -> String {
+    let columns = schema.tables[entity].columns.map { ", \(alias).\(SQLName.quoted($0))" }
+    return "\(alias).Z_PK, \(alias).Z_OPT\(columns.joined())"
+  }
+
+  func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
+}

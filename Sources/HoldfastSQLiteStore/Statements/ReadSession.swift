@@ -1,0 +1,156 @@
+import HoldfastStore
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The connection of a snapshot, which requests of one view use one after the other.
+///
+/// A sink may ask the same view for more rows while it takes some, so the lock lets its own thread through again; the
+/// connection is given back when the outermost request is over.
+///
+/// `@unchecked Sendable` because everything below the lock is only touched while it is held.
+final class ReadSession: @unchecked Sendable {
+  /// Protects all the rest. Recursive.
+  private let lock: UnsafeMutablePointer<pthread_mutex_t>
+  private var lease: ReaderLease?
+  private var depth = 0
+  private var hasEnded = false
+
+  init(_ lease: ReaderLease) {
+    self.lease = lease
+    lock = .allocate(capacity: 1)
+    var attributes = pthread_mutexattr_t()
+    pthread_mutexattr_init(&attributes)
+    pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE))
+    pthread_mutex_init(lock, &attributes)
+    pthread_mutexattr_destroy(&attributes)
+  }
+
+  deinit {
+    lease?.end()
+    pthread_mutex_destroy(lock)
+    lock.deallocate()
+  }
+
+  /// Runs a request; nil when the session has ended.
+  func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R? {
+    pthread_mutex_lock(lock)
+    defer { pthread_mutex_unlock(lock) }
+    guard !hasEnded, let lease else { return nil }
+    depth += 1
+    defer {
+      depth -= 1
+      if hasEnded && depth == 0 { giveBack() }
+    }
+    return try body(lease.connection)
+  }
+
+  func end() {
+    pthread_mutex_lock(lock)
+    defer { pthread_mutex_unlock(lock) }
+    hasEnded = true
+    if depth == 0 { giveBack() }
+  }
+
+  private func giveBack() {
+    lease?.end()
+    lease = nil
+  }
+}
+
+/// A read view of a SQLite store.
+final class SQLiteReadView: ReadView {
+  let store: OpenStore
+  /// The connection of a snapshot; nil for a view of what is committed when each request begins.
+  private let session: ReadSession?
+  private let hasEnded = Atomic<Bool>(false)
+
+  init(_ kind: ReadViewKind, of store: OpenStore) throws {
+    self.store = store
+    guard kind == .snapshot else {
+      session = nil
+      return
+    }
+    let session = ReadSession(try store.database.readers.lease(.snapshot, to: "begin a read view"))
+    self.session = session
+    store.views.add(session)
+  }
+
+  deinit { end() }
+
+  func end() {
+    guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing), let session else { return }
+    session.end()
+    store.views.remove(session)
+  }
+
+  /// Runs a request.
+  ///
+  /// - Parameter needsTransaction: the request runs several statements that must agree.
+  func read<R>(_ operation: String, needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    if hasEnded.load(ordering: .acquiring) { throw ended(operation) }
+    guard let session else { return try readLatest(operation, needsTransaction, body) }
+    let result = try session.use { connection in
+      connection.operation = operation
+      return try store.counting(connection) { try body(connection) }
+    }
+    guard let result else { throw ended(operation) }
+    return result
+  }
+
+  private func readLatest<R>(_ operation: String, _ needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    let lease = try store.database.readers.lease(.momentary, to: operation)
+    defer { lease.end() }
+    return try store.counting(lease.connection) {
+      if needsTransaction { try lease.connection.begin(.deferred) }
+      let result = try body(lease.connection)
+      if needsTransaction { try lease.connection.commit() }
+      return result
+    }
+  }
+
+  private func ended(_ operation: String) -> StoreError {
+    StoreError(.notOpen, operation: operation, path: store.path, reason: "The read view has ended. Begin another one.")
+  }
+}
+
+/// The snapshots in use, so that closing the store ends them.
+final class LiveViews: Sendable {
+  private struct Sessions {
+    var all: [ObjectIdentifier: ReadSession] = [:]
+    var isClosed = false
+  }
+
+  /// Guards the list.
+  private let sessions = Mutex(Sessions())
+
+  /// Remembers a session, or ends it when the store was closed meanwhile.
+  func add(_ session: ReadSession) {
+    let isLate = sessions.withLock { sessions in
+      if !sessions.isClosed { sessions.all[ObjectIdentifier(session)] = session }
+      return sessions.isClosed
+    }
+    if isLate { session.end() }
+  }
+
+  func remove(_ session: ReadSession) {
+    sessions.withLock { _ = $0.all.removeValue(forKey: ObjectIdentifier(session)) }
+  }
+
+  func endAll() {
+    let live = sessions.withLock { sessions in
+      sessions.isClosed = true
+      defer { sessions.all = [:] }
+      return Array(sessions.all.values)
+    }
+    for session in live { session.end() }
+  }
+}

@@ -1,0 +1,57 @@
+import HoldfastStore
+
+/// Binds the values of rows to parameters, from the bytes of the page where they lie: they have to stay there until the
+/// statement has run.
+final class RowBinder: Sendable {
+  private let entity: ManagedObjectModel.Entity
+  private let codes: [ColumnCode]
+  private let path: String
+
+  init(entity: ManagedObjectModel.Entity, path: String) {
+    self.entity = entity
+    self.path = path
+    codes = entity.layout.columns.map { ColumnCode($0) }
+  }
+
+  /// Binds all slots, the first to the parameter with that index.
+  @inline(__always)
+  func bindAll(_ row: RowPointer, to statement: SQLiteStatement, from index: Int) throws {
+    try codes.withUnsafeBufferPointer { codes in
+      for slot in codes.indices { try bind(row, slot, codes[slot], statement, at: index &+ slot) }
+    }
+  }
+
+  /// Binds one slot.
+  func bind(_ row: RowPointer, slot: Int, to statement: SQLiteStatement, at index: Int) throws {
+    try bind(row, slot, codes[slot], statement, at: index)
+  }
+
+  @inline(__always)
+  private func bind(_ row: RowPointer, _ slot: Int, _ code: ColumnCode, _ statement: SQLiteStatement, at index: Int) throws {
+    guard row.isPresent(slot) else { return statement.bindNull(at: index) }
+    switch code {
+    case .integer16, .integer32, .integer64, .boolean, .key: statement.bind(row.integer(slot), at: index)
+    case .real:
+      let value = row.real(slot)
+      if value.isNaN { throw unstorable(row, slot) }
+      statement.bind(value, at: index)
+    case .text: try statement.bindText(row.bytes(slot), .borrowed, at: index)
+    case .uuid, .data: try statement.bindBlob(row.bytes(slot), .borrowed, at: index)
+    case .decimal: try bindDecimal(row, slot, statement, at: index)
+    }
+  }
+
+  private func bindDecimal(_ row: RowPointer, _ slot: Int, _ statement: SQLiteStatement, at index: Int) throws {
+    let digits = row.bytes(slot)
+    if let real = DecimalColumn.real(digits) { return statement.bind(real, at: index) }
+    guard DecimalColumn.text(digits) != nil else { throw unstorable(row, slot) }
+    try statement.bindBlob(digits, .borrowed, at: index)
+  }
+
+  @inline(never)
+  private func unstorable(_ row: RowPointer, _ slot: Int) -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "save a row of \(entity.name)", path: path,
+      reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) is not a number (NaN), which this store cannot keep. Set it to nil or to a number.")
+  }
+}

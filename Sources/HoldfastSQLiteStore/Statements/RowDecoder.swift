@@ -1,0 +1,118 @@
+import CSQLite
+import HoldfastStore
+
+/// Reads rows of one entity from a statement straight into a batch. The statement's columns are the key, the version,
+/// then the slots in their order.
+///
+/// Every value's storage class is checked: a file that another program or a fault has changed makes an error that
+/// names table, column and key, never a trap and never another value.
+final class RowDecoder: Sendable {
+  let entity: ManagedObjectModel.Entity
+  private let table: StoreSchema.Table
+  private let codes: [ColumnCode]
+  private let path: String
+
+  init(entity: ManagedObjectModel.Entity, table: StoreSchema.Table, path: String) {
+    self.entity = entity
+    self.table = table
+    self.path = path
+    codes = entity.layout.columns.map { ColumnCode($0) }
+  }
+
+  /// Appends the row that the statement is at.
+  @inline(__always)
+  func append(_ statement: SQLiteStatement, to builder: RowBatchBuilder) throws {
+    let handle = statement.handle
+    builder.beginRow(key: sqlite3_column_int64(handle, 0), version: sqlite3_column_int64(handle, 1))
+    try codes.withUnsafeBufferPointer { codes in
+      for slot in codes.indices {
+        if !(try RowDecoder.append(handle, Int32(truncatingIfNeeded: slot &+ 2), codes[slot], to: builder)) {
+          builder.cancelRow()
+          throw wrongType(statement, slot)
+        }
+      }
+    }
+    builder.endRow()
+  }
+
+  /// Appends one value; false when it has a storage class that the column cannot have.
+  @inline(__always)
+  private static func append(_ handle: OpaquePointer, _ column: Int32, _ code: ColumnCode, to builder: RowBatchBuilder) throws -> Bool {
+    let type = sqlite3_column_type(handle, column)
+    if type == SQLITE_NULL {
+      builder.appendNull()
+      return true
+    }
+    switch code {
+    case .integer64, .key:
+      if type != SQLITE_INTEGER { return false }
+      builder.append(integer: sqlite3_column_int64(handle, column))
+    case .integer16, .integer32, .boolean:
+      if type != SQLITE_INTEGER { return false }
+      let value = sqlite3_column_int64(handle, column)
+      switch code {
+      case .boolean: if UInt64(bitPattern: value) > 1 { return false }
+      case .integer16: if Int64(Int16(truncatingIfNeeded: value)) != value { return false }
+      default: if Int64(Int32(truncatingIfNeeded: value)) != value { return false }
+      }
+      builder.append(integer: value)
+    case .real:
+      if type != SQLITE_FLOAT && type != SQLITE_INTEGER { return false }
+      builder.append(real: sqlite3_column_double(handle, column))
+    case .text:
+      if type != SQLITE_TEXT { return false }
+      let bytes = bytes(handle, column)
+      if !UTF8Check.isValid(bytes) { return false }
+      builder.append(bytes: bytes)
+    case .uuid:
+      if type != SQLITE_BLOB { return false }
+      let bytes = bytes(handle, column)
+      if bytes.count != 16 { return false }
+      builder.append(bytes: bytes)
+    case .data:
+      if type != SQLITE_BLOB && type != SQLITE_TEXT { return false }
+      builder.append(bytes: bytes(handle, column))
+    case .decimal: return decimal(handle, column, type, to: builder)
+    }
+    return true
+  }
+
+  /// The bytes of a text or data value where they lie. (A text is asked for as a blob because that never copies it.)
+  @inline(__always)
+  private static func bytes(_ handle: OpaquePointer, _ column: Int32) -> UnsafeRawBufferPointer {
+    let start = sqlite3_column_blob(handle, column)
+    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+  }
+
+  @inline(never)
+  private static func decimal(_ handle: OpaquePointer, _ column: Int32, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
+    switch type {
+    case SQLITE_INTEGER: builder.append(text: String(sqlite3_column_int64(handle, column)))
+    case SQLITE_FLOAT:
+      let number = sqlite3_column_double(handle, column)
+      if !number.isFinite { return false }
+      builder.append(text: DecimalColumn.text(number))
+    default:
+      guard let text = DecimalColumn.text(bytes(handle, column)) else { return false }
+      builder.append(text: text)
+    }
+    return true
+  }
+
+  @inline(never)
+  private func wrongType(_ statement: SQLiteStatement, _ slot: Int) -> StoreError {
+    let found =
+      switch statement.type(slot + 2) {
+      case .integer: "INTEGER"
+      case .float: "REAL"
+      case .text: "TEXT"
+      case .blob: "BLOB"
+      case .null: "NULL"
+      }
+    return StoreError(
+      .wrongType, operation: "read rows of \(entity.name)", path: path,
+      reason:
+        "\(table.name).\(table.columns[slot]) of the row with key \(statement.int64(0)) holds a value of storage class \(found) that is no value of \(entity.name).\(entity.slots[slot].name). Another program or a fault has changed the file."
+    )
+  }
+}

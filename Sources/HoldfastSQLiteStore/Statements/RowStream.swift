@@ -1,0 +1,54 @@
+import HoldfastStore
+
+/// Hands decoded rows to a sink, batch by batch.
+struct RowStream {
+  private let builder: RowBatchBuilder
+  private let sink: any RowSink
+
+  init(_ builder: RowBatchBuilder, _ sink: any RowSink) {
+    self.builder = builder
+    self.sink = sink
+  }
+
+  /// Hands on all rows of a statement. Returns whether more are wanted.
+  func run(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws -> Bool {
+    defer { if statement.isRunning { statement.reset() } }
+    while try statement.step() {
+      try decoder.append(statement, to: builder)
+      if builder.isFull, try sink.take(builder.seal(), .all) == .enough { return false }
+    }
+    return true
+  }
+
+  /// Hands on those rows of a statement, which come by ascending key, whose keys are among ascending ones. Returns
+  /// whether more are wanted.
+  func run(_ statement: SQLiteStatement, _ decoder: RowDecoder, only keys: [Int64]) throws -> Bool {
+    defer { if statement.isRunning { statement.reset() } }
+    var place = 0
+    while try statement.step() {
+      let key = statement.int64(0)
+      while place < keys.count, keys[place] < key { place += 1 }
+      if place == keys.count { return true }
+      guard keys[place] == key else { continue }
+      try decoder.append(statement, to: builder)
+      if builder.isFull, try sink.take(builder.seal(), .all) == .enough { return false }
+    }
+    return true
+  }
+
+  /// Hands on rows without columns.
+  func runKeys(_ statement: SQLiteStatement) throws {
+    defer { if statement.isRunning { statement.reset() } }
+    while try statement.step() {
+      builder.beginRow(key: statement.int64(0), version: statement.int64(1))
+      builder.endRow()
+      if builder.isFull, try sink.take(builder.seal(), .all) == .enough { return }
+    }
+    try finish()
+  }
+
+  /// Hands on what is left.
+  func finish() throws {
+    if builder.count > 0 { _ = try sink.take(builder.seal(), .all) }
+  }
+}

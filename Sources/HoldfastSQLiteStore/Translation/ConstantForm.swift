@@ -1,0 +1,147 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a column or another operand of a comparison holds, as far as comparing goes.
+enum OperandKind: UInt8, Sendable, Hashable {
+  case integer
+  case real
+  case date
+  case text
+  case data
+  case uuid
+  case key
+  case decimal
+
+  init(_ column: ColumnType) {
+    switch column {
+    case .toOne: self = .key
+    case .attribute(let type):
+      switch type {
+      case .integer16, .integer32, .integer64, .boolean: self = .integer
+      case .double, .float: self = .real
+      case .date: self = .date
+      case .string, .uri: self = .text
+      case .binaryData: self = .data
+      case .uuid: self = .uuid
+      case .decimal: self = .decimal
+      }
+    }
+  }
+
+  /// Numbers are compared with each other whatever their types; a key counts as its number.
+  var isNumber: Bool {
+    switch self {
+    case .integer, .real, .date, .key: true
+    case .text, .data, .uuid, .decimal: false
+    }
+  }
+}
+
+/// What a constant comes to when it is compared with an operand of a kind.
+///
+/// A constant is turned into the operand's own storage class, so that SQLite never converts between whole and
+/// floating-point numbers: it would do so inexactly where an index is used.
+enum ConstantForm: Hashable {
+  /// There is no value.
+  case null
+  /// Nothing equals it and nothing is ordered against it: a NaN, or a value of another kind.
+  case never
+  /// A value that the operand can have.
+  case exact(SQLBinding)
+  /// It lies between this value and the next larger one that the operand can have.
+  case above(SQLBinding)
+
+  init(_ value: StoreValue, for kind: OperandKind) {
+    if value == .null {
+      self = .null
+      return
+    }
+    switch kind {
+    case .integer: self = ConstantForm.integer(value)
+    case .real, .date: self = ConstantForm.real(value, isDate: kind == .date)
+    case .text, .data, .uuid: self = ConstantForm.bytes(value, kind)
+    case .key:
+      if case .objectID(let id) = value { self = .exact(.integer(id.key)) } else { self = .never }
+    case .decimal: self = .never
+    }
+  }
+
+  /// What the shape of a statement depends on.
+  var tag: UInt8 {
+    switch self {
+    case .null: 0
+    case .never: 1
+    case .exact: 2
+    case .above: 3
+    }
+  }
+
+  private static func bytes(_ value: StoreValue, _ kind: OperandKind) -> ConstantForm {
+    switch (value, kind) {
+    case (.string(let text), .text), (.uri(let text), .text): .exact(.text(text))
+    case (.data(let data), .data): .exact(.blob(Array(data)))
+    case (.uuid(let uuid), .uuid): .exact(.blob(withUnsafeBytes(of: uuid.uuid) { Array($0) }))
+    default: .never
+    }
+  }
+
+  // MARK: Numbers
+
+  private static func integer(_ value: StoreValue) -> ConstantForm {
+    if let number = value.integer { return .exact(.integer(number)) }
+    switch value {
+    case .float(let number): return integer(Double(number))
+    case .double(let number), .date(let number): return integer(number)
+    case .decimal(let number): return integer(number)
+    default: return .never
+    }
+  }
+
+  private static func integer(_ number: Double) -> ConstantForm {
+    if number.isNaN { return .never }
+    let whole = number.rounded(.down)
+    if whole >= 0x1p63 { return .above(.real(.infinity)) }
+    if whole < -0x1p63 { return .above(.real(-.infinity)) }
+    return whole == number ? .exact(.integer(Int64(whole))) : .above(.integer(Int64(whole)))
+  }
+
+  private static func integer(_ number: Decimal) -> ConstantForm {
+    if number.isNaN { return .never }
+    let digits = number.description
+    let parts = digits.split(separator: ".", maxSplits: 1)
+    let isNegative = digits.utf8.first == UInt8(ascii: "-")
+    guard let whole = Int64(parts[0]) else { return .above(.real(isNegative ? -.infinity : .infinity)) }
+    if parts.count == 1 { return .exact(.integer(whole)) }
+    guard isNegative else { return .above(.integer(whole)) }
+    return whole == .min ? .above(.real(-.infinity)) : .above(.integer(whole - 1))
+  }
+
+  private static func real(_ value: StoreValue, isDate: Bool) -> ConstantForm {
+    if let number = value.real { return number.isNaN ? .never : .exact(.real(number)) }
+    if let number = value.integer { return real(number) }
+    if case .decimal(let number) = value { return real(number, isDate: isDate) }
+    return .never
+  }
+
+  /// A whole number that no floating-point number equals.
+  private static func real(_ number: Int64) -> ConstantForm {
+    let nearest = Double(number)
+    let isAbove = nearest >= 0x1p63 || Int64(nearest) > number
+    return .above(.real(isAbove ? nearest.nextDown : nearest))
+  }
+
+  /// A decimal is compared with whole values by all its digits, with others and with dates as the nearest
+  /// floating-point number.
+  private static func real(_ number: Decimal, isDate: Bool) -> ConstantForm {
+    if number.isNaN { return .never }
+    guard let nearest = Double(number.description) else { return .never }
+    guard !isDate, let whole = Int64(exactly: nearest) else { return .exact(.real(nearest)) }
+    if number == Decimal(whole) { return .exact(.real(nearest)) }
+    return .above(.real(number > Decimal(whole) ? nearest : nearest.nextDown))
+  }
+}

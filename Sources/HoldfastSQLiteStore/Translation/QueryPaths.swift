@@ -1,0 +1,116 @@
+import HoldfastStore
+
+/// Finds what the paths of a query lead to.
+enum QueryPaths {
+  struct Property {
+    let hops: [ManagedObjectModel.Relationship]
+    let entity: Int
+    let slot: Int
+    let kind: OperandKind
+  }
+
+  static func property(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) throws -> Property {
+    if path.rest.isEmpty, let slot = entity.slot(named: path.first) {
+      return Property(hops: [], entity: entity.index, slot: slot, kind: try kind(entity.layout.columns[slot]))
+    }
+    let resolved = try ResolvedPath(path, from: entity, in: model)
+    guard let slot = resolved.slot, let column = resolved.column(in: model) else {
+      throw unsupported("A to-many relationship where a value is needed")
+    }
+    return Property(hops: resolved.hops, entity: resolved.entity, slot: slot, kind: try kind(column))
+  }
+
+  private static func kind(_ column: ColumnType) throws -> OperandKind {
+    let kind = OperandKind(column)
+    if kind == .decimal { throw unsupported("A comparison of decimals") }
+    return kind
+  }
+
+  static func toMany(
+    _ path: PropertyPath, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
+  ) throws -> ([ManagedObjectModel.Relationship], ManagedObjectModel.Relationship) {
+    let resolved = try ResolvedPath(path, from: entity, in: model)
+    guard case .relationship(let relationship) = resolved.property, relationship.isToMany else {
+      throw unsupported("A quantifier over a property that is no to-many relationship")
+    }
+    return (resolved.hops, relationship)
+  }
+
+  static func unsupported(_ what: String) -> StoreError {
+    StoreError(.unsupportedRequest, operation: "translate a query", reason: "\(what) is not among the abilities that this store declares.")
+  }
+}
+
+/// Which sides of a comparison are constants.
+enum ComparisonSides {
+  case constants(StoreValue, StoreValue)
+  /// An operand on the left after the sides were exchanged where needed.
+  case operand(QueryExpression, ComparisonOperator, StoreValue)
+  /// Two operands, or a constant that cannot change sides.
+  case operands
+
+  init(_ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression) {
+    switch (left, right) {
+    case (.constant(let a), .constant(let b)): self = .constants(a, b)
+    case (_, .constant(let value)): self = .operand(left, op, value)
+    case (.constant(let value), _):
+      if let mirrored = op.mirrored { self = .operand(right, mirrored, value) } else { self = .operands }
+    default: self = .operands
+    }
+  }
+}
+
+/// A constant that stands for itself, as in `"abc" BEGINSWITH name`.
+enum ConstantOperand {
+  static func form(_ value: StoreValue) -> (OperandKind, ConstantForm) {
+    let kind: OperandKind =
+      switch value {
+      case .null, .string, .uri: .text
+      case .bool, .int16, .int32, .int64: .integer
+      case .float, .double: .real
+      case .date: .date
+      case .uuid: .uuid
+      case .data: .data
+      case .objectID: .key
+      case .decimal: .decimal
+      }
+    return (kind, ConstantForm(value, for: kind))
+  }
+}
+
+/// The values of a list that an operand can equal, padded to one of a few lengths so that few statements are needed.
+struct MembershipList {
+  let hasNull: Bool
+  let bindings: [SQLBinding]
+
+  init(_ list: [StoreValue], _ kind: OperandKind) {
+    var hasNull = false
+    var exact: [SQLBinding] = []
+    exact.reserveCapacity(list.count)
+    for value in list {
+      switch ConstantForm(value, for: kind) {
+      case .null: hasNull = true
+      case .exact(let binding): exact.append(binding)
+      case .never, .above: break
+      }
+    }
+    if let last = exact.last {
+      var length = 1
+      while length < exact.count { length *= 2 }
+      exact += repeatElement(last, count: length - exact.count)
+    }
+    self.hasNull = hasNull
+    bindings = exact
+  }
+}
+
+/// The range of texts that begin with another one.
+enum TextRange {
+  /// The smallest run of bytes that is larger than every text that begins with the prefix. The last byte of UTF-8 is
+  /// never 0xFF, so it can be raised.
+  static func upperBound(ofPrefix text: String) -> SQLBinding {
+    var bytes = Array(text.utf8)
+    bytes[bytes.count - 1] += 1
+    return .rawText(bytes)
+  }
+}

@@ -1,0 +1,267 @@
+import HoldfastStore
+
+/// Writes the SQL of a query. Placeholders are numbered in the order in which ``QueryShape`` collects what is bound.
+///
+/// A condition may come out as NULL where the reference evaluator says false: AND, OR and WHERE treat both alike, and
+/// NOT is written as `IS NOT TRUE`, which does so too.
+struct QueryTranslator {
+  let schema: StoreSchema
+  private var model: ManagedObjectModel { schema.model }
+  private var placeholders = 0
+  private var aliases = 0
+
+  init(schema: StoreSchema) { self.schema = schema }
+
+  /// The tables that a SELECT reads: the first, and those that to-one relationships lead to.
+  struct Scope {
+    let entity: ManagedObjectModel.Entity
+    let alias: String
+    fileprivate var joined: [[String]: String] = [:]
+    fileprivate(set) var joins = ""
+  }
+
+  mutating func scope(_ entity: ManagedObjectModel.Entity) -> Scope { Scope(entity: entity, alias: alias()) }
+
+  private mutating func alias() -> String {
+    defer { aliases += 1 }
+    return "t\(aliases)"
+  }
+
+  mutating func placeholder() -> String {
+    placeholders += 1
+    return "?\(placeholders)"
+  }
+
+  private func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
+
+  func column(_ alias: String, _ entity: Int, _ slot: Int) -> String { "\(alias).\(SQLName.quoted(schema.tables[entity].columns[slot]))" }
+
+  /// What follows FROM.
+  func from(_ scope: Scope) -> String { "\(table(scope.entity.index)) AS \(scope.alias)\(scope.joins)" }
+
+  /// The alias of the table at the end of to-one relationships.
+  private mutating func follow(_ hops: [ManagedObjectModel.Relationship], _ scope: inout Scope) -> String {
+    var alias = scope.alias
+    var names: [String] = []
+    for hop in hops {
+      names.append(hop.name)
+      if let known = scope.joined[names] {
+        alias = known
+        continue
+      }
+      let next = self.alias()
+      scope.joins += " LEFT JOIN \(table(hop.destinationIndex)) AS \(next) ON \(next).Z_PK = \(column(alias, hop.entityIndex, hop.slot))"
+      scope.joined[names] = next
+      alias = next
+    }
+    return alias
+  }
+
+  // MARK: Truth
+
+  mutating func condition(_ expression: QueryExpression, _ scope: inout Scope) throws -> String {
+    switch expression {
+    case .literal(let value): return value ? "1" : "0"
+    case .and(let parts): return QueryTranslator.joined(try conditions(parts, &scope), "AND", none: "1")
+    case .or(let parts): return QueryTranslator.joined(try conditions(parts, &scope), "OR", none: "0")
+    case .not(let part): return "(\(try condition(part, &scope)) IS NOT TRUE)"
+    case .any(let path, let part): return "EXISTS (\(try quantified(path, part, &scope)))"
+    case .all(let path, let part): return "NOT EXISTS (\(try quantified(path, .not(part), &scope)))"
+    case .comparison(let left, let op, let right, let folding): return try comparison(left, op, right, folding, &scope)
+    case .between(let value, let lower, let upper):
+      let operand = try operand(value, &scope)
+      let above = comparison(operand.sql, .greaterThanOrEqualTo, ConstantForm(lower, for: operand.kind), [])
+      return "(\(above) AND \(comparison(operand.sql, .lessThanOrEqualTo, ConstantForm(upper, for: operand.kind), [])))"
+    case .membership(let value, let list): return try membership(value, list, &scope)
+    case .property:
+      let operand = try operand(expression, &scope)
+      return "(\(operand.sql) = 1)"
+    case .constant, .object, .count: throw QueryPaths.unsupported("A value where something true or false is needed")
+    }
+  }
+
+  private mutating func conditions(_ parts: [QueryExpression], _ scope: inout Scope) throws -> [String] {
+    var out: [String] = []
+    for part in parts { out.append(try condition(part, &scope)) }
+    return out
+  }
+
+  /// Joins conditions as a balanced tree, since SQLite bounds the depth of an expression.
+  private static func joined(_ parts: [String], _ word: String, none: String) -> String {
+    switch parts.count {
+    case 0: return none
+    case 1: return parts[0]
+    case 2...8: return "(\(parts.joined(separator: " \(word) ")))"
+    default:
+      let middle = parts.count / 2
+      return "(\(joined(Array(parts[..<middle]), word, none: none)) \(word) \(joined(Array(parts[middle...]), word, none: none)))"
+    }
+  }
+
+  /// A SELECT of the objects at the other end for which a condition holds.
+  private mutating func quantified(_ path: PropertyPath, _ part: QueryExpression, _ scope: inout Scope) throws -> String {
+    let (hops, relationship) = try QueryPaths.toMany(path, scope.entity, model)
+    let owner = follow(hops, &scope)
+    var inner = self.scope(model.entities[relationship.destinationIndex])
+    let condition = try condition(part, &inner)
+    guard relationship.isManyToMany else {
+      let inverse = model.inverse(of: relationship)
+      return "SELECT 1 FROM \(from(inner)) WHERE \(column(inner.alias, inverse.entityIndex, inverse.slot)) = \(owner).Z_PK AND \(condition)"
+    }
+    let side = schema.link(relationship)
+    let link = alias()
+    let links = "\(SQLName.quoted(side.table)) AS \(link) JOIN \(table(inner.entity.index)) AS \(inner.alias)"
+    let on = "\(inner.alias).Z_PK = \(link).\(SQLName.quoted(side.far))"
+    return "SELECT 1 FROM \(links) ON \(on)\(inner.joins) WHERE \(link).\(SQLName.quoted(side.near)) = \(owner).Z_PK AND \(condition)"
+  }
+
+  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ scope: inout Scope) throws -> String {
+    let operand = try operand(value, &scope)
+    let members = MembershipList(list, operand.kind)
+    let isNull = members.hasNull ? "\(operand.sql) IS NULL" : ""
+    if members.bindings.isEmpty { return members.hasNull ? "(\(isNull))" : "0" }
+    let marks = members.bindings.map { _ in placeholder() }.joined(separator: ", ")
+    let isMember = "\(operand.sql) IN (\(marks))"
+    return members.hasNull ? "(\(isMember) OR \(isNull))" : "(\(isMember))"
+  }
+
+  // MARK: Comparisons
+
+  private mutating func comparison(
+    _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ folding: TextFolding, _ scope: inout Scope
+  ) throws -> String {
+    switch ComparisonSides(left, op, right) {
+    case .constants(let a, let b): return ValueComparison.holds(a, op, b, folding) ? "1" : "0"
+    case .operand(let value, let op, let constant):
+      let operand = try operand(value, &scope)
+      return comparison(operand.sql, op, ConstantForm(constant, for: operand.kind), folding)
+    case .operands:
+      let first = try operand(left, &scope)
+      return try comparison(first, op, try operand(right, &scope), folding)
+    }
+  }
+
+  private mutating func comparison(_ operand: String, _ op: ComparisonOperator, _ form: ConstantForm, _ folding: TextFolding) -> String {
+    switch form {
+    case .null: return op == .equalTo ? "(\(operand) IS NULL)" : op == .notEqualTo ? "(\(operand) IS NOT NULL)" : "0"
+    case .never: return op == .notEqualTo ? "1" : "0"
+    case .exact(.text(let text)) where op.isSubstring || !folding.isEmpty: return textComparison(operand, op, text, folding)
+    case .exact:
+      switch op {
+      case .equalTo: return "(\(operand) = \(placeholder()))"
+      case .notEqualTo: return "(\(operand) IS NOT \(placeholder()))"
+      default: return op.isOrder ? "(\(operand) \(QueryTranslator.sign(op)) \(placeholder()))" : "0"
+      }
+    case .above:
+      let place = placeholder()
+      switch op {
+      case .lessThan, .lessThanOrEqualTo: return "(\(operand) <= \(place))"
+      case .greaterThan, .greaterThanOrEqualTo: return "(\(operand) > \(place))"
+      case .notEqualTo: return "(\(place) IS NOT NULL)"
+      default: return "(\(place) IS NULL)"
+      }
+    }
+  }
+
+  private static func sign(_ op: ComparisonOperator) -> String {
+    switch op {
+    case .lessThan: "<"
+    case .lessThanOrEqualTo: "<="
+    case .greaterThan: ">"
+    default: ">="
+    }
+  }
+
+  private mutating func textComparison(_ operand: String, _ op: ComparisonOperator, _ text: String, _ folding: TextFolding) -> String {
+    if text.isEmpty && op.isSubstring { return "(\(operand) IS NOT NULL)" }
+    if !folding.isEmpty {
+      if op.isOrder { return "(\(SQLFunctions.fold)(\(operand), \(folding.rawValue)) \(QueryTranslator.sign(op)) \(placeholder()))" }
+      return "\(SQLFunctions.match)(\(operand), \(placeholder()), \(op.rawValue), \(folding.rawValue))"
+    }
+    let place = placeholder()
+    switch op {
+    case .beginsWith: return "(\(operand) >= \(place) AND \(operand) < \(placeholder()))"
+    case .endsWith: return "(substr(CAST(\(operand) AS BLOB), -length(\(place))) = \(place))"
+    default: return "(instr(CAST(\(operand) AS BLOB), \(place)) > 0)"
+    }
+  }
+
+  // MARK: Two operands
+
+  private func comparison(
+    _ a: Operand, _ op: ComparisonOperator, _ b: Operand, _ folding: TextFolding
+  ) throws -> String {
+    if a.kind == .decimal || b.kind == .decimal { throw QueryPaths.unsupported("A comparison of decimals") }
+    if op.isSubstring {
+      guard a.kind == .text, b.kind == .text else { return "0" }
+      return "\(SQLFunctions.compare)(\(a.sql), \(b.sql), \(op.rawValue), \(folding.rawValue))"
+    }
+    let areComparable = a.kind == b.kind || (a.kind.isNumber && b.kind.isNumber)
+    guard areComparable else {
+      switch op {
+      case .equalTo: return "(\(a.sql) IS NULL AND \(b.sql) IS NULL)"
+      case .notEqualTo: return "(\(a.sql) IS NOT NULL OR \(b.sql) IS NOT NULL)"
+      default: return "0"
+      }
+    }
+    if a.kind == .text, !folding.isEmpty { return "\(SQLFunctions.compare)(\(a.sql), \(b.sql), \(op.rawValue), \(folding.rawValue))" }
+    switch op {
+    case .equalTo: return "(\(a.sql) IS \(b.sql))"
+    case .notEqualTo: return "(\(a.sql) IS NOT \(b.sql))"
+    default: return "(\(a.sql) \(QueryTranslator.sign(op)) \(b.sql))"
+    }
+  }
+
+  struct Operand {
+    let sql: String
+    let kind: OperandKind
+  }
+
+  private mutating func operand(_ expression: QueryExpression, _ scope: inout Scope) throws -> Operand {
+    switch expression {
+    case .property(let path):
+      let property = try QueryPaths.property(path, scope.entity, model)
+      let alias = follow(property.hops, &scope)
+      return Operand(sql: value(column(alias, property.entity, property.slot), property.kind), kind: property.kind)
+    case .object: return Operand(sql: "\(scope.alias).Z_PK", kind: .key)
+    case .count(let path): return Operand(sql: try count(path, &scope), kind: .integer)
+    case .constant(let value):
+      let (kind, form) = ConstantOperand.form(value)
+      switch form {
+      case .exact, .above: return Operand(sql: placeholder(), kind: kind)
+      case .null, .never: return Operand(sql: "NULL", kind: kind)
+      }
+    default: throw QueryPaths.unsupported("A comparison of truths")
+    }
+  }
+
+  /// Other programs may have put text where bytes are declared.
+  private func value(_ column: String, _ kind: OperandKind) -> String { kind == .data ? "CAST(\(column) AS BLOB)" : column }
+
+  private mutating func count(_ path: PropertyPath, _ scope: inout Scope) throws -> String {
+    let (hops, relationship) = try QueryPaths.toMany(path, scope.entity, model)
+    let owner = follow(hops, &scope)
+    let counted = alias()
+    guard relationship.isManyToMany else {
+      let inverse = model.inverse(of: relationship)
+      let key = column(counted, inverse.entityIndex, inverse.slot)
+      return "(SELECT COUNT(*) FROM \(table(inverse.entityIndex)) AS \(counted) WHERE \(key) = \(owner).Z_PK)"
+    }
+    let side = schema.link(relationship)
+    let key = "\(counted).\(SQLName.quoted(side.near))"
+    return "(SELECT COUNT(*) FROM \(SQLName.quoted(side.table)) AS \(counted) WHERE \(key) = \(owner).Z_PK)"
+  }
+
+  // MARK: Order
+
+  /// What follows ORDER BY, made total by the key.
+  mutating func order(_ sorts: [SortTerm], _ scope: inout Scope) throws -> String {
+    var terms: [String] = []
+    for term in sorts {
+      let operand = try operand(.property(term.path), &scope)
+      let key = term.folding.isEmpty || operand.kind != .text ? operand.sql : "\(SQLFunctions.fold)(\(operand.sql), \(term.folding.rawValue))"
+      terms.append("\(key) \(term.isAscending ? "ASC" : "DESC")")
+    }
+    return (terms + ["\(scope.alias).Z_PK"]).joined(separator: ", ")
+  }
+}

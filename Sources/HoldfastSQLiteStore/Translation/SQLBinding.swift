@@ -1,0 +1,10 @@
+/// A value for a placeholder of a statement.
+enum SQLBinding: Sendable, Hashable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+  /// Bytes that are compared with text but need not be UTF-8.
+  case rawText([UInt8])
+}

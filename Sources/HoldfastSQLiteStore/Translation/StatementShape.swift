@@ -1,0 +1,33 @@
+/// What makes two statements the same but for their constants: the key under which a prepared statement is kept.
+///
+/// It spells out all that the SQL depends on, so equal shapes mean equal statements; nothing is left to a hash.
+struct StatementShape: Hashable, Sendable {
+  private(set) var bytes: [UInt8] = []
+
+  /// What a statement is for. Each family spells its shape differently.
+  enum Family: UInt8 {
+    case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, insert, update
+  }
+
+  init(_ family: Family) {
+    bytes.reserveCapacity(48)
+    bytes.append(family.rawValue)
+  }
+
+  /// The shape of a statement by its own text.
+  init(sql: StaticString) {
+    self.init(.text)
+    sql.withUTF8Buffer { bytes += $0 }
+  }
+
+  mutating func append(_ byte: UInt8) { bytes.append(byte) }
+
+  mutating func append(_ number: Int) {
+    withUnsafeBytes(of: UInt32(truncatingIfNeeded: number)) { bytes += $0 }
+  }
+
+  mutating func append(_ text: String) {
+    append(text.utf8.count)
+    bytes += text.utf8
+  }
+}

@@ -1,0 +1,87 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct LockingTests {
+  private let folder = TemporaryFolder()
+
+  @Test func aLockThatIsHeldTooLongFailsWithinTheTimeout() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 0.2))
+    let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+    try other.begin(.immediate)
+    database.writer.operation = "save 3 rows"
+    let began = TestFile.seconds()
+    let error = storeError { () throws(StoreError) in try database.writer.begin(.immediate) }
+    let waited = TestFile.seconds() - began
+    #expect(error?.code == .locked)
+    #expect(error?.isRetryable == true)
+    #expect(error?.operation == "save 3 rows")
+    #expect(error?.path == folder.file())
+    #expect((0.15..<2).contains(waited), "waited \(waited) s")
+
+    other.rollback()
+    try database.insert()
+    #expect(database.writer.isBroken == false)
+  }
+
+  @Test func aReadTransactionThatBecameStaleMustBeginAgain() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 5))
+    let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+    try other.begin(.deferred)
+    _ = try other.int64("SELECT count(*) FROM item")
+    try database.insert()
+    let began = TestFile.seconds()
+    let error = storeError { () throws(StoreError) in try other.run("INSERT INTO item (name) VALUES ('late')") }
+    #expect(error?.code == .locked)
+    #expect(error?.reason.contains("Begin the transaction again") == true)
+    #expect(TestFile.seconds() - began < 1)
+  }
+
+  @Test func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryFolder()
+      let database = try SQLiteDatabase.make(folder.file())
+      try database.insert()
+      let statement = try database.writer.statement("SELECT count(*) FROM item")
+      let lease = try database.readers.lease(.snapshot, to: "read")
+      let result = TestFile.inForkedChild {
+        guard storeError({ () throws(StoreError) in try statement.step() })?.code == .failed else { return 1 }
+        guard storeError({ () throws(StoreError) in try database.insert() })?.code == .failed else { return 2 }
+        guard storeError({ () throws(StoreError) in try database.readers.lease(.momentary, to: "x") })?.code == .failed else { return 3 }
+        lease.end()
+        database.close()
+        let again = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions()) }
+        guard again?.code == .alreadyOpen else { return 4 }
+        return 42
+      }
+      precondition(result == 42, "the child ended with \(result)")
+      precondition(TestFile.exists(folder.file() + "-wal"))
+      try database.insert()
+      let count = try database.count()
+      precondition(count == 2)
+      lease.end()
+      database.close()
+    }
+  }
+
+  @Test func anInterruptionCancelsARunningStatement() async throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    let writer = database.writer
+    let interruption = Task {
+      while !Task.isCancelled {
+        writer.interrupt()
+        try? await Task.sleep(for: .milliseconds(5))
+      }
+    }
+    let error = storeError { () throws(StoreError) in
+      try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+    }
+    interruption.cancel()
+    await interruption.value
+    #expect(error?.code == .cancelled)
+    #expect(error?.isRetryable == false)
+    database.close()
+    writer.interrupt()
+  }
+}

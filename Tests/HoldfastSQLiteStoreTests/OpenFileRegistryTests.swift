@@ -1,0 +1,96 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct OpenFileRegistryTests {
+  private let folder = TemporaryFolder()
+
+  private func code(_ path: String) -> StoreError.Code? {
+    storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions()) }?.code
+  }
+
+  @Test func oneFileIsOneStoreUnderEveryName() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    TestFile.link(folder.file("symbolic"), to: folder.file())
+    TestFile.hardLink(folder.file("hard"), to: folder.file())
+    for name in ["store.sqlite", "../\(folder.path.split(separator: "/").last!)/store.sqlite", "symbolic", "hard"] {
+      #expect(code(folder.file(name)) == .alreadyOpen, "\(name)")
+    }
+    #expect(OpenFileRegistry.isOpen(database.file.identity))
+    database.close()
+    #expect(!OpenFileRegistry.isOpen(database.file.identity))
+    #expect(code(folder.file()) == nil)
+  }
+
+  @Test func theFileStaysOpenUntilTheLastReaderIsDone() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    let lease = try database.readers.lease(.snapshot, to: "read")
+    database.close()
+    #expect(code(folder.file()) == .alreadyOpen)
+    #expect(try lease.connection.int64("SELECT count(*) FROM item") == 0)
+    lease.end()
+    #expect(code(folder.file()) == nil)
+    #expect(folder.names == ["store.sqlite"])
+  }
+
+  @Test func aFailedOpeningIsForgotten() {
+    TestFile.write(Array(repeating: 1, count: 1000), to: folder.file())
+    #expect(code(folder.file()) == .notAStore)
+    #expect(code(folder.file()) == .notAStore)
+  }
+
+  @Test func manyThreadsThatCreateOneStoreGetItOnce() async throws {
+    let path = folder.file()
+    let outcomes = await withTaskGroup(of: (SQLiteDatabase?, StoreError.Code?).self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          do throws(StoreError) {
+            return (try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions()), nil)
+          } catch {
+            return (nil, error.code)
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes.count { $0.0 != nil } == 1)
+    #expect(outcomes.count { $0.1 == .alreadyOpen } == 7)
+  }
+
+  #if os(Linux)
+    @Test func nobodyButSQLiteOpensALiveStore() throws {
+      let database = try SQLiteDatabase.make(folder.file())
+      try database.insert()
+      let counter = OpenCounter(folder.file())
+      #expect(code(folder.file()) == .alreadyOpen)
+      try database.insert()
+      _ = database.checkpoint.afterCommit()
+      #expect(counter.take() == 0)
+
+      // The counter does see what it is there to see.
+      let lease = try database.readers.lease(.momentary, to: "read")
+      #expect(counter.take() > 0)
+      lease.end()
+    }
+  #endif
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func anotherProcessStaysLockedOutWhileTheStoreIsOpenedASecondTime(mode: SQLiteStoreOptions.JournalMode) async throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
+    try database.writer.begin(.immediate)
+    try database.writer.run("INSERT INTO item (name) VALUES ('ours')")
+    #expect(code(folder.file()) == .alreadyOpen)
+
+    await #expect(processExitsWith: .success) { [path = folder.file() as String] in
+      let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
+      let error = storeError { () throws(StoreError) in try other.writer.begin(.immediate) }
+      precondition(error?.code == .locked, "\(String(describing: error))")
+      // As the last connection that it knows of, it would delete the log if it could not see our locks.
+      other.close()
+    }
+    try database.writer.commit()
+    database.close()
+    #expect(try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode)).count() == 1)
+  }
+}

@@ -1,0 +1,142 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct SQLiteFailureTests {
+  private let folder = TemporaryFolder()
+
+  struct Expectation: Sendable, CustomTestStringConvertible {
+    let result: Int32
+    var system: ErrorNumber?
+    let code: StoreError.Code
+    var isRetryable = false
+    var breaks = false
+    var testDescription: String { "\(result) \(system?.rawValue ?? 0)" }
+  }
+
+  static let expectations: [Expectation] = [
+    Expectation(result: 26, code: .notAStore, breaks: true),
+    Expectation(result: 11, code: .damaged, breaks: true),
+    Expectation(result: 267, code: .damaged, breaks: true),
+    Expectation(result: 13, code: .diskFull, isRetryable: true),
+    Expectation(result: 266, system: ErrorNumber(rawValue: 5), code: .inputOutput, breaks: true),
+    Expectation(result: 1034, system: ErrorNumber(rawValue: 5), code: .inputOutput, breaks: true),
+    Expectation(result: 4874, system: .noSpace, code: .diskFull, isRetryable: true, breaks: true),
+    Expectation(result: 778, system: .quotaExceeded, code: .diskFull, isRetryable: true, breaks: true),
+    Expectation(result: 5, code: .locked, isRetryable: true),
+    Expectation(result: 6, code: .locked, isRetryable: true),
+    Expectation(result: 261, code: .locked, isRetryable: true),
+    Expectation(result: 517, code: .locked, isRetryable: true),
+    Expectation(result: 15, code: .locked, isRetryable: true),
+    Expectation(result: 8, code: .notPermitted),
+    Expectation(result: 1032, code: .failed, breaks: true),
+    Expectation(result: 1544, code: .notPermitted),
+    Expectation(result: 14, system: .notFound, code: .notFound),
+    Expectation(result: 14, system: .accessDenied, code: .notPermitted),
+    Expectation(result: 14, system: .readOnlyFileSystem, code: .notPermitted),
+    Expectation(result: 14, system: .tooManyOpenFiles, code: .inputOutput, isRetryable: true),
+    Expectation(result: 526, code: .notAStore),
+    Expectation(result: 1550, code: .notPermitted),
+    Expectation(result: 18, code: .unstorableValue),
+    Expectation(result: 20, code: .wrongType),
+    Expectation(result: 9, code: .cancelled),
+    Expectation(result: 2067, code: .constraintConflict),
+    Expectation(result: 1555, code: .general),
+    Expectation(result: 7, code: .general),
+    Expectation(result: 1, code: .general),
+  ]
+
+  @Test(arguments: expectations)
+  func everyResultHasItsStoreError(expectation: Expectation) {
+    let failure = SQLiteFailure(resultCode: expectation.result, systemError: expectation.system)
+    let error = failure.storeError(operation: "test", path: "/p", isReadOnly: false)
+    #expect(error.code == expectation.code)
+    #expect(error.isRetryable == expectation.isRetryable)
+    #expect(failure.breaksConnection == expectation.breaks)
+    #expect(!error.reason.isEmpty)
+  }
+
+  @Test func aWriteToAReadOnlyStoreSaysSo() {
+    #expect(SQLiteFailure(resultCode: 8).storeError(operation: "save", path: nil, isReadOnly: true).code == .readOnly)
+  }
+
+  @Test func theTextTellsWhatFailedOnWhatAndWhy() {
+    let failure = SQLiteFailure(
+      resultCode: 4874, systemError: .noSpace, message: "disk I/O error", sql: "INSERT INTO item VALUES (?)")
+    let text = failure.storeError(operation: "save 2 rows of Person", path: "/a/b.sqlite", isReadOnly: false).description
+    #expect(
+      text.hasPrefix(
+        "Could not save 2 rows of Person at /a/b.sqlite: There is no space left, or the file has reached its size limit. "
+          + "Nothing was saved; free space and try again. [diskFull, 134030] Cause: SQLite result 4874, disk I/O error, "))
+    #expect(text.hasSuffix(", in: INSERT INTO item VALUES (?)"))
+  }
+
+  @Test func anErrorHoldsNoValues() throws {
+    let writer = try SQLiteDatabase.make(folder.file()).writer
+    try writer.runScript(
+      """
+      CREATE UNIQUE INDEX u ON item (name);
+      CREATE TRIGGER t BEFORE INSERT ON item WHEN new.weight > 1 BEGIN SELECT RAISE(ABORT, 'told by a trigger'); END;
+      """)
+    let insert = try writer.statement("INSERT INTO item (name, weight) VALUES (?, ?)")
+    try insert.bind("Canary", at: 1)
+    insert.bind(1, at: 2)
+    try insert.run()
+    let error = storeError { () throws(StoreError) in try insert.run() }
+    #expect(error?.code == .constraintConflict)
+    #expect(error?.description.contains("item.name") == true)
+    #expect(error?.description.contains("Canary") == false)
+    insert.bind(2, at: 2)
+    let raised = storeError { () throws(StoreError) in try insert.run() }
+    #expect(raised?.description.contains("told by") == false)
+  }
+
+  @Test func aFullFileIsDiskFullAndTheStoreStaysUsable() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumFileBytes: 20 * 4096))
+    try database.insert()
+    let error = storeError { () throws(StoreError) in try database.insert(bytes: 200_000) }
+    #expect(error?.code == .diskFull)
+    #expect(error?.isRetryable == true)
+    #expect(!database.writer.isBroken)
+    database.writer.rollback()
+    #expect(!database.writer.isInTransaction)
+    try database.insert()
+    #expect(try database.count() == 2)
+  }
+
+  @Test func aWriteThatTheSystemRefusesEndsTheConnectionAndLosesNothing() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryFolder()
+      let database = try SQLiteDatabase.make(folder.file())
+      let writer = database.writer
+      try database.insert()
+      TestFile.limitFileSize(100_000)
+      let error = storeError { () throws(StoreError) in try database.insert(bytes: 200_000) }
+      precondition(error?.code == .inputOutput || error?.code == .diskFull, "\(String(describing: error))")
+      precondition(writer.isBroken)
+      database.close()
+
+      let reopened = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
+      let count = try reopened.writer.int64("SELECT count(*) FROM item")
+      precondition(count == 1)
+    }
+  }
+
+  @Test func aDamagedPageBreaksTheConnection() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    for _ in 0..<200 { try database.insert(bytes: 500) }
+    database.close()
+    var bytes = TestFile.read(folder.file())
+    for page in 2..<bytes.count / 4096 { bytes.replaceSubrange(page * 4096..<page * 4096 + 4096, with: repeatElement(0xa5, count: 4096)) }
+    TestFile.write(bytes, to: folder.file())
+
+    let damaged = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())
+    let lease = try damaged.readers.lease(.snapshot, to: "read")
+    let error = storeError { () throws(StoreError) in try lease.connection.int64("SELECT sum(length(photo)) FROM item") }
+    #expect(error?.code == .damaged)
+    #expect(lease.connection.isBroken)
+    lease.end()
+    #expect(damaged.readers.idleCount == 0 && damaged.readers.leasedCount == 0)
+  }
+}

@@ -1,0 +1,150 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct SQLiteFileTests {
+  private let folder = TemporaryFolder()
+
+  private func error(_ path: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreError? {
+    storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: path, options: options) }
+  }
+
+  @Test func aMissingFileIsNotFoundUnlessANewStoreMayBeMade() {
+    #expect(error(folder.file(), SQLiteStoreOptions(createsIfMissing: false))?.code == .notFound)
+    #expect(error(folder.file(), SQLiteStoreOptions(isReadOnly: true))?.code == .notFound)
+    #expect(error(folder.file("no/such/folder.sqlite"))?.code == .notFound)
+    #expect(error("")?.code == .notFound)
+    #expect(error(folder.file("a\0b"))?.code == .notFound)
+    #expect(folder.names == [])
+  }
+
+  @Test func whatIsNoFileIsNotAStore() {
+    TestFile.makeFolder(folder.file("folder"))
+    TestFile.makePipe(folder.file("pipe"))
+    for path in [folder.file("folder"), folder.file("pipe"), "/dev/null"] {
+      let began = TestFile.seconds()
+      #expect(error(path)?.code == .notAStore, "\(path)")
+      #expect(TestFile.seconds() - began < 0.1)
+    }
+    TestFile.write([1], to: folder.file("file"))
+    #expect(error(folder.file("file/below"))?.code == .notFound)
+  }
+
+  @Test(arguments: [1, 15, 16, 100, 511, 512, 4096, 100_000])
+  func aForeignFileIsNotAStoreAndStaysAsItWas(size: Int) {
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) }
+    TestFile.write(bytes, to: folder.file())
+    #expect(error(folder.file())?.code == .notAStore)
+    #expect(TestFile.read(folder.file()) == bytes)
+    #expect(folder.names == ["store.sqlite"])
+  }
+
+  @Test func aFileWithABrokenHeaderIsDamagedOrNotAStore() throws {
+    try SQLiteDatabase.make(folder.file()).close()
+    var bytes = TestFile.read(folder.file())
+    bytes.replaceSubrange(100..<4096, with: repeatElement(0xff, count: 3996))
+    TestFile.write(bytes, to: folder.file())
+    #expect(error(folder.file())?.code == .damaged)
+  }
+
+  @Test func anEmptyFileIsANewStore() throws {
+    TestFile.write([], to: folder.file())
+    #expect(error(folder.file(), SQLiteStoreOptions(createsIfMissing: false))?.code == .notAStore)
+    let database = try SQLiteDatabase.make(folder.file())
+    #expect(database.file.isEmpty)
+    #expect(try database.writer.int64("PRAGMA auto_vacuum") == 2)
+  }
+
+  @Test func aNewStoreIsReadableByItsOwnerOnly() async {
+    await #expect(processExitsWith: .success) {
+      TestFile.setMask(0)
+      let folder = TemporaryFolder()
+      let database = try SQLiteDatabase.make(folder.file())
+      for name in ["", "-wal", "-shm"] { precondition(TestFile.permissions(folder.file() + name) == 0o600, name) }
+      database.close()
+    }
+  }
+
+  @Test func theMaskOfTheProcessDoesNotNarrowThePermissions() async {
+    await #expect(processExitsWith: .success) {
+      TestFile.setMask(0o077)
+      let folder = TemporaryFolder()
+      let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(filePermissions: 0o664))
+      for name in ["", "-wal", "-shm"] { precondition(TestFile.permissions(folder.file() + name) == 0o664, name) }
+      database.close()
+    }
+  }
+
+  @Test func whatTheUserMayNotReadOrWriteIsNotPermitted() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryFolder()
+      for name in ["secret", "readable"] {
+        // Rollback mode: a log could not even be read without writing beside it.
+        try SQLiteDatabase.make(folder.file(name), SQLiteStoreOptions(journalMode: .delete)).close()
+      }
+      TestFile.setPermissions(0o000, of: folder.file("secret"))
+      TestFile.setPermissions(0o444, of: folder.file("readable"))
+      TestFile.makeFolder(folder.file("locked"))
+      TestFile.setPermissions(0o000, of: folder.file("locked"))
+      TestFile.setPermissions(0o555, of: folder.path)
+      precondition(TestFile.dropRights())
+
+      func code(_ name: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreError.Code? {
+        storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(name), options: options) }?.code
+      }
+      precondition(code("secret") == .notPermitted)
+      precondition(code("secret", SQLiteStoreOptions(isReadOnly: true)) == .notPermitted)
+      precondition(code("readable") == .notPermitted)
+      precondition(code("readable", SQLiteStoreOptions(isReadOnly: true)) == nil)
+      precondition(code("new") == .notPermitted)
+      precondition(code("locked/below") == .notPermitted)
+    }
+  }
+
+  @Test func aSymbolicLinkIsFollowedOnce() throws {
+    TestFile.makeFolder(folder.file("real"))
+    TestFile.link(folder.file("folder"), to: "real")
+    try SQLiteDatabase.make(folder.file("real/store.sqlite")).close()
+    TestFile.link(folder.file("link"), to: "folder/store.sqlite")
+    let database = try SQLiteDatabase.make(folder.file("link"))
+    #expect(database.file.path == folder.file("real/store.sqlite"))
+    #expect(TestFile.exists(folder.file("real/store.sqlite-wal")))
+
+    // A new store goes to where the folder's link leads.
+    let other = try SQLiteDatabase.make(folder.file("folder/../folder/new.sqlite"))
+    #expect(other.file.path == folder.file("real/new.sqlite"))
+  }
+
+  @Test func aLinkToNothingIsNotFound() {
+    TestFile.link(folder.file(), to: "nowhere")
+    #expect(error(folder.file())?.code == .notFound)
+    #expect(folder.names == ["store.sqlite"])
+  }
+
+  @Test func aPathThatLooksLikeAURIIsAPath() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryFolder()
+      TestFile.enter(folder.path)
+      for name in ["file:store.sqlite?mode=memory", ":memory:"] {
+        let database = try SQLiteDatabase.make(name)
+        precondition(database.file.path == folder.file(name))
+        database.close()
+      }
+      precondition(folder.names == [":memory:", "file:store.sqlite?mode=memory"], "\(folder.names)")
+      let error = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: "file:///tmp/x.sqlite", options: SQLiteStoreOptions()) }
+      precondition(error?.code == .notFound && error?.reason.contains("looks like a URL") == true)
+      TestFile.enter("/")
+    }
+  }
+
+  @Test func aFileThatIsReplacedWhileItIsOpenedIsNoticed() throws {
+    TestFile.write([], to: folder.file())
+    let file = try SQLiteFile.locate(folder.file(), options: SQLiteStoreOptions())
+    try file.checkIdentity()
+    TestFile.write([], to: folder.file("other"))
+    TestFile.delete(folder.file())
+    TestFile.hardLink(folder.file(), to: folder.file("other"))
+    #expect(storeError { () throws(StoreError) in try file.checkIdentity() }?.isRetryable == true)
+  }
+}

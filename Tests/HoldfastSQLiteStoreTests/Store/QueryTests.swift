@@ -1,0 +1,152 @@
+import Foundation
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// The store's answers beside those of the reference evaluator.
+@Suite struct QueryTests {
+  /// Set HOLDFAST_SEED to repeat a run.
+  private static let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...1_000_000)
+
+  private struct Graph {
+    let folder: ScratchFolder
+    let tested: StoreUnderTest
+    var random: RandomGraph
+    let source: CollectedRows
+  }
+
+  private func graph(seed: UInt64) throws -> Graph {
+    let folder = try ScratchFolder()
+    let model = try ManagedObjectModel(entities: RandomGraph.entities)
+    let tested = try StoreUnderTest(folder, model)
+    var random = RandomGraph(random: SeededGenerator(seed: seed), identity: tested.metadata.identity, model: model)
+    for (name, count) in [("Owner", RandomGraph.ownerCount), ("Item", RandomGraph.itemCount)] {
+      let entity = try tested.entity(name)
+      let rows = (0..<count).map { _ in Dictionary(uniqueKeysWithValues: entity.slots.map { ($0.name, random.value($0.columnType)) }) }
+      try tested.insert(name, rows)
+    }
+    let item = try tested.entity("Item")
+    let naming = try #require(item.relationships.first { $0.isManyToMany && $0.namesLinks })
+    var links = SaveRequest.LinkChanges(entity: item.index, relationship: naming.index)
+    let pairs = (0..<100).map { _ in
+      SaveRequest.Link(source: Int64(random.random.next() % 60) + 1, target: Int64(random.random.next() % 60) + 1)
+    }
+    links.added = Set(pairs).sorted()
+    try tested.save(SaveRequest(links: [links]))
+    return Graph(folder: folder, tested: tested, random: random, source: try CollectedRows(tested))
+  }
+
+  @Test func `2,000 random predicates hold for the rows for which the reference evaluator says so`() throws {
+    print("seed \(QueryTests.seed)")
+    var graph = try graph(seed: QueryTests.seed)
+    var matching = 0
+    for round in 0..<2000 {
+      let entity = graph.tested.model.entities[round % 5 == 0 ? 1 : 0]
+      let predicate = graph.random.predicate(entity)
+      let reference = try RowPredicate(predicate, entity: entity, model: graph.tested.model)
+      let expected = graph.source.all(entity.index).filter { reference.matches($0.pointer, graph.source) }.map(\.key)
+      let found: [Int64]
+      do { found = try graph.tested.fetch(try graph.tested.plan(entity.name, predicate)).map(\.key) } catch {
+        Issue.record("seed \(QueryTests.seed), round \(round): \(error) for \(predicate)")
+        continue
+      }
+      #expect(found.sorted() == expected, "seed \(QueryTests.seed), round \(round): \(predicate)")
+      matching += expected.count
+      var plan = try graph.tested.plan(entity.name, predicate)
+      plan.output = .count
+      #expect(try graph.tested.fetch(plan).first?[0] == .int64(Int64(expected.count)), "seed \(QueryTests.seed), round \(round)")
+    }
+    #expect(matching > 2000)
+  }
+
+  @Test func `random sorts and windows give the rows in the order of the reference`() throws {
+    print("seed \(QueryTests.seed)")
+    var graph = try graph(seed: QueryTests.seed)
+    for round in 0..<400 {
+      let entity = graph.tested.model.entities[round % 4 == 0 ? 1 : 0]
+      let sorts = graph.random.sorts(entity)
+      let order = try RowOrder(sorts, entity: entity, model: graph.tested.model)
+      let predicate: QueryExpression? = graph.random.chance(50) ? graph.random.predicate(entity, depth: 1) : nil
+      let test = try predicate.map { try RowPredicate($0, entity: entity, model: graph.tested.model) }
+      let all = graph.source.all(entity.index).filter { row in test?.matches(row.pointer, graph.source) ?? true }
+        .sorted { order.precedes($0.pointer, $1.pointer, graph.source) }.map(\.key)
+      var plan = try graph.tested.plan(entity.name, predicate)
+      plan.sorts = sorts
+      if graph.random.chance(60) { plan.offset = Int(graph.random.random.next() % 12) }
+      if graph.random.chance(60) { plan.limit = Int(graph.random.random.next() % 12) }
+      let expected = Array(all.dropFirst(plan.offset).prefix(plan.limit ?? .max))
+      plan.output = graph.random.chance(30) ? .keys : .rows
+      let found = try graph.tested.fetch(plan).map(\.key)
+      if sorts.isEmpty && plan.limit == nil && plan.offset == 0 {
+        #expect(found.sorted() == expected)
+      } else {
+        #expect(found == expected, "seed \(QueryTests.seed), round \(round): \(sorts)")
+      }
+      plan.output = .count
+      #expect(try graph.tested.fetch(plan).first?[0] == .int64(Int64(expected.count)))
+    }
+  }
+
+  @Test func `aggregates are those of the reference`() throws {
+    print("seed \(QueryTests.seed)")
+    var graph = try graph(seed: QueryTests.seed)
+    let entity = try graph.tested.entity("Item")
+    let numbers = ["i16", "r", "f", "d", "b"].compactMap { entity.slot(named: $0) }
+    let others = entity.slots.indices.filter { entity.slots[$0].columnType != .toOne(destination: 0) }
+    for round in 0..<300 {
+      let groupBy = (0..<graph.random.random.next() % 3).map { _ in graph.random.pick(Array(entity.slots.indices)) }
+      let columns: [AggregateColumn] = groupBy.map { .group(slot: $0) } + [
+        .count(slot: nil), .count(slot: graph.random.pick(others)), .sum(slot: graph.random.pick(numbers)),
+        .average(slot: graph.random.pick(numbers)), .minimum(slot: graph.random.pick(others)), .maximum(slot: graph.random.pick(others)),
+      ]
+      let aggregates = AggregatePlan(groupBy: groupBy, columns: columns)
+      let predicate: QueryExpression? = graph.random.chance(50) ? graph.random.predicate(entity, depth: 1) : nil
+      let test = try predicate.map { try RowPredicate($0, entity: entity, model: graph.tested.model) }
+      let reference = RowAggregator(aggregates, entity: entity)
+      for row in graph.source.all(entity.index) where test?.matches(row.pointer, graph.source) ?? true {
+        reference.add(row.pointer, idPrefix: graph.tested.metadata.identity.prefix(for: entity))
+      }
+      var plan = try graph.tested.plan("Item", predicate)
+      plan.output = .aggregates(aggregates)
+      let batch = try reference.result()
+      let expected = (0..<batch.count).map { "\(batch[$0].values)" }.sorted()
+      let found = try graph.tested.fetch(plan).map { "\($0.values)" }.sorted()
+      #expect(found == expected, "seed \(QueryTests.seed), round \(round): \(aggregates)")
+    }
+  }
+
+  @Test func `a sum beyond 64 bits is an error`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Person", [["id": .int64(.max)], ["id": .int64(1)]])
+    let slot = try #require(try tested.entity("Person").slot(named: "id"))
+    var plan = try tested.plan("Person")
+    plan.output = .aggregates(AggregatePlan(groupBy: [], columns: [.sum(slot: slot)]))
+    #expect(try thrown { _ = try tested.fetch(plan) }.code == .unstorableValue)
+  }
+
+  @Test func `queries that differ only in constants share one statement, which costs no more than itself`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Person", (1...20).map { ["id": .int64($0), "name": .string("n\($0)")] })
+    _ = try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(1)), [])))
+    let before = tested.store.statementCount
+    for id in 2...11 {
+      let rows = try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(Int64(id))), [])))
+      #expect(rows.map(\.key) == [Int64(id)])
+    }
+    #expect(tested.store.statementCount - before == 10)
+  }
+
+  @Test func `a long list and a wide condition are within SQLite's bounds`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Person", (1...50).map { ["id": .int64($0)] })
+    let list = (40..<(40 + Int64(tested.store.capabilities.largestList))).map { StoreValue.int64($0) }
+    #expect(try tested.fetch(try tested.plan("Person", .membership(.property("id"), list))).count == 11)
+    let wide = QueryExpression.or((1...2000).map { .comparison(.property("id"), .equalTo, .constant(.int64($0 * 2)), []) })
+    #expect(try tested.fetch(try tested.plan("Person", wide)).count == 25)
+    #expect(try tested.fetch(try tested.plan("Person", .not(wide))).count == 25)
+  }
+}

@@ -1,0 +1,123 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct WriterCheckpointTests {
+  private let folder = TemporaryFolder()
+  private var log: String { folder.file() + "-wal" }
+
+  private func database(pages: Int = 40) throws(StoreError) -> SQLiteDatabase {
+    try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal, checkpointPages: pages))
+  }
+
+  @Test func theLogStaysBoundedOverManySaves() throws {
+    let database = try database()
+    var moves = 0
+    var longest = 0
+    for _ in 0..<400 {
+      try database.insert(bytes: 8000)
+      if case .moved(let inLog, let moved) = database.checkpoint.afterCommit() {
+        #expect(inLog == moved)
+        moves += 1
+      }
+      longest = max(longest, TestFile.size(log) ?? 0)
+    }
+    #expect(moves >= 20)
+    // The log may be longer than the threshold by the save that passes it.
+    #expect(longest <= 60 * 4120, "the log grew to \(longest) bytes")
+    #expect(try database.count() == 400)
+    database.close()
+    #expect(folder.names == ["store.sqlite"])
+  }
+
+  @Test func noConnectionCheckpointsOnItsOwn() throws {
+    let database = try database(pages: 1_000_000)
+    let lease = try database.readers.lease(.momentary, to: "read")
+    for _ in 0..<300 {
+      try database.insert(bytes: 20_000)
+      _ = try lease.connection.int64("SELECT count(*) FROM item")
+    }
+    #expect(database.writer.pagesInLog > 1500)
+    #expect((TestFile.size(folder.file()) ?? 0) <= 4096)
+  }
+
+  @Test func itTakesTheWritersLockAndPutsItOffIfSomebodyElseHasIt() throws {
+    let database = try database()
+    let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+    for _ in 0..<50 { try database.insert(bytes: 8000) }
+    let before = TestFile.size(folder.file())
+    try other.begin(.immediate)
+    let began = TestFile.seconds()
+    guard case .postponed = database.checkpoint.afterCommit() else {
+      Issue.record("It checkpointed without the lock.")
+      return
+    }
+    #expect(TestFile.seconds() - began < 1)
+    #expect(TestFile.size(folder.file()) == before)
+    #expect(try database.writer.int64("PRAGMA busy_timeout") == 5000)
+
+    other.rollback()
+    guard case .moved(let inLog, let moved) = database.checkpoint.afterCommit() else {
+      Issue.record("It did not checkpoint.")
+      return
+    }
+    #expect(inLog == moved && inLog >= 40)
+    #expect(!database.writer.isInTransaction)
+  }
+
+  @Test func aReaderKeepsItsPagesAndLaterSavesMoveTheRest() throws {
+    let database = try database()
+    try database.insert(bytes: 8000)
+    let lease = try database.readers.lease(.snapshot, to: "read")
+    var attempts = 0
+    for _ in 0..<150 {
+      try database.insert()
+      switch database.checkpoint.afterCommit() {
+      case .moved(let inLog, let moved):
+        #expect(moved < inLog)
+        attempts += 1
+      case .notDue: break
+      default: Issue.record("unexpected outcome")
+      }
+    }
+    // One attempt per quarter of the threshold, not one per save.
+    #expect((2...40).contains(attempts), "\(attempts) attempts")
+    #expect(try lease.connection.int64("SELECT count(*) FROM item") == 1)
+    lease.end()
+    guard case .moved(let inLog, let moved) = database.checkpoint.whenIdle() else {
+      Issue.record("It did not checkpoint.")
+      return
+    }
+    #expect(inLog == moved)
+  }
+
+  @Test func anIdleStoreMovesWhatItHasOnce() throws {
+    let database = try database()
+    try database.insert()
+    guard case .moved = database.checkpoint.whenIdle() else {
+      Issue.record("It did not checkpoint.")
+      return
+    }
+    guard case .notDue = database.checkpoint.whenIdle() else {
+      Issue.record("It checkpointed an unchanged log.")
+      return
+    }
+    let statements = database.writer.statementsRun
+    try database.insert()
+    guard case .moved = database.checkpoint.whenIdle() else {
+      Issue.record("It did not checkpoint.")
+      return
+    }
+    #expect(database.writer.statementsRun == statements + 3)
+  }
+
+  @Test func thereIsNothingToDoWithoutALog() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete, checkpointPages: 1))
+    for _ in 0..<10 { try database.insert(bytes: 8000) }
+    guard case .notDue = database.checkpoint.afterCommit(), case .notDue = database.checkpoint.whenIdle() else {
+      Issue.record("It checkpointed a file that has no log.")
+      return
+    }
+  }
+}
