@@ -117,7 +117,7 @@ struct Planner {
       return supports(part, model.destination(of: relationship))
     case .property(let path):
       return capabilities.booleanOperators && column(path, entity) == .attribute(.boolean) && capabilities.comparedTypes.contains(.boolean)
-    case .constant, .object, .count: return false
+    case .constant, .object, .count, .remainder: return false
     }
   }
 
@@ -134,6 +134,7 @@ struct Planner {
     case .object: return capabilities.comparisons.contains(.equality)
     case .property(let path): return column(path, entity).map(compares) ?? false
     case .count(let path): return capabilities.traversal.contains(.counts) && toMany(path, entity) != nil
+    case .remainder(let part, _): return capabilities.comparisons.contains(.remainders) && isValue(part, entity)
     default: return false
     }
   }

@@ -115,6 +115,23 @@ enum ComparisonCheck {
     throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) cannot be compared with this constant.")
   }
 
+  /// Refuses remainders of what is no whole number, and by what is not positive.
+  static func check(
+    remainderOf part: QueryExpression, by divisor: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
+  ) throws(QueryError) {
+    func fail(_ reason: String) -> QueryError { QueryError(entity: entity.name, part: "remainder", reason: reason) }
+    guard divisor > 0 else { throw fail("Only a positive number divides.") }
+    switch part {
+    case .count: return
+    case .property(let path):
+      switch try ResolvedPath(path, from: entity, in: model).column(in: model) {
+      case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64): return
+      default: throw fail("\(path) is no whole number.")
+      }
+    default: throw fail("Only an attribute or a count has a remainder.")
+    }
+  }
+
   private static func isComparable(_ column: ColumnType, _ constant: StoreValue) -> Bool {
     switch column {
     case .toOne: if case .objectID = constant { true } else { false }
