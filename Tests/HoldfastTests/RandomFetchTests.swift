@@ -37,6 +37,31 @@ import Testing
     }
   }
 
+  @Test(arguments: TestStore.allCases) func aQueryThatMeansNothingIsRefused(_ store: TestStore) throws {
+    let context = try store.makePlace().context()
+    func expectRefusal(_ expression: QueryExpression, _ location: SourceLocation = #_sourceLocation) {
+      #expect(throws: QueryError.self, sourceLocation: location) {
+        try context.fetch(FetchRequest<Dog>(where: FetchPredicate(expression)))
+      }
+    }
+    expectRefusal(compare("tail", .equalTo, .int16(1)))
+    expectRefusal(compare("age", .equalTo, .string("three")))
+    expectRefusal(compare("name", .lessThan, .int16(3)))
+    expectRefusal(compare("age", .beginsWith, .string("3")))
+    expectRefusal(compare("owner", .equalTo, .int64(3)))
+    expectRefusal(compare("friends", .equalTo, .int64(3)))
+    expectRefusal(compare("friends.name", .equalTo, .string("Ann")))
+    expectRefusal(.any("owner", .literal(true)))
+    expectRefusal(.property("name"))
+    expectRefusal(.comparison(.remainder(.property("name"), 3), .equalTo, .constant(.int64(1)), []))
+    expectRefusal(.comparison(.remainder(.property("age"), 0), .equalTo, .constant(.int64(1)), []))
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(SortTerm("tail"))])) }
+    #expect(throws: ContextError.self) {
+      try context.fetch(DictionaryFetchRequest<Dog>(columns: ["x": .sum("name")]))
+    }
+    #expect(throws: ContextError.self) { try context.insert(entityNamed: "Cat") }
+  }
+
   private let names = ["", "A", "Ann", "anna", "Anton", "Zoë", "zoe", "ÅSA", "b", "Bello", "bell%", "x_y", "Straße", "STRASSE", "日本", "🐕"]
 
   private func fill(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {

@@ -103,7 +103,14 @@ enum NumberText {
 }
 
 /// Refuses comparisons that mean nothing, such as a number with a text.
-enum ComparisonCheck {
+public enum ComparisonCheck {
+  /// Whether a column's values can be compared so with a constant. Where they cannot, the evaluator refuses the query.
+  public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
+    if constant == .null { return true }
+    if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
+    return isComparable(column, constant)
+  }
+
   static func check(
     _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String
   ) throws(QueryError) {
