@@ -12,7 +12,9 @@ enum RelationshipCases {
     StoreConformanceCase("L3", "sources that do not exist have no targets", missingSources),
   ]
 
-  private static func expectTargets(_ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String) throws {
+  private static func expectTargets(
+    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
+  ) throws {
     guard let described = store.entity(entity).relationship(named: relationship) else { return }
     let got = try store.targets(entity, relationship, sources)
     for (source, got) in zip(sources, got) {
@@ -48,7 +50,8 @@ enum RelationshipCases {
     try expectTargets(store, graph, "Company", "employees", graph.rows("Company").keys.sorted(by: >), "in another order")
     let view = try store.store.beginRead(.latest)
     let place = store.entity("Person").relationship(named: "friends")?.index ?? 0
-    let answer = try store.store.relationships(RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
+    let answer = try store.store.relationships(
+      RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
     for index in people.indices where answer.offsets.count == people.count + 1 {
       let targets = answer.targets[Int(answer.offsets[index])..<Int(answer.offsets[index + 1])]
       run.expectEqual(Set(targets).count, targets.count, "the number of different friends of \(people[index])")
@@ -90,7 +93,9 @@ enum RelationshipCases {
       edit.link("Person", "friends", people[0], people[1])
       edit.link("Person", "friends", people[1], people[0])
       edit.link("Person", "friendOf", people[2], people[2])
-      for target in graph.targets(of: people[3], store.entity("Person").relationship(named: "friends")!) { edit.unlink("Person", "friends", people[3], target) }
+      for target in graph.targets(of: people[3], store.entity("Person").relationship(named: "friends")!) {
+        edit.unlink("Person", "friends", people[3], target)
+      }
     }
     try store.expectContents(graph, "after links and keys changed")
   }
@@ -116,7 +121,8 @@ enum RelationshipCases {
       edit.delete("Person", people[5])
       edit.delete("Company", companies[1])
     }
-    run.expectEqual(try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
+    run.expectEqual(
+      try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
     try expectTargets(store, graph, "Company", "employees", [unused, companies[0], companies[1], 1 << 40], "with missing sources")
     try expectTargets(store, graph, "Person", "friends", [people[4], people[5], .max, people[6]], "with missing sources")
   }
