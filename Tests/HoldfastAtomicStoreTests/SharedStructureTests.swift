@@ -90,6 +90,8 @@ import Testing
         for target in targets.prefix(3) { removed.insert(SaveRequest.Link(source: source, target: target)) }
         removed.insert(SaveRequest.Link(source: source, target: 501))
       }
+      // Links that were never there, of keys that may have none at all.
+      for _ in 0..<50 { removed.insert(SaveRequest.Link(source: keys.next(&numbers), target: 502)) }
       added.subtract(removed)
       index.apply(added: added.sorted(), removed: removed.sorted())
       for link in removed { model[link.source]?.remove(link.target) }

@@ -110,6 +110,21 @@ enum RelationshipCases {
       for (index, person) in people.enumerated() where index % 4 == 0 { edit.unlink("Person", "friends", person, people[1]) }
     }
     try store.expectContents(graph, "after links were added again and absent ones removed")
+    // Absent links of people who have none at all, beside links that are there.
+    let new = try store.keys("Person", 4)
+    try store.save(graph) { edit in
+      for key in new { edit.insert("Person", key, ["name": .string("New")]) }
+      edit.link("Person", "friends", new[1], new[0])
+      edit.link("Person", "friends", new[3], new[2])
+    }
+    try store.save(graph) { edit in
+      edit.unlink("Person", "friends", new[0], new[1])
+      edit.unlink("Person", "friends", new[1], new[0])
+      edit.unlink("Person", "friends", new[2], new[2])
+      edit.unlink("Person", "friends", new[3], new[2])
+      edit.link("Person", "friends", new[3], new[0])
+    }
+    try store.expectContents(graph, "after absent links of people without any were removed")
   }
 
   private static func missingSources(_ run: CaseRun) throws {
