@@ -16,13 +16,27 @@ let package = Package(
     .target(name: "CBenchmarkSupport"),
     .target(name: "BenchmarkData"),
     .target(name: "BenchmarkRunner", dependencies: ["BenchmarkData", "CBenchmarkSupport"]),
+    .target(
+      name: "BenchmarkStores",
+      dependencies: [
+        "BenchmarkData", "BenchmarkRunner", .product(name: "Holdfast", package: "holdfast"),
+        .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+      ]),
     .executableTarget(
       name: "HoldfastBench",
       dependencies: [
-        "BenchmarkData", "BenchmarkRunner", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(name: "BenchmarkDataTests", dependencies: ["BenchmarkData"]),
     .testTarget(name: "BenchmarkRunnerTests", dependencies: ["BenchmarkData", "BenchmarkRunner"]),
+    .testTarget(
+      name: "BenchmarkStoresTests",
+      dependencies: [
+        "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "Holdfast", package: "holdfast"),
+        .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

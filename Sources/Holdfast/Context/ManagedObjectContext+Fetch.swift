@@ -128,10 +128,10 @@ extension ManagedObjectContext {
     var runs = collector.runs[...]
     while let first = runs.popFirst() {
       let entity = entityIndex(of: first.batch)
-      var rest: [(batch: RowBatch, rows: RowSelection)] = []
-      var size = RowGroup.count(first)
-      while let next = runs.first, size + RowGroup.count(next) <= RowGroup.size, entityIndex(of: next.batch) == entity {
-        size += RowGroup.count(next)
+      var rest: [RowRun] = []
+      var size = first.count
+      while let next = runs.first, size + next.count <= RowGroup.size, entityIndex(of: next.batch) == entity {
+        size += next.count
         rest.append(next)
         runs.removeFirst()
       }

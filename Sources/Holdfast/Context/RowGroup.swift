@@ -1,5 +1,20 @@
 import HoldfastStore
 
+/// Rows of one batch that a store delivered together.
+struct RowRun {
+  let batch: RowBatch
+  let rows: RowSelection
+
+  /// How many rows.
+  var count: Int {
+    switch rows {
+    case .all: batch.count
+    case .one: 1
+    case .rows(let rows): rows.count
+    }
+  }
+}
+
 /// Up to 1,024 neighbouring rows of one result: siblings, for which faults are fired together. Confined to a context.
 ///
 /// Keeps the rows' batches alive for the objects that look at them.
@@ -7,8 +22,8 @@ final class RowGroup {
   static let size = 1024
 
   /// The runs of rows; most groups have one, so it lies here without an array.
-  private let first: (batch: RowBatch, rows: RowSelection)
-  private let rest: [(batch: RowBatch, rows: RowSelection)]
+  private let first: RowRun
+  private let rest: [RowRun]
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
@@ -19,24 +34,18 @@ final class RowGroup {
   /// The column asked for last, since walks ask for one again and again.
   private var lastColumn: (slot: Int, siblings: FaultSiblings)?
   private var positions: [Int64: Int]?
+  /// The to-many indexes below 64 that were asked for one object alone, as bits.
+  private var askedAlone: UInt64 = 0
 
-  init(_ first: (batch: RowBatch, rows: RowSelection), _ rest: [(batch: RowBatch, rows: RowSelection)] = [], entity: Int) {
+  init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int) {
     self.first = first
     self.rest = rest
     self.entity = entity
-    count = rest.reduce(RowGroup.count(first)) { $0 + RowGroup.count($1) }
+    count = rest.reduce(first.count) { $0 + $1.count }
   }
 
   deinit {
     for siblings in columns.values { siblings.forgetGroup() }
-  }
-
-  static func count(_ run: (batch: RowBatch, rows: RowSelection)) -> Int {
-    switch run.rows {
-    case .all: run.batch.count
-    case .one: 1
-    case .rows(let rows): rows.count
-    }
   }
 
   /// Calls a closure with every row, in order.
@@ -54,7 +63,7 @@ final class RowGroup {
     }
   }
 
-  private static func forEach(_ run: (batch: RowBatch, rows: RowSelection), _ body: (RowPointer) -> Void) {
+  private static func forEach(_ run: RowRun, _ body: (RowPointer) -> Void) {
     switch run.rows {
     case .all: for index in 0..<run.batch.count { body(run.batch.pointer(index)) }
     case .one(let index): body(run.batch.pointer(index))
@@ -90,7 +99,7 @@ final class RowGroup {
   private func pointer(_ position: Int) -> RowPointer? {
     var position = position
     for run in [first] + rest {
-      let count = RowGroup.count(run)
+      let count = run.count
       if position < count {
         switch run.rows {
         case .all: return run.batch.pointer(position)
@@ -101,6 +110,13 @@ final class RowGroup {
       position -= count
     }
     return nil
+  }
+
+  /// Whether a to-many relationship of the group is asked for the first time.
+  func isFirstQuestion(_ toManyIndex: Int) -> Bool {
+    let bit: UInt64 = 1 << UInt64(min(toManyIndex, 63))
+    defer { askedAlone |= bit }
+    return askedAlone & bit == 0
   }
 
   /// The answer of a fired to-many relationship.

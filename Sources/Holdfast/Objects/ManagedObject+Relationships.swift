@@ -183,9 +183,19 @@ extension ManagedObject {
   private func storedTargets(_ index: Int) -> TargetKeys {
     _ = readRow
     guard !isInaccessible, let group else { return .list([]) }
+    if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, self, plan.toMany[index])
     guard let siblings, let answer = siblings.answer else { return .list([]) }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
+  }
+}
+
+extension ManagedObject {
+  /// The targets of this object and no sibling, kept as the object's own list.
+  private func targetsAlone(_ index: Int) -> TargetKeys {
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], [id.key]) else { return .list([]) }
+    answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
+    return .list(answer.targets)
   }
 }
 
