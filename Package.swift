@@ -25,6 +25,7 @@ let package = Package(
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
+    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),
