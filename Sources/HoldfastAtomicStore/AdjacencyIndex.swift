@@ -226,6 +226,8 @@ enum PageWriter {
     into output: UnsafeMutablePointer<Int64>, at start: Int
   ) -> Int {
     var end = start
+    // Removals of keys that have no entry in the page meet nothing.
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) < low { nextRemoved += 1 }
     for target in targets {
       while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {
         if end == start || output[end - 1] != added[nextAdded].target {

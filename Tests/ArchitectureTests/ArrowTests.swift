@@ -15,7 +15,7 @@ private let allowed: [String: Set<String>] = [
 ]
 
 /// What every target may import: the language's own modules and the small Foundation.
-private let everywhere: Set<String> = ["Synchronization", "Dispatch", "FoundationEssentials", "Foundation", "Glibc", "Musl", "Darwin"]
+private let everywhere: Set<String> = ["Synchronization", "Dispatch", "FoundationEssentials", "Foundation", "Glibc", "Musl", "Android", "Darwin"]
 
 @Suite struct ArrowTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -73,6 +73,24 @@ import Testing
     #expect(Set(try #require(try third.one(\Dog.name == "dog 0")).friends.map(\.name)) == ["dog 1", "dog 4"])
   }
 
+  @Test(arguments: TestStore.allCases) func removingALinkThatIsNotThereHindersNoOther(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dogs = (0..<6).map { context.dog("dog \($0)") }
+    for dog in dogs.dropFirst(3) { dog.friends.insert(dogs[0]) }
+    try context.save()
+    let other = try place.context()
+    let again = try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    again[1].friends.remove(again[2])
+    again[2].friends.remove(again[1])
+    again[4].friends.remove(again[0])
+    try other.save()
+    let third = try place.context()
+    let found = try third.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(found.map { $0.friends.count } == [0, 0, 0, 1, 0, 1])
+    #expect(Set(found[0].friendOf.map(\.name)) == ["dog 3", "dog 5"])
+  }
+
   @Test(arguments: TestStore.allCases) func nullifyClearsTheOtherEndWhetherItWasReadOrNot(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
@@ -174,7 +192,8 @@ import Testing
       EntityDescription("Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
     ]
     let model = try ManagedObjectModel(entities: entities)
-    let coordinator = try PersistentStoreCoordinator(model: model, store: try store.makePlace().description)
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
     let context = try ManagedObjectContext(coordinator: coordinator)
     let house = try context.insert(entityNamed: "House"), room = try context.insert(entityNamed: "Room")
     try room.setValue(.string("kitchen"), forKey: "name")

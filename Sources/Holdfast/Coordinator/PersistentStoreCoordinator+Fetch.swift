@@ -61,7 +61,6 @@ extension PersistentStoreCoordinator {
 
   private func run(_ division: Planner.Division, _ query: FetchQuery, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      if division.plan.predicate != nil || !division.plan.sorts.isEmpty { try check(division.plan, query) }
       return try reading(.latest, "fetch \(query.entity.name)") { try store.fetch(division.plan, in: $0, into: sink) }
     }
     let predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
@@ -75,10 +74,5 @@ extension PersistentStoreCoordinator {
       try store.fetch(division.plan, in: view, into: residual)
       try residual.finish()
     }
-  }
-
-  /// Refuses types that cannot be compared, also when the store would do the comparing.
-  private func check(_ plan: FetchPlan, _ query: FetchQuery) throws {
-    if let predicate = plan.predicate { _ = try RowPredicate(predicate, entity: query.entity, model: model) }
   }
 }

@@ -122,6 +122,11 @@ extension FetchValue where Value: AttributeValue & Comparable {
   }
 }
 
+/// What is left when a whole number is divided by a positive one, with the sign of the divided number.
+public func % <Root: ManagedObject, Value: AttributeValue & FixedWidthInteger>(path: KeyPath<Root, Value>, divisor: Int64) -> FetchValue<Root, Int64> {
+  FetchValue(expression: .remainder(path.fetchValue.expression, divisor))
+}
+
 extension KeyPath where Root: ManagedObject, Value: AttributeValue {
   /// Equal to one of the values.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> { fetchValue.isIn(values) }

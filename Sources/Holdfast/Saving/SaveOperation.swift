@@ -6,15 +6,15 @@ import Synchronization
 final class SaveOperation {
   let context: ManagedObjectContext
   var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
-  var inserted: ContiguousArray<ManagedObject> = []
-  var updated: ContiguousArray<ManagedObject> = []
-  var deleted: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
-  var permanentKeys: ContiguousArray<Int64> = []
-  var firstTemporaryKey: Int64 = 0
+  @exclusivity(unchecked) var permanentKeys: ContiguousArray<Int64> = []
+  @exclusivity(unchecked) var firstTemporaryKey: Int64 = 0
   var request = SaveRequest()
   /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
-  var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
 
   init(_ context: ManagedObjectContext) { self.context = context }
 

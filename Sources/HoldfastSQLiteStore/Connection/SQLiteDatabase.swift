@@ -81,6 +81,7 @@ final class SQLiteDatabase: @unchecked Sendable {
       if !open.connection.isBroken && !open.connection.isClosed { return open.connection }
       discardWriter()
     }
+    SQLiteLibrary.warnOfWALResetBug()
     let connection = try Self.connect(file, options, .writer, registration)
     let (file, options) = (file, options)
     let checkpoint = WriterCheckpoint(writer: connection, options: options) { [weak registration] () throws(StoreError) in

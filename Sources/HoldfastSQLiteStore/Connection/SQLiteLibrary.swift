@@ -47,12 +47,18 @@ enum SQLiteLibrary {
     if version < 3_031_000 {
       return "SQLite \(String(cString: sqlite3_libversion())) is too old; at least 3.31.0 is needed."
     }
-    if walResetBug {
-      Logger(label: logLabel).info(
-        "This SQLite can lose commits when another program checkpoints the same file; Holdfast's own checkpoints are safe.",
-        metadata: ["version": "\(String(cString: sqlite3_libversion()))"])
-    }
     return nil
+  }()
+
+  /// Says once per process that other programs can lose commits, if they can. Called when something is to be written:
+  /// a process that only reads cannot lose anything, and the first line of a log costs as much as opening a store.
+  static func warnOfWALResetBug() { _ = warning }
+
+  private static let warning: Void = {
+    guard walResetBug else { return }
+    Logger(label: logLabel).info(
+      "This SQLite can lose commits when another program checkpoints the same file; Holdfast's own checkpoints are safe.",
+      metadata: ["version": "\(String(cString: sqlite3_libversion()))"])
   }()
 
   /// Passes on one message of SQLite. Its messages hold SQL text and paths, never bound values.

@@ -61,7 +61,14 @@ struct MetadataRecord: Sendable {
 
   /// Whether a key belongs to the store and not to the user.
   private static func isReserved(_ key: String) -> Bool {
-    ["NSStore", "NSPersistence", "NSPersistentStore", "_NS", "_Holdfast"].contains { key.hasPrefix($0) }
+    reservedPrefixes.contains { key.utf8.starts(with: UnsafeBufferPointer(start: $0.utf8Start, count: $0.utf8CodeUnitCount)) }
+  }
+
+  private static let reservedPrefixes: [StaticString] = ["NSStore", "NSPersistence", "NSPersistentStore", "_NS", "_Holdfast"]
+
+  /// Whether a list certainly holds nothing of the user's, found out without reading it.
+  static func holdsNothingOfTheUser(_ bytes: [UInt8]) -> Bool {
+    PropertyList.isDictionary(bytes, ofKeysBeginningWith: reservedPrefixes)
   }
 
   // MARK: Compatibility

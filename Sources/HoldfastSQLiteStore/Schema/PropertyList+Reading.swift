@@ -8,6 +8,15 @@ extension PropertyList {
   }
 }
 
+extension PropertyList {
+  /// Whether bytes are a dictionary in binary format whose keys are ASCII texts that all begin with one of the prefixes.
+  /// Finds it out without making a single value; false also for bytes that are damaged.
+  static func isDictionary(_ bytes: [UInt8], ofKeysBeginningWith prefixes: [StaticString]) -> Bool {
+    guard let reader = try? BinaryPropertyListReader(bytes) else { return false }
+    return (try? reader.keysBegin(with: prefixes)) ?? false
+  }
+}
+
 private struct BinaryPropertyListReader {
   private let bytes: [UInt8]
   private let offsetSize: Int
@@ -50,6 +59,41 @@ private struct BinaryPropertyListReader {
   private func integer(_ start: Int, _ size: Int) throws(PropertyListError) -> UInt64 {
     let range = try range(start, size)
     return BinaryPropertyListReader.number(bytes, range.lowerBound, size)
+  }
+
+  private func start(ofObject index: Int) throws(PropertyListError) -> Int {
+    guard index < count, let start = Int(exactly: BinaryPropertyListReader.number(bytes, table + index * offsetSize, offsetSize)) else {
+      throw damaged()
+    }
+    return start
+  }
+
+  func keysBegin(with prefixes: [StaticString]) throws(PropertyListError) -> Bool {
+    let dictionary = try start(ofObject: top)
+    let marker = bytes[try range(dictionary, 1).lowerBound]
+    guard marker >> 4 == 13, marker & 15 < 15 else { return false }
+    for place in 0..<Int(marker & 15) {
+      guard let index = Int(exactly: try integer(dictionary + 1 + place * referenceSize, referenceSize)) else { return false }
+      let key = try start(ofObject: index)
+      let keyMarker = bytes[try range(key, 1).lowerBound]
+      guard keyMarker >> 4 == 5 else { return false }
+      // Only the beginning matters, so a long text's length need not be read; its digits stand before it.
+      let text = keyMarker & 15 == 15 ? key + 3 : key + 1
+      let lengthMarker = bytes[try range(key + 1, 1).lowerBound]
+      guard keyMarker & 15 < 15 || lengthMarker == 0x10 else { return false }
+      if !(try begins(at: text, with: prefixes)) { return false }
+    }
+    return true
+  }
+
+  private func begins(at start: Int, with prefixes: [StaticString]) throws(PropertyListError) -> Bool {
+    for prefix in prefixes {
+      guard start + prefix.utf8CodeUnitCount <= table else { continue }
+      var isSame = true
+      for place in 0..<prefix.utf8CodeUnitCount where bytes[start + place] != prefix.utf8Start[place] { isSame = false }
+      if isSame { return true }
+    }
+    return false
   }
 
   mutating func object(_ index: Int, depth: Int) throws(PropertyListError) -> PropertyList {

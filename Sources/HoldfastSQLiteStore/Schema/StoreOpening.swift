@@ -55,6 +55,10 @@ struct StoreOpening {
     guard let row = try metadataRow(connection) else { return nil }
     let digest = model.versionDigest
     let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(digest: digest))
+    if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
+      let schema = StoreSchema.predicted(model)
+      return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, connection))
+    }
     let record = try record(row)
     // The digest says the same as all hashes together, so a file that has it needs no further look.
     if !isOurs && !StoreOpening.contains(row.plist, digest) { try record.checkCompatibility(with: model, path: database.file.path) }

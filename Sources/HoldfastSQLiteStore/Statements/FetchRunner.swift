@@ -10,6 +10,16 @@ struct FetchRunner {
     case rows, keys, count
     /// Some slots only, the others being nil.
     case slots([Int])
+    /// Some slots and nothing else.
+    case values([Int])
+
+    /// Whether rows are read to be aggregated.
+    var isScan: Bool {
+      switch self {
+      case .rows, .keys, .count: false
+      case .slots, .values: true
+      }
+    }
 
     func append(to shape: inout StatementShape) {
       switch self {
@@ -18,6 +28,10 @@ struct FetchRunner {
       case .count: shape.append(3)
       case .slots(let slots):
         shape.append(4)
+        shape.append(slots.count)
+        for slot in slots { shape.append(slot) }
+      case .values(let slots):
+        shape.append(5)
         shape.append(slots.count)
         for slot in slots { shape.append(slot) }
       }
@@ -50,7 +64,7 @@ struct FetchRunner {
     case .rows, .keys:
       sorts = plan.sorts
       isWindowed = plan.limit != nil || plan.offset != 0
-    case .count, .slots:
+    case .count, .slots, .values:
       sorts = []
       isWindowed = false
     }
@@ -72,10 +86,10 @@ struct FetchRunner {
     var translator = QueryTranslator(schema: store.schema)
     var scope = translator.scope(entity)
     let condition = try plan.predicate.map { try translator.condition($0, &scope) }
-    let order = sorts.isEmpty && !isWindowed ? nil : try translator.order(sorts, &scope)
+    // Sums of floating-point numbers depend on the order of the rows.
+    let order = sorts.isEmpty && !isWindowed && !(selection.isScan && condition != nil) ? nil : try translator.order(sorts, &scope)
     // Without a condition every row is wanted anyway, and following an index would read them in random order.
-    let hint: String
-    if case .slots = selection, condition == nil { hint = " NOT INDEXED" } else { hint = "" }
+    let hint = selection.isScan && condition == nil ? " NOT INDEXED" : ""
     var sql = "SELECT \(columns(selection, entity, scope.alias)) FROM \(translator.from(scope))\(hint)"
     if let condition { sql += " WHERE \(condition)" }
     if let order { sql += " ORDER BY \(order)" }
@@ -89,6 +103,9 @@ struct FetchRunner {
     case .rows: return store.columns(entity.index, alias: alias)
     case .keys: return "\(alias).Z_PK, \(alias).Z_OPT"
     case .count: return "COUNT(*)"
+    case .values(let slots):
+      if slots.isEmpty { return "1" }
+      return slots.map { "\(alias).\(SQLName.quoted(store.schema.tables[entity.index].columns[$0]))" }.joined(separator: ", ")
     case .slots(let slots):
       let wanted = Set(slots), columns = store.schema.tables[entity.index].columns
       let values = columns.indices.map { wanted.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
@@ -119,6 +136,11 @@ struct FetchRunner {
   private func aggregate(
     _ plan: FetchPlan, _ aggregates: AggregatePlan, _ entity: ManagedObjectModel.Entity, _ isEmpty: Bool, _ sink: any RowSink
   ) throws {
+    if var scan = ScanAggregator(aggregates, entity: entity) {
+      if !isEmpty { try fill(&scan, plan, entity) }
+      _ = try sink.take(try scan.result(), .all)
+      return
+    }
     let slots = Set(aggregates.groupBy + aggregates.columns.compactMap(\.slot)).sorted()
     let aggregator = RowAggregator(aggregates, entity: entity)
     let prefix = store.identity.prefix(for: entity)
@@ -133,6 +155,16 @@ struct FetchRunner {
       FetchRunner.add(builder.seal(), prefix, to: aggregator)
     }
     _ = try sink.take(try aggregator.result(), .all)
+  }
+
+  private func fill(_ scan: inout ScanAggregator, _ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws {
+    let statement = try statement(plan, .values(scan.slots), entity)
+    defer { if statement.isRunning { statement.reset() } }
+    guard let slot = try scan.add(statement) else { return }
+    let table = store.schema.tables[entity.index]
+    throw StoreError(
+      .wrongType, operation: "aggregate rows of \(entity.name)", path: store.path,
+      reason: "\(table.name).\(table.columns[slot]) holds a value that is no number. Another program or a fault has changed the file.")
   }
 
   private static func add(_ batch: RowBatch, _ prefix: ManagedObjectID, to aggregator: RowAggregator) {

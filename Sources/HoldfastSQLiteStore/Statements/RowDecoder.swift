@@ -36,9 +36,13 @@ final class RowDecoder: Sendable {
   }
 
   /// Appends one value; false when it has a storage class that the column cannot have.
+  ///
+  /// The value is looked up once and then asked for class and content, which saves a look-up per question. SQLite
+  /// allows that where nobody else uses the connection meanwhile, and connections are confined to one thread.
   @inline(__always)
   private static func append(_ handle: OpaquePointer, _ column: Int32, _ code: ColumnCode, to builder: RowBatchBuilder) throws -> Bool {
-    let type = sqlite3_column_type(handle, column)
+    let value = sqlite3_column_value(handle, column)
+    let type = sqlite3_value_type(value)
     if type == SQLITE_NULL {
       builder.appendNull()
       return true
@@ -46,54 +50,54 @@ final class RowDecoder: Sendable {
     switch code {
     case .integer64, .key:
       if type != SQLITE_INTEGER { return false }
-      builder.append(integer: sqlite3_column_int64(handle, column))
+      builder.append(integer: sqlite3_value_int64(value))
     case .integer16, .integer32, .boolean:
       if type != SQLITE_INTEGER { return false }
-      let value = sqlite3_column_int64(handle, column)
+      let number = sqlite3_value_int64(value)
       switch code {
-      case .boolean: if UInt64(bitPattern: value) > 1 { return false }
-      case .integer16: if Int64(Int16(truncatingIfNeeded: value)) != value { return false }
-      default: if Int64(Int32(truncatingIfNeeded: value)) != value { return false }
+      case .boolean: if UInt64(bitPattern: number) > 1 { return false }
+      case .integer16: if Int64(Int16(truncatingIfNeeded: number)) != number { return false }
+      default: if Int64(Int32(truncatingIfNeeded: number)) != number { return false }
       }
-      builder.append(integer: value)
+      builder.append(integer: number)
     case .real:
       if type != SQLITE_FLOAT && type != SQLITE_INTEGER { return false }
-      builder.append(real: sqlite3_column_double(handle, column))
+      builder.append(real: sqlite3_value_double(value))
     case .text:
       if type != SQLITE_TEXT { return false }
-      let bytes = bytes(handle, column)
+      let bytes = bytes(value)
       if !UTF8Check.isValid(bytes) { return false }
       builder.append(bytes: bytes)
     case .uuid:
       if type != SQLITE_BLOB { return false }
-      let bytes = bytes(handle, column)
+      let bytes = bytes(value)
       if bytes.count != 16 { return false }
       builder.append(bytes: bytes)
     case .data:
       if type != SQLITE_BLOB && type != SQLITE_TEXT { return false }
-      builder.append(bytes: bytes(handle, column))
-    case .decimal: return decimal(handle, column, type, to: builder)
+      builder.append(bytes: bytes(value))
+    case .decimal: return decimal(value, type, to: builder)
     }
     return true
   }
 
   /// The bytes of a text or data value where they lie. (A text is asked for as a blob because that never copies it.)
   @inline(__always)
-  private static func bytes(_ handle: OpaquePointer, _ column: Int32) -> UnsafeRawBufferPointer {
-    let start = sqlite3_column_blob(handle, column)
-    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+  private static func bytes(_ value: OpaquePointer?) -> UnsafeRawBufferPointer {
+    guard let start = sqlite3_value_blob(value) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
   }
 
   @inline(never)
-  private static func decimal(_ handle: OpaquePointer, _ column: Int32, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
+  private static func decimal(_ value: OpaquePointer?, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
     switch type {
-    case SQLITE_INTEGER: builder.append(text: String(sqlite3_column_int64(handle, column)))
+    case SQLITE_INTEGER: builder.append(text: String(sqlite3_value_int64(value)))
     case SQLITE_FLOAT:
-      let number = sqlite3_column_double(handle, column)
+      let number = sqlite3_value_double(value)
       if !number.isFinite { return false }
       builder.append(text: DecimalColumn.text(number))
     default:
-      guard let text = DecimalColumn.text(bytes(handle, column)) else { return false }
+      guard let text = DecimalColumn.text(bytes(value)) else { return false }
       builder.append(text: text)
     }
     return true

@@ -89,6 +89,9 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
   case object
   /// The number of objects that a to-many relationship leads to.
   case count(PropertyPath)
+  /// What is left when a whole number is divided by a positive one; it has the sign of the divided number, as in Swift, C
+  /// and SQL. nil of nil.
+  case remainder(QueryExpression, Int64)
 
   // Truth
 

@@ -14,8 +14,10 @@ public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let substrings = ComparisonCapabilities(rawValue: 8)
   /// The same and equality on text without regard to case or diacritics, by ``TextFolding``.
   public static let folding = ComparisonCapabilities(rawValue: 16)
+  /// Remainders of whole numbers as operands of the others.
+  public static let remainders = ComparisonCapabilities(rawValue: 32)
   /// All of them.
-  public static let all: ComparisonCapabilities = [.equality, .order, .membership, .substrings, .folding]
+  public static let all: ComparisonCapabilities = [.equality, .order, .membership, .substrings, .folding, .remainders]
 }
 
 /// Which relationships a store follows in predicates and sorts.

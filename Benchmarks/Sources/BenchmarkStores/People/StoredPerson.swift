@@ -1,4 +1,5 @@
 internal import Holdfast
+internal import HoldfastStore
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -33,6 +34,8 @@ final class StoredPerson: ManagedObject {
     get { toOne(Slot.employer) }
     set { setToOne(Slot.employer, newValue) }
   }
+  /// The company's ID, read from the person's own row.
+  var employerID: ManagedObjectID? { toOneID(Slot.employer) }
   var height: Double {
     get { self[Slot.height] }
     set { self[Slot.height] = newValue }
