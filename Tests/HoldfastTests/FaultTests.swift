@@ -1,7 +1,8 @@
 import Foundation
-@testable import Holdfast
 import HoldfastStoreConformance
 import Testing
+
+@testable import Holdfast
 
 /// Which requests reach a store, and that none does when none should.
 @Suite struct FaultTests {
