@@ -35,6 +35,7 @@ let package = Package(
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
+    .testTarget(name: "DocumentationTests", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStore"]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build leaves them alone.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),

@@ -8,7 +8,7 @@ final class RequestCounter: Sendable {
   let relationships = Atomic(0)
   let keyAllocations = Atomic(0)
   let saves = Atomic(0)
-  /// Asks the store for its statements; set when the store is made.
+  /// Asks the store for its statements; set when the store is made, and again when it is closed.
   private let statementCount = Mutex<(@Sendable () -> Int?)?>(nil)
 
   /// All requests together.
@@ -16,6 +16,12 @@ final class RequestCounter: Sendable {
 
   /// The statements that the store executed; nil when it has none.
   var statements: Int? { statementCount.withLock { $0 }?() }
+
+  /// Keeps the number as it is, since a closed store has none.
+  func keepStatements() {
+    let last = statements
+    statementCount.withLock { $0 = { last } }
+  }
 
   /// A description whose stores are counted.
   func counting(_ kind: StoreKind, at path: String) -> StoreDescription {
@@ -51,7 +57,10 @@ final class CountingStore: IncrementalStore {
 
   func open(model: ManagedObjectModel) throws -> StoreMetadata { try store.open(model: model) }
 
-  func close() throws { try store.close() }
+  func close() throws {
+    counter.keepStatements()
+    try store.close()
+  }
 
   func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try store.beginRead(kind) }
 
