@@ -30,9 +30,7 @@ final class RowGroup {
   /// Fired to-many relationships by to-many index: the answer for all rows of the group, in their order.
   private var answers: [FaultSiblings?] = []
   /// The siblings of to-one targets by slot.
-  private var columns: [Int: FaultSiblings] = [:]
-  /// The column asked for last, since walks ask for one again and again.
-  private var lastColumn: (slot: Int, siblings: FaultSiblings)?
+  private var columns: [FaultSiblings] = []
   private var positions: [Int64: Int]?
   /// How many objects were asked for alone, by to-many index: 8 bits for each of the first seven, and for all others
   /// together.
@@ -46,7 +44,7 @@ final class RowGroup {
   }
 
   deinit {
-    for siblings in columns.values { siblings.forgetGroup() }
+    for siblings in columns { siblings.forgetGroup() }
   }
 
   /// Calls a closure with every row, in order.
@@ -133,10 +131,9 @@ final class RowGroup {
 
   /// The targets of a to-one relationship for all rows of the group.
   func column(_ slot: Int, destination: Int) -> FaultSiblings {
-    if let last = lastColumn, last.slot == slot { return last.siblings }
-    let siblings = columns[slot] ?? FaultSiblings(entity: destination, group: self, slot: slot)
-    columns[slot] = siblings
-    lastColumn = (slot, siblings)
+    for siblings in columns where siblings.slot == slot { return siblings }
+    let siblings = FaultSiblings(entity: destination, group: self, slot: slot)
+    columns.append(siblings)
     return siblings
   }
 
@@ -161,10 +158,16 @@ final class FaultSiblings {
   /// The group whose rows point to the objects from a slot, until the keys are asked for or the group goes; the group
   /// says when it goes.
   private unowned(unsafe) var group: RowGroup?
-  private let slot: Int
+  /// The slot of a to-one relationship; -1 for a to-many one.
+  let slot: Int
   private var keys: [Int64] = []
   /// Rows that were read, by window of ``RowGroup/size`` positions.
-  private var fired: [Int: RowGroup] = [:]
+  private var fired: [FiredWindow] = []
+
+  private struct FiredWindow {
+    let number: Int
+    let group: RowGroup
+  }
 
   init(entity: Int, answer: RelationshipAnswer) {
     self.entity = entity
@@ -192,7 +195,16 @@ final class FaultSiblings {
     return all[start..<min(start + RowGroup.size, all.count)]
   }
 
-  func firedGroup(at position: Int) -> RowGroup? { fired.isEmpty ? nil : fired[position / RowGroup.size] }
+  func firedGroup(at position: Int) -> RowGroup? {
+    let number = position / RowGroup.size
+    // Walks go on where they were.
+    for window in fired.reversed() where window.number == number { return window.group }
+    return nil
+  }
 
-  func setFired(_ group: RowGroup, at position: Int) { fired[position / RowGroup.size] = group }
+  func setFired(_ group: RowGroup, at position: Int) {
+    let number = position / RowGroup.size
+    fired.removeAll { $0.number == number }
+    fired.append(FiredWindow(number: number, group: group))
+  }
 }
