@@ -109,6 +109,20 @@ import Testing
     #expect(save.entities.count == 1 && save.links.count == 1 && save.links[0].added.count == 1 && save.links[0].removed.isEmpty)
   }
 
+  @Test(arguments: TestStore.allCases) func faultsWhoseLinksChangedAreReadTogetherByTheSave(_ store: TestStore) throws {
+    let place = try kennel(store, dogs: 300)
+    let ids = try place.context().fetchObjectIDs(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let (context, recorder) = try place.recording()
+    let coordinator = context.persistentStoreCoordinator
+    let dogs = try ids.map { try #require(coordinator.managedObjectID(forURIRepresentation: $0.uriRepresentation)) }
+      .compactMap { try context.object(with: $0) as? Dog }
+    for (number, dog) in dogs.enumerated() { dog.friends.insert(dogs[(number + 7) % dogs.count]) }
+    #expect(recorder.requests.isEmpty)
+    try context.save()
+    #expect(reads(recorder).count <= 2, "\(reads(recorder).count) requests")
+    #expect(dogs[0].friends.contains(dogs[7]))
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectIsTheSameObjectWheneverItIsMet(_ store: TestStore) throws {
     let context = try kennel(store, dogs: 20).context()
     let dogs = try context.fetch(FetchRequest<Dog>())

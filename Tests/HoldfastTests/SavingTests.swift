@@ -166,6 +166,24 @@ import Testing
     #expect(throws: ContextError.self) { try first.save() }
   }
 
+  @Test(arguments: TestStore.allCases) func changingLinksOfAFaultThatSomebodyDeletedIsAConflict(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let first = try place.context()
+    let ids = [first.dog("Fido"), first.dog("Rex")]
+    try first.save()
+    let second = try place.context(), third = try place.context()
+    let fault = try #require(try second.object(with: ids[0].objectID) as? Dog)
+    let other = try #require(try second.object(with: ids[1].objectID) as? Dog)
+    third.delete(try third.existingObject(with: ids[0].objectID))
+    try third.save()
+    other.friends.insert(fault)
+    let error = try #require(throws: ContextError.self) { try second.save() }
+    #expect(error.code == .conflict && error.objectIDs == [fault.objectID])
+    second.rollback()
+    other.age = 5
+    try second.save()
+  }
+
   @Test(arguments: TestStore.allCases) func valuesOfAUniquenessConstraintCannotBeShared(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()

@@ -50,6 +50,25 @@ extension ManagedObjectContext {
     return object.row != nil
   }
 
+  /// Reads the rows of several faults, a thousand to a request. Those that have no row stay faults.
+  func fire(together faults: ContiguousArray<ManagedObject>) throws {
+    if faults.isEmpty { return }
+    var keys = [[Int64]](repeating: [], count: entities.count)
+    for fault in faults where !fault.id.isTemporaryID { keys[Int(fault.flags.entityIndex)].append(fault.id.key) }
+    for (entity, keys) in keys.enumerated() where !keys.isEmpty {
+      let sorted = keys.sorted()
+      for start in stride(from: 0, to: sorted.count, by: RowGroup.size) {
+        let window = Array(sorted[start..<min(start + RowGroup.size, sorted.count)])
+        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window))
+        guard let first = collector.runs.first else { continue }
+        let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
+        group.forEachRow { position, row in
+          if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
+        }
+      }
+    }
+  }
+
   /// The key of a fault and those of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
     guard batchesFaults, let siblings else { return [object.id.key] }
