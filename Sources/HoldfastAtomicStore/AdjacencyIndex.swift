@@ -198,6 +198,7 @@ enum PageWriter {
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
       let output = words.baseAddress! + header
       var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
+      var affected = nextAffected(added, 0, removed, 0)
       for word in 0..<4 {
         var rest = UInt64(bitPattern: words[word])
         while rest != 0 {
@@ -211,13 +212,26 @@ enum PageWriter {
             oldEntry += 1
           }
           before += targets.count
-          kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+          if low < affected {
+            for (place, target) in targets.enumerated() { output[kept + place] = target }
+            kept += targets.count
+          } else {
+            kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+            affected = nextAffected(added, nextAdded, removed, nextRemoved)
+          }
         }
       }
       starts[entry] = UInt32(truncatingIfNeeded: kept)
       initialized = header + kept
     }
     return (kept == 0 ? [] : page, kept - before)
+  }
+
+  /// The next key of the page to which something happens.
+  @inline(__always) private static func nextAffected(_ added: Links, _ nextAdded: Int, _ removed: Links, _ nextRemoved: Int) -> Int {
+    min(
+      nextAdded < added.count ? Int(added[nextAdded].source & 255) : 256,
+      nextRemoved < removed.count ? Int(removed[nextRemoved].source & 255) : 256)
   }
 
   /// Writes the targets of one key with its removals and additions; returns where the next key's begin.

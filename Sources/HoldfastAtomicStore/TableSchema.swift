@@ -12,8 +12,8 @@ public final class TableSchema: Sendable {
   let tableCount: Int
   /// The uniqueness constraints of each table.
   let constraints: [[Constraint]]
-  /// The attributes of each entity that have a constraint of their own.
-  let uniqueAttributes: [[UniqueAttribute]]
+  /// The properties of each entity that have a constraint of their own.
+  let uniqueProperties: [[UniqueProperty]]
   /// The to-one relationships of each entity.
   let keySlots: [[KeySlot]]
   /// Where the links of each entity's relationships are found.
@@ -31,9 +31,11 @@ public final class TableSchema: Sendable {
     var entities: Set<Int>
   }
 
-  /// An attribute that has a constraint of its own.
-  struct UniqueAttribute: Sendable {
-    var attribute: ManagedObjectModel.Attribute
+  /// An attribute or to-one relationship that has a constraint of its own.
+  struct UniqueProperty: Sendable {
+    var name: String
+    var slot: Int
+    var column: ColumnType
     /// The place of the constraint among those of the table.
     var constraint: Int
   }
@@ -64,12 +66,11 @@ public final class TableSchema: Sendable {
     tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }
     tableCount = roots.count
     constraints = roots.map { TableSchema.constraints(of: model.entities.filter { [root = $0] in $0.rootIndex == root }) }
-    uniqueAttributes = model.entities.map { [constraints, tableOfEntity] entity in
+    uniqueProperties = model.entities.map { [constraints, tableOfEntity] entity in
       constraints[tableOfEntity[entity.index]].enumerated().compactMap { place, constraint in
-        guard constraint.slots.count == 1, constraint.entities.contains(entity.index),
-          case .attribute(let attribute) = entity.slots[constraint.slots[0]]
-        else { return nil }
-        return UniqueAttribute(attribute: attribute, constraint: place)
+        guard constraint.slots.count == 1, constraint.entities.contains(entity.index) else { return nil }
+        let slot = constraint.slots[0]
+        return UniqueProperty(name: entity.slots[slot].name, slot: slot, column: entity.layout.columns[slot], constraint: place)
       }
     }
     (storages, adjacencyCount) = TableSchema.storages(model)

@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A predicate that asks for the rows in which one attribute that has a uniqueness constraint of its own equals a
+/// A predicate that asks for the rows in which one property that has a uniqueness constraint of its own equals a
 /// constant: answered by the constraint's index.
 struct UniqueLookup {
   /// A value to be found, in the form in which it lies in a cell.
@@ -33,11 +33,10 @@ struct UniqueLookup {
   init(_ predicate: QueryExpression, entity: ManagedObjectModel.Entity, schema: TableSchema) throws {
     guard case .comparison(let left, .equalTo, let right, let folding) = predicate, folding.isEmpty,
       let (path, constant) = UniqueLookup.sides(left, right), path.rest.isEmpty,
-      let unique = schema.uniqueAttributes[entity.index].first(where: { $0.attribute.name == path.first })
+      let unique = schema.uniqueProperties[entity.index].first(where: { $0.name == path.first })
     else { throw TableError.undeclared("this predicate") }
-    let attribute = unique.attribute
-    if let wanted = UniqueLookup.wanted(constant, attribute.type) {
-      plan = .index(table: schema.tableOfEntity[entity.index], constraint: unique.constraint, slot: attribute.slot, wanted: wanted)
+    if let wanted = UniqueLookup.wanted(constant, unique.column) {
+      plan = .index(table: schema.tableOfEntity[entity.index], constraint: unique.constraint, slot: unique.slot, wanted: wanted)
     } else {
       plan = .scan(try RowPredicate(predicate, entity: entity, model: schema.model))
     }
@@ -52,8 +51,12 @@ struct UniqueLookup {
 
   /// The constant as it lies in a cell; nil when the index cannot answer. Decimal numbers can be equal without having
   /// the same bytes, so their index is not asked.
-  private static func wanted(_ constant: StoreValue, _ type: AttributeType) -> Wanted? {
-    switch (type, constant) {
+  private static func wanted(_ constant: StoreValue, _ column: ColumnType) -> Wanted? {
+    guard case .attribute(let type) = column else {
+      if case .objectID(let id) = constant { return .integer(id.key) }
+      return nil
+    }
+    return switch (type, constant) {
     case (_, .null), (.decimal, _): nil
     case (.string, .string(let text)), (.string, .uri(let text)), (.uri, .string(let text)), (.uri, .uri(let text)): .text(text)
     case (.uuid, .uuid(let uuid)): withUnsafeBytes(of: uuid.uuid) { .bytes(Array($0)) }

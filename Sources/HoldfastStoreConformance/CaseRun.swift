@@ -147,7 +147,8 @@ final class OpenStore {
     let described = self.entity(entity)
     let place = described.relationship(named: relationship)!.index
     let answer = try store.relationships(RelationshipRequest(entity: described.index, relationship: place, sources: sources), in: view)
-    run.expectEqual(answer.offsets.count, sources.count + 1, "the number of offsets for \(sources.count) sources of \(entity).\(relationship)")
+    run.expectEqual(
+      answer.offsets.count, sources.count + 1, "the number of offsets for \(sources.count) sources of \(entity).\(relationship)")
     guard answer.offsets.count == sources.count + 1 else { return sources.map { _ in [] } }
     return sources.indices.map { answer.targets[Int(answer.offsets[$0])..<Int(answer.offsets[$0 + 1])].sorted() }
   }
@@ -175,7 +176,8 @@ final class OpenStore {
       for relationship in entity.toManyRelationships where !sources.isEmpty {
         let got = try targets(entity.name, relationship.name, sources, in: view)
         for (source, got) in zip(sources, got) {
-          run.expectEqual(got, graph.targets(of: source, relationship), "\(when), the targets of \(entity.name).\(relationship.name) of \(source)")
+          run.expectEqual(
+            got, graph.targets(of: source, relationship), "\(when), the targets of \(entity.name).\(relationship.name) of \(source)")
         }
       }
     }

@@ -45,7 +45,9 @@ public struct StoreConformanceCase: Sendable, CustomStringConvertible {
   public let requires: StoreCapabilities
   private let body: @Sendable (CaseRun) throws -> Void
 
-  init(_ rule: String, _ title: String, requires: StoreCapabilities = StoreCapabilities(), _ body: @escaping @Sendable (CaseRun) throws -> Void) {
+  init(
+    _ rule: String, _ title: String, requires: StoreCapabilities = StoreCapabilities(), _ body: @escaping @Sendable (CaseRun) throws -> Void
+  ) {
     self.rule = rule
     self.title = title
     self.requires = requires
@@ -107,7 +109,8 @@ extension StoreCapabilities {
 
   private var flags: [Bool] {
     [
-      booleanOperators, uniqueLookups, sorting, windowing, counting, aggregates, uniqueness, snapshots, versions, residentRows, batchRequests,
+      booleanOperators, uniqueLookups, sorting, windowing, counting, aggregates, uniqueness, snapshots, versions, residentRows,
+      batchRequests,
       history,
     ]
   }

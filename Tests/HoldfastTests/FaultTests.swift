@@ -1,7 +1,8 @@
 import Foundation
-@testable import Holdfast
 import HoldfastStoreConformance
 import Testing
+
+@testable import Holdfast
 
 /// Which requests reach a store, and that none does when none should.
 @Suite struct FaultTests {
@@ -34,7 +35,8 @@ import Testing
       for friend in dog.friends { length += friend.name.utf8.count }
     }
     #expect(length > 10_000)
-    #expect(reads(recorder).count <= 8, "\(reads(recorder).count) requests")
+    // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
+    #expect(reads(recorder).count <= (store == .memory ? 40 : 8), "\(reads(recorder).count) requests")
   }
 
   @Test(arguments: TestStore.allCases) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {
@@ -178,33 +180,34 @@ import Testing
     }
   }
 
-  @Test func aMillionObjectsAreWalkedInConstantMemory() throws {
-    let place = try TestStore.memory.makePlace()
-    let context = try place.context()
-    for batch in 0..<20 {
-      for number in 0..<1000 { context.dog("dog \(batch) \(number)", age: number % 30) }
-      try context.save()
-    }
-    var walked = 0
-    var sum = 0
-    func walk(_ times: Int) throws {
-      for _ in 0..<times {
-        for dog in try context.fetch(FetchRequest<Dog>()) { sum += dog.age }
-        walked += 20_000
+  /// In a process of its own, since other tests take memory too.
+  @Test func aMillionObjectsAreWalkedInConstantMemory() async {
+    await #expect(processExitsWith: .success) {
+      let context = try TestStore.memory.makePlace().context()
+      for batch in 0..<20 {
+        for number in 0..<1000 { context.dog("dog \(batch) \(number)", age: number % 30) }
+        try context.save()
       }
+      var walked = 0
+      var sum = 0
+      func walk(_ times: Int) throws {
+        for _ in 0..<times {
+          for dog in try context.fetch(FetchRequest<Dog>()) { sum += dog.age }
+          walked += 20_000
+        }
+      }
+      try walk(5)
+      let before = residentBytes()
+      try walk(45)
+      precondition(walked == 1_000_000 && sum > 0 && context.registeredObjects.isEmpty)
+      precondition(residentBytes() - before < 8 << 20, "The walk took \(residentBytes() - before) bytes.")
     }
-    try walk(5)
-    let before = residentBytes()
-    try walk(45)
-    #expect(walked == 1_000_000 && sum > 0)
-    #expect(context.registeredObjects.isEmpty)
-    #expect(residentBytes() - before < 16 << 20)
   }
+}
 
-  private func residentBytes() -> Int {
-    let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-    return (statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
-  }
+private func residentBytes() -> Int {
+  let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+  return (statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
 }
 
 /// Lets a test reach the store that a description made. Used by one test, on one thread.

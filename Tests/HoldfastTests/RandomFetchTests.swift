@@ -105,18 +105,24 @@ import Testing
     case 0: return compare("age", order(&random), .int16(Int16.random(in: -2...6, using: &random)))
     case 1: return compare("age", order(&random), .double([0.5, 3, 2.9, -1.5].randomElement(using: &random) ?? 0))
     case 2: return compare("weight", order(&random), .double([0, 1.5, 2, .infinity].randomElement(using: &random) ?? 0))
-    case 3: return compare("chip", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, Bool.random(using: &random) ? .null : .int64(7))
+    case 3:
+      return compare(
+        "chip", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, Bool.random(using: &random) ? .null : .int64(7))
     case 4, 5:
-      let op: ComparisonOperator = [.beginsWith, .endsWith, .contains, .equalTo, .notEqualTo, .lessThan, .greaterThan].randomElement(using: &random) ?? .equalTo
-      let folding: TextFolding = [[], .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]].randomElement(using: &random) ?? []
+      let op: ComparisonOperator =
+        [.beginsWith, .endsWith, .contains, .equalTo, .notEqualTo, .lessThan, .greaterThan].randomElement(using: &random) ?? .equalTo
+      let folding: TextFolding =
+        [[], .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]].randomElement(using: &random) ?? []
       let property = path.isEmpty ? ["name", "notes"].randomElement(using: &random) ?? "name" : "owner.city"
-      return .comparison(.property(PropertyPath(dotted: property)), op, .constant(.string(names.randomElement(using: &random) ?? "")), folding)
+      return .comparison(
+        .property(PropertyPath(dotted: property)), op, .constant(.string(names.randomElement(using: &random) ?? "")), folding)
     case 6: return compare("born", order(&random), .date(Double(Int.random(in: -3...3, using: &random))))
     case 7: return .membership(.property("age"), (0..<Int.random(in: 0..<7, using: &random)).map { .int16(Int16($0)) })
     case 8: return .between(.property("age"), .int16(0), .int16(Int16.random(in: 0...4, using: &random)))
     case 9: return Bool.random(using: &random) ? .property("isGood") : compare("isGood", .equalTo, .bool(false))
     case 10 where Bool.random(using: &random):
-      let number: QueryExpression = [.property("age"), .property("chip"), .count("friends")].randomElement(using: &random) ?? .property("age")
+      let number: QueryExpression =
+        [.property("age"), .property("chip"), .count("friends")].randomElement(using: &random) ?? .property("age")
       let divided = QueryExpression.remainder(number, Int64.random(in: 1...4, using: &random))
       return .comparison(divided, order(&random), .constant(.int64(Int64.random(in: -2...2, using: &random))), [])
     case 10: return compare("owner", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, .null)
@@ -154,9 +160,11 @@ enum Obvious {
     case .and(let parts): parts.allSatisfy { holds($0, object) }
     case .or(let parts): parts.contains { holds($0, object) }
     case .not(let part): !holds(part, object)
-    case .comparison(let left, let op, let right, let folding): ValueComparison.holds(value(left, object), op, value(right, object), folding)
+    case .comparison(let left, let op, let right, let folding):
+      ValueComparison.holds(value(left, object), op, value(right, object), folding)
     case .between(let part, let lower, let upper):
-      ValueComparison.holds(value(part, object), .greaterThanOrEqualTo, lower) && ValueComparison.holds(value(part, object), .lessThanOrEqualTo, upper)
+      ValueComparison.holds(value(part, object), .greaterThanOrEqualTo, lower)
+        && ValueComparison.holds(value(part, object), .lessThanOrEqualTo, upper)
     case .membership(let part, let list): list.contains { ValueComparison.holds(value(part, object), .equalTo, $0) }
     case .any(let path, let part): targets(path, object).contains { holds(part, $0) }
     case .all(let path, let part): targets(path, object).allSatisfy { holds(part, $0) }

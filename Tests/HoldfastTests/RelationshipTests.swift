@@ -169,7 +169,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func anObjectThatMustPointSomewhereIsNotLeftPointingNowhere(_ store: TestStore) throws {
     let entities = [
-      EntityDescription("House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
+      EntityDescription(
+        "House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
       EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
     ]
     let model = try ManagedObjectModel(entities: entities)
@@ -189,7 +190,8 @@ import Testing
   @Test(arguments: TestStore.allCases) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
     let entities = [
       EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: .noAction)]),
-      EntityDescription("Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
+      EntityDescription(
+        "Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
     ]
     let model = try ManagedObjectModel(entities: entities)
     let place = try store.makePlace()

@@ -201,7 +201,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func changesMadeInWillSaveAreSavedToo(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
-      EntityDescription("Note", attributes: [AttributeDescription("saves", .integer32, default: .int32(0)), AttributeDescription("text", .string)])
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("saves", .integer32, default: .int32(0)), AttributeDescription("text", .string)])
     ])
     let place = try store.makePlace()
     let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
@@ -240,8 +241,14 @@ import Testing
 
 private final class Note: ManagedObject {
   override class var entityName: String { "Note" }
-  var saves: Int { get { self[0] } set { self[0] = newValue } }
-  var text: String { get { self[1] } set { self[1] = newValue } }
+  var saves: Int {
+    get { self[0] }
+    set { self[0] = newValue }
+  }
+  var text: String {
+    get { self[1] }
+    set { self[1] = newValue }
+  }
   var didSaves = 0
   private var counted = false
   override class var properties: [PropertyBinding] {

@@ -86,11 +86,11 @@ extension ManagedObjectContext {
   }
 
   /// Whether an object of a group gets its targets without its siblings: always without batching; and from a store whose
-  /// rows lie in memory the first time that a group is asked, since there a request costs less than targets that nobody
-  /// wants. A second time shows that somebody walks over the group.
+  /// rows lie in memory for the first few objects of a group, since there a request costs less than targets that nobody
+  /// wants. More of them show that somebody walks over the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
     if !batchesFaults { return true }
-    return persistentStoreCoordinator.capabilities.residentRows && group.isFirstQuestion(index)
+    return persistentStoreCoordinator.capabilities.residentRows && group.isRarelyAsked(index)
   }
 }

@@ -44,7 +44,9 @@ extension ManagedObjectContext {
       if isTombstone(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    let pending = changed.filter { query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached) }
+    let pending = changed.filter {
+      query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
+    }
     let rows = pending.map(\.readRow)
     if isCrossed {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)

@@ -34,7 +34,8 @@ final class RowGroup {
   /// The column asked for last, since walks ask for one again and again.
   private var lastColumn: (slot: Int, siblings: FaultSiblings)?
   private var positions: [Int64: Int]?
-  /// The to-many indexes below 64 that were asked for one object alone, as bits.
+  /// How many objects were asked for alone, by to-many index: 8 bits for each of the first seven, and for all others
+  /// together.
   private var askedAlone: UInt64 = 0
 
   init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int) {
@@ -112,11 +113,14 @@ final class RowGroup {
     return nil
   }
 
-  /// Whether a to-many relationship of the group is asked for the first time.
-  func isFirstQuestion(_ toManyIndex: Int) -> Bool {
-    let bit: UInt64 = 1 << UInt64(min(toManyIndex, 63))
-    defer { askedAlone |= bit }
-    return askedAlone & bit == 0
+  /// Counts an object that wants the targets of a to-many relationship; whether fewer than a thirty-second of a full
+  /// group did so before.
+  func isRarelyAsked(_ toManyIndex: Int) -> Bool {
+    let shift = UInt64(min(toManyIndex, 7) * 8)
+    let asked = askedAlone >> shift & 255
+    if asked >= 32 { return false }
+    askedAlone += 1 << shift
+    return true
   }
 
   /// The answer of a fired to-many relationship.

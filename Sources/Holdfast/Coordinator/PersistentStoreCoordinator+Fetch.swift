@@ -24,7 +24,9 @@ extension PersistentStoreCoordinator {
     let collector = RowCollector()
     try run(division, query, into: collector)
     guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
-      throw StoreError(.damaged, operation: "count rows", path: storeDescription.path, reason: "The store did not answer a count with one number (rule F6).")
+      throw StoreError(
+        .damaged, operation: "count rows", path: storeDescription.path,
+        reason: "The store did not answer a count with one number (rule F6).")
     }
     return Int(first.batch.pointer(0).integer(0))
   }

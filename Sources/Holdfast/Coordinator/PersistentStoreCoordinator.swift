@@ -65,7 +65,9 @@ public final class PersistentStoreCoordinator: Sendable {
     try PersistentStoreCoordinator.wrapping(operation(), storeDescription.path, body)
   }
 
-  private static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws -> Result {
+  private static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
+    -> Result
+  {
     do {
       return try body()
     } catch let error as StoreError {
@@ -80,7 +82,9 @@ public final class PersistentStoreCoordinator: Sendable {
   }
 
   /// Runs something in a read view that ends afterwards.
-  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result) throws -> Result {
+  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result)
+    throws -> Result
+  {
     try wrapping(operation()) {
       let view = try store.beginRead(kind)
       defer { view.end() }

@@ -30,7 +30,8 @@ struct Planner {
     division.isLookup = isLookup
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
-    let sortsPushed = sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
+    let sortsPushed =
+      sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
     if sortsPushed { plan.sorts = sorts }
     // A look-up by a unique value answers one row at the most: nothing to order.
     division.sorts = !sortsPushed && !(isLookup && residual == nil)
@@ -153,7 +154,8 @@ struct Planner {
     case .object: return capabilities.comparisons.contains(.equality)
     case .property(let path): return column(path, entity).map(compares) ?? false
     case .count(let path): return capabilities.traversal.contains(.counts) && toMany(path, entity) != nil
-    case .remainder(let part, let divisor) where divisor > 0: return isWholeNumber(part, entity) && capabilities.comparisons.contains(.remainders) && isValue(part, entity)
+    case .remainder(let part, let divisor) where divisor > 0:
+      return isWholeNumber(part, entity) && capabilities.comparisons.contains(.remainders) && isValue(part, entity)
     default: return false
     }
   }
@@ -176,7 +178,9 @@ struct Planner {
   }
 
   private func toMany(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Relationship? {
-    guard let resolved = resolve(path, entity), case .relationship(let relationship) = resolved.property, relationship.isToMany else { return nil }
+    guard let resolved = resolve(path, entity), case .relationship(let relationship) = resolved.property, relationship.isToMany else {
+      return nil
+    }
     return relationship
   }
 }

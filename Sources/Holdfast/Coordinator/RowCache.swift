@@ -84,7 +84,9 @@ private final class RowCacheGeneration {
     let number = UInt32(batches.count - 1)
     for index in 0..<batch.count {
       let row = batch.pointer(index)
-      if let known = self.row(root, row.key) ?? older.row(root, row.key), known.batch.pointer(known.index).version > row.version { continue }
+      if let known = self.row(root, row.key) ?? older.row(root, row.key), known.batch.pointer(known.index).version > row.version {
+        continue
+      }
       set(root, row.key, number, UInt32(index))
     }
   }

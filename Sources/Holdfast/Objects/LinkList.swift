@@ -115,7 +115,9 @@ struct LinkList {
     for place in 0..<Int(count) { insertIntoIndex(position: place) }
   }
 
-  private func home(_ key: Int64, _ mask: Int) -> Int { Int(truncatingIfNeeded: UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15 >> 20) & mask }
+  private func home(_ key: Int64, _ mask: Int) -> Int {
+    Int(truncatingIfNeeded: UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15 >> 20) & mask
+  }
 
   private func slot(of key: Int64) -> Int? {
     guard let index, let base else { return nil }

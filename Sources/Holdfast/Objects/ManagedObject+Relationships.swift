@@ -50,7 +50,8 @@ extension ManagedObject {
   final func set(_ link: LinkPlan, _ target: ManagedObject?) {
     if let target {
       precondition(
-        target.managedObjectContext === managedObjectContext, "A relationship was set to an object of another context; pass its objectID instead.")
+        target.managedObjectContext === managedObjectContext,
+        "A relationship was set to an object of another context; pass its objectID instead.")
       precondition(
         target.flags.entityIndex == UInt32(link.destination),
         "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
@@ -215,7 +216,8 @@ enum TargetKeys {
 
   func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
     switch self {
-    case .answer(let siblings, let range): (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
+    case .answer(let siblings, let range):
+      (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
     case .list(let keys): keys.withUnsafeBufferPointer(body)
     }
   }

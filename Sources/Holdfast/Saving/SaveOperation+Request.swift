@@ -4,8 +4,9 @@ extension SaveOperation {
   /// Turns the changes into sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new
   /// objects in place of temporary ones.
   func buildRequest() {
-    var byEntity: [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
-      Array(repeating: ([], [], []), count: context.entities.count)
+    var byEntity:
+      [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
+        Array(repeating: ([], [], []), count: context.entities.count)
     for object in inserted { byEntity[Int(object.flags.entityIndex)].inserted.append(object) }
     for object in updated { byEntity[Int(object.flags.entityIndex)].updated.append(object) }
     for object in deleted { byEntity[Int(object.flags.entityIndex)].deleted.append(object) }

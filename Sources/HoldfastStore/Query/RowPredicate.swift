@@ -119,7 +119,8 @@ struct PredicateCompiler {
     case .property(let path):
       let path = try resolve(path, entity)
       guard let slot = path.slot, let column = path.column(in: model) else {
-        throw QueryError(entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+        throw QueryError(
+          entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
       try ComparisonCheck.check(column, op, constant, entity: entity.name)
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
@@ -157,7 +158,9 @@ struct PredicateCompiler {
     return { row, _ in row.isPresent(slot) && row.integer(slot) % divisor == number }
   }
 
-  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
+  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
+    -> Test
+  {
     if let test = try integerMembership(value, list, entity) { return test }
     var tests: [Test] = []
     for element in list { tests.append(try comparison(value, .equalTo, .constant(element), [], entity)) }
@@ -165,16 +168,22 @@ struct PredicateCompiler {
   }
 
   /// A list of whole numbers or objects against a slot of the row itself: one hash per row.
-  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test? {
+  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
+    -> Test?
+  {
     guard list.count > 4, case .property(let path) = value else { return nil }
     let resolved = try resolve(path, entity)
     guard resolved.hops.isEmpty, let slot = resolved.slot, let column = resolved.column(in: model) else { return nil }
     guard column.cellKind == .integer || column.cellKind == .key else { return nil }
     var wanted: Set<Int64> = []
     for element in list {
-      if case .objectID(let id) = element, column.cellKind == .key { wanted.insert(id.key) }
-      else if let number = element.integer, column.cellKind == .integer { wanted.insert(number) }
-      else { return nil }
+      if case .objectID(let id) = element, column.cellKind == .key {
+        wanted.insert(id.key)
+      } else if let number = element.integer, column.cellKind == .integer {
+        wanted.insert(number)
+      } else {
+        return nil
+      }
     }
     return { row, _ in row.isPresent(slot) && wanted.contains(row.integer(slot)) }
   }
@@ -221,7 +230,8 @@ struct PredicateCompiler {
     case .property(let path):
       let resolved = try resolve(path, entity)
       guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-        throw QueryError(entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+        throw QueryError(
+          entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
       let hops = resolved.hops
       if !hops.isEmpty { cross(hops) }

@@ -37,7 +37,8 @@ public enum ValueComparison {
     switch op {
     case .beginsWith: return whole.starts(with: part)
     case .endsWith: return whole.reversed().starts(with: part.reversed())
-    default: return part.isEmpty || (part.count <= whole.count && (0...(whole.count - part.count)).contains { whole[$0...].starts(with: part) })
+    default:
+      return part.isEmpty || (part.count <= whole.count && (0...(whole.count - part.count)).contains { whole[$0...].starts(with: part) })
     }
   }
 

@@ -255,7 +255,9 @@ public final class RowBatchBuilder {
     precondition(needed < Int(UInt32.max), "A row of more than 4 GiB was built.")
     let isNew = capacity == 0
     capacity = max(needed + 8, 512, capacity < 32_768 ? capacity * 2 : capacity < 65_536 ? 65_536 + 4096 : capacity * 2)
-    guard let grown = realloc(isNew ? nil : base, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    guard let grown = realloc(isNew ? nil : base, capacity) else {
+      preconditionFailure("There is no memory for \(capacity) bytes of rows.")
+    }
     base = grown
   }
 

@@ -18,13 +18,15 @@ enum ConflictCases {
     StoreConformanceCase("S2", "constraints of two attributes, and nil breaks none", requires: uniqueness, composite),
     StoreConformanceCase("S2", "values that are near are not equal", requires: uniqueness, nearValues),
     StoreConformanceCase("S2", "a value is free when its row is changed or deleted before", requires: uniqueness, freedBefore),
-    StoreConformanceCase("S2", "a value is free when its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
+    StoreConformanceCase(
+      "S2", "a value is free when its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
     StoreConformanceCase("S5", "a version conflict leaves the store as it was", requires: versions, nothingAfterConflict),
     StoreConformanceCase("S5", "a constraint conflict leaves the store as it was", requires: uniqueness, nothingAfterConstraintConflict),
   ]
 
   /// A store with people of whom two were changed since somebody else read them.
-  private static func changedSince(_ run: CaseRun) throws -> (store: OpenStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64]) {
+  private static func changedSince(_ run: CaseRun) throws -> (store: OpenStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64])
+  {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let before = ExpectedGraph(graph)
@@ -37,7 +39,9 @@ enum ConflictCases {
     return (store, graph, before, people)
   }
 
-  private static func expectConflicts(_ store: OpenStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: Int64], _ what: String) throws {
+  private static func expectConflicts(_ store: OpenStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: Int64], _ what: String)
+    throws
+  {
     let error = store.run.expectError(.conflict, of: what) { try store.save(edit.request()) }
     guard let error else { return }
     let person = store.entity("Person")
@@ -51,7 +55,9 @@ enum ConflictCases {
       case (let got?, let expected?): store.expectSame(got, expected, "\(what): the persisted row")
       case (nil, nil): break
       case (let got, let expected):
-        store.run.fail("\(what): the persisted row of \(key) to be \(expected.map { "\($0.values)" } ?? "none")", got: got.map { "\($0.values)" } ?? "none")
+        store.run.fail(
+          "\(what): the persisted row of \(key) to be \(expected.map { "\($0.values)" } ?? "none")",
+          got: got.map { "\($0.values)" } ?? "none")
       }
     }
     try store.expectContents(now, "after \(what)")
@@ -122,7 +128,9 @@ enum ConflictCases {
         continue
       }
       // The other object is told when it is known.
-      if let existing = one.existing, let got = found.existing { store.run.expectEqual(got.key, existing, "\(what): the object that has the values") }
+      if let existing = one.existing, let got = found.existing {
+        store.run.expectEqual(got.key, existing, "\(what): the object that has the values")
+      }
     }
     try store.expectContents(graph, "after \(what)")
   }
@@ -170,8 +178,12 @@ enum ConflictCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
     let new = try store.keys("Person", 3)
-    let expected = [(new[0], Optional(people[0]), ["code"]), (new[1], Optional(people[1]), ["number"]), (people[3], Optional(people[1]), ["code"])]
-    try expectConstraintConflicts(store, graph, expected.map { (key: $0.0, existing: $0.1, constraint: $0.2) }, "a save with three taken values") { edit in
+    let expected = [
+      (new[0], Optional(people[0]), ["code"]), (new[1], Optional(people[1]), ["number"]), (people[3], Optional(people[1]), ["code"]),
+    ]
+    try expectConstraintConflicts(
+      store, graph, expected.map { (key: $0.0, existing: $0.1, constraint: $0.2) }, "a save with three taken values"
+    ) { edit in
       edit.insert("Person", new[0], ["name": .string("New"), "code": .string("c0")])
       edit.insert("Person", new[1], ["name": .string("New"), "number": .int64(10)])
       edit.insert("Person", new[2], ["name": .string("New"), "number": .int64(11), "code": .string("free")])

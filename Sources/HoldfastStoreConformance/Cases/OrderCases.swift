@@ -31,19 +31,12 @@ enum OrderCases {
       StoreConformanceCase("F6", "counts of all rows", requires: .with { $0.counting = true }, counts),
       StoreConformanceCase(
         "F6", "aggregates of all rows and of groups",
-        requires: .with {
-          $0.aggregates = true
-          $0.comparedTypes = [.integer16, .integer64, .string]
-        }, aggregates),
+        requires: .with { $0.aggregates = true }, aggregates),
     ]
     + AttributeType.allCases.map { type in
-      StoreConformanceCase(
-        "F6", "count, smallest and largest of \(type.rawValue)",
-        requires: .with {
-          $0.aggregates = true
-          $0.comparedTypes = [type]
-        }
-      ) { try extremes(type, $0) }
+      StoreConformanceCase("F6", "count, smallest and largest of \(type.rawValue)", requires: .with { $0.aggregates = true }) {
+        try extremes(type, $0)
+      }
     }
 
   private static func sorting(_ types: Set<AttributeType>) -> StoreCapabilities {
@@ -57,7 +50,8 @@ enum OrderCases {
     let order = try RowOrder(terms, entity: store.entity(entity), model: store.model)
     let expected = graph.rows(entity).values.sorted { order.precedes($0.pointer, $1.pointer, graph) }
     let got = try store.fetch(store.plan(entity, sorts: terms))
-    store.run.expectEqual(got.map(\.key), expected.map(\.key), "the order of \(entity) by \(terms.map { "\($0.path) \($0.isAscending ? "up" : "down")" })")
+    store.run.expectEqual(
+      got.map(\.key), expected.map(\.key), "the order of \(entity) by \(terms.map { "\($0.path) \($0.isAscending ? "up" : "down")" })")
     store.expectRows(got, expected, "sorted rows of \(entity)")
   }
 
@@ -83,7 +77,9 @@ enum OrderCases {
     let path = PropertyPath(ConformanceModel.attributeName(.string))
     let foldings: [TextFolding] = [.caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
     for folding in foldings {
-      for isAscending in [true, false] { try expectOrder([SortTerm(path, isAscending: isAscending, folding: folding)], "Sample", store, graph) }
+      for isAscending in [true, false] {
+        try expectOrder([SortTerm(path, isAscending: isAscending, folding: folding)], "Sample", store, graph)
+      }
     }
   }
 
@@ -142,22 +138,29 @@ enum OrderCases {
       store.run.fail("a group \(values) for \(plan.columns) by \(plan.groupBy)", got: "\(got.map(\.values))")
     }
     store.run.expectEqual(got.count, expected.count, "the number of groups for \(plan.columns) by \(plan.groupBy)")
-    if let layout = got.first?.batch.layout { store.run.expect(layout == plan.layout(in: described), "the layout of \(plan)", got: "\(layout.columns)") }
+    if let layout = got.first?.batch.layout {
+      store.run.expect(layout == plan.layout(in: described), "the layout of \(plan)", got: "\(layout.columns)")
+    }
   }
 
   private static func aggregates(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let empty = ExpectedGraph(store)
     let person = store.entity("Person")
-    guard let age = person.slot(named: "age"), let number = person.slot(named: "number"), let name = person.slot(named: "name") else { return }
+    guard let age = person.slot(named: "age"), let number = person.slot(named: "number"), let name = person.slot(named: "name") else {
+      return
+    }
     let columns: [AggregateColumn] = [
-      .count(slot: nil), .count(slot: age), .sum(slot: age), .average(slot: age), .minimum(slot: number), .maximum(slot: name), .sum(slot: number),
+      .count(slot: nil), .count(slot: age), .sum(slot: age), .average(slot: age), .minimum(slot: number), .maximum(slot: name),
+      .sum(slot: number),
     ]
     try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Person", store, empty)
     try expectAggregates(AggregatePlan(groupBy: [name], columns: [.group(slot: name)] + columns), "Person", store, empty)
     let graph = try ConformanceRows.people(store)
     try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Person", store, graph)
-    for slot in [name, age] { try expectAggregates(AggregatePlan(groupBy: [slot], columns: [.group(slot: slot)] + columns), "Person", store, graph) }
+    for slot in [name, age] {
+      try expectAggregates(AggregatePlan(groupBy: [slot], columns: [.group(slot: slot)] + columns), "Person", store, graph)
+    }
     let two: [AggregateColumn] = [.group(slot: age), .count(slot: nil), .group(slot: name)]
     try expectAggregates(AggregatePlan(groupBy: [name, age], columns: two), "Person", store, graph)
   }

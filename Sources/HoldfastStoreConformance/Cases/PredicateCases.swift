@@ -23,7 +23,8 @@ enum PredicateCases {
       StoreConformanceCase(
         "F1", "numbers of objects of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
       StoreConformanceCase("F1", "look-ups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
-      StoreConformanceCase("F1", "look-ups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
+      StoreConformanceCase(
+        "F1", "look-ups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
       StoreConformanceCase(
         "F6", "counts of rows that meet a predicate", requires: needs([.equality], [.string]) { $0.counting = true }, countsWithPredicate),
     ]
@@ -45,7 +46,9 @@ enum PredicateCases {
         try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type) + [.null], run)
       },
       StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], [type])) { try ordered(type, $0) },
-      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], [type]) { $0.largestList = 8 }) { try members(type, $0) },
+      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], [type]) { $0.largestList = 8 }) {
+        try members(type, $0)
+      },
     ]
     if type == .string || type == .uri {
       cases.append(
@@ -57,7 +60,8 @@ enum PredicateCases {
   }
 
   private static let parts: [StoreValue] =
-    ["", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/"].map { .string($0) }
+    ["", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/"]
+    .map { .string($0) }
 
   // MARK: Asking both
 
@@ -162,8 +166,10 @@ enum PredicateCases {
     let c = comparison(.double, .lessThan, .double(1)), d = comparison(.integer64, .equalTo, .null)
     let flag = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(.boolean)))
     let questions: [QueryExpression] = [
-      .and([a, c]), .or([a, b]), .not(a), .not(b), .not(d), .and([]), .or([]), .and([a]), .or([b]), .not(.and([a, c])), .not(.or([a, b, c])),
-      .and([.or([a, b]), .not(c)]), .or([.and([a, c]), .and([b, .not(d)])]), .not(.not(a)), flag, .not(flag), .and([flag, a]), .literal(true),
+      .and([a, c]), .or([a, b]), .not(a), .not(b), .not(d), .and([]), .or([]), .and([a]), .or([b]), .not(.and([a, c])),
+      .not(.or([a, b, c])),
+      .and([.or([a, b]), .not(c)]), .or([.and([a, c]), .and([b, .not(d)])]), .not(.not(a)), flag, .not(flag), .and([flag, a]),
+      .literal(true),
       .literal(false), .not(.literal(true)), .or([.literal(false), b]), .and([.not(a), .not(d)]),
     ]
     for question in questions { try ask(question, "Sample", store, graph) }
@@ -218,7 +224,9 @@ enum PredicateCases {
   private static func counts(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
-    for (entity, path) in [("Company", "employees"), ("Person", "friends"), ("Person", "friendOf"), ("Person", "clubs"), ("Club", "members")] {
+    for (entity, path) in [
+      ("Company", "employees"), ("Person", "friends"), ("Person", "friendOf"), ("Person", "clubs"), ("Club", "members"),
+    ] {
       for op in [ComparisonOperator.equalTo, .notEqualTo, .greaterThan, .lessThanOrEqualTo] {
         for number in [0, 1, 3] as [Int64] {
           try ask(.comparison(.count(PropertyPath(path)), op, .constant(.int64(number)), []), entity, store, graph)
@@ -234,8 +242,12 @@ enum PredicateCases {
       try ask(lookup("code", .string("c\(index)")), "Person", store, graph)
       try ask(lookup("number", .int64(Int64(index) * 10)), "Person", store, graph)
     }
-    for constant in [StoreValue.string(""), .string("C1"), .string("c1 "), .string("c")] { try ask(lookup("code", constant), "Person", store, graph) }
-    for constant in [StoreValue.int64(-1), .int64(15), .int32(20), .double(30), .double(30.5)] { try ask(lookup("number", constant), "Person", store, graph) }
+    for constant in [StoreValue.string(""), .string("C1"), .string("c1 "), .string("c")] {
+      try ask(lookup("code", constant), "Person", store, graph)
+    }
+    for constant in [StoreValue.int64(-1), .int64(15), .int32(20), .double(30), .double(30.5)] {
+      try ask(lookup("number", constant), "Person", store, graph)
+    }
   }
 
   private static func lookup(_ name: String, _ value: StoreValue) -> QueryExpression {

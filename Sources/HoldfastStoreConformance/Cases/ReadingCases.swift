@@ -30,7 +30,9 @@ enum ReadingCases {
     for (round, key) in keys.enumerated() {
       try store.save(graph) { edit in
         edit.insert("Club", key, ["name": .string("Club \(round)")])
-        if round % 3 == 2, graph.rows("Club")[keys[round / 2]] != nil { edit.update("Club", keys[round / 2], ["name": .string("Renamed \(round)")]) }
+        if round % 3 == 2, graph.rows("Club")[keys[round / 2]] != nil {
+          edit.update("Club", keys[round / 2], ["name": .string("Renamed \(round)")])
+        }
         if round % 5 == 4 { edit.delete("Club", keys[round - 3]) }
       }
     }
@@ -143,7 +145,8 @@ enum ReadingCases {
     try store.save(graph) { $0.delete("Person", keys[4]) }
     let unused = try store.keys("Person", 1)[0]
     let asked = [unused, keys[3], keys[4], keys[5], Int64.max, 1 << 40]
-    try store.expectRows(store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows that there are")
+    try store.expectRows(
+      store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows that there are")
     try store.expectRows(store.rows("Person", []), [], "the rows of no keys")
   }
 

@@ -12,7 +12,9 @@ enum RelationshipCases {
     StoreConformanceCase("L3", "sources that do not exist have no targets", missingSources),
   ]
 
-  private static func expectTargets(_ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String) throws {
+  private static func expectTargets(
+    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
+  ) throws {
     guard let described = store.entity(entity).relationship(named: relationship) else { return }
     let got = try store.targets(entity, relationship, sources)
     for (source, got) in zip(sources, got) {
@@ -48,7 +50,8 @@ enum RelationshipCases {
     try expectTargets(store, graph, "Company", "employees", graph.rows("Company").keys.sorted(by: >), "in another order")
     let view = try store.store.beginRead(.latest)
     let place = store.entity("Person").relationship(named: "friends")?.index ?? 0
-    let answer = try store.store.relationships(RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
+    let answer = try store.store.relationships(
+      RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
     for index in people.indices where answer.offsets.count == people.count + 1 {
       let targets = answer.targets[Int(answer.offsets[index])..<Int(answer.offsets[index + 1])]
       run.expectEqual(Set(targets).count, targets.count, "the number of different friends of \(people[index])")
@@ -90,7 +93,9 @@ enum RelationshipCases {
       edit.link("Person", "friends", people[0], people[1])
       edit.link("Person", "friends", people[1], people[0])
       edit.link("Person", "friendOf", people[2], people[2])
-      for target in graph.targets(of: people[3], store.entity("Person").relationship(named: "friends")!) { edit.unlink("Person", "friends", people[3], target) }
+      for target in graph.targets(of: people[3], store.entity("Person").relationship(named: "friends")!) {
+        edit.unlink("Person", "friends", people[3], target)
+      }
     }
     try store.expectContents(graph, "after links and keys changed")
   }
@@ -105,6 +110,21 @@ enum RelationshipCases {
       for (index, person) in people.enumerated() where index % 4 == 0 { edit.unlink("Person", "friends", person, people[1]) }
     }
     try store.expectContents(graph, "after links were added again and absent ones removed")
+    // Absent links of people who have none at all, beside links that are there.
+    let new = try store.keys("Person", 4)
+    try store.save(graph) { edit in
+      for key in new { edit.insert("Person", key, ["name": .string("New")]) }
+      edit.link("Person", "friends", new[1], new[0])
+      edit.link("Person", "friends", new[3], new[2])
+    }
+    try store.save(graph) { edit in
+      edit.unlink("Person", "friends", new[0], new[1])
+      edit.unlink("Person", "friends", new[1], new[0])
+      edit.unlink("Person", "friends", new[2], new[2])
+      edit.unlink("Person", "friends", new[3], new[2])
+      edit.link("Person", "friends", new[3], new[0])
+    }
+    try store.expectContents(graph, "after absent links of people without any were removed")
   }
 
   private static func missingSources(_ run: CaseRun) throws {
@@ -116,7 +136,8 @@ enum RelationshipCases {
       edit.delete("Person", people[5])
       edit.delete("Company", companies[1])
     }
-    run.expectEqual(try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
+    run.expectEqual(
+      try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
     try expectTargets(store, graph, "Company", "employees", [unused, companies[0], companies[1], 1 << 40], "with missing sources")
     try expectTargets(store, graph, "Person", "friends", [people[4], people[5], .max, people[6]], "with missing sources")
   }

@@ -50,7 +50,9 @@ enum SavingCases {
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
     let last = try again.keys("Club", 3)
-    run.expect(Set(last).isDisjoint(with: keys + [more[0]]), "keys other than those of rows that were committed", got: "\(last) after \(keys), \(more[0])")
+    run.expect(
+      Set(last).isDisjoint(with: keys + [more[0]]), "keys other than those of rows that were committed",
+      got: "\(last) after \(keys), \(more[0])")
   }
 
   private static func emptySave(_ run: CaseRun) throws {
@@ -111,7 +113,8 @@ enum SavingCases {
     for _ in 0..<min(2, people.count / 4) {
       edit.delete("Person", people.remove(at: random.next(below: people.count)))
       let changed = people.remove(at: random.next(below: people.count))
-      edit.update("Person", changed, ["age": .int16(Int16(random.next(below: 90))), "employer": random.next(below: 3) == 0 ? .null : employer])
+      edit.update(
+        "Person", changed, ["age": .int16(Int16(random.next(below: 90))), "employer": random.next(below: 3) == 0 ? .null : employer])
     }
     guard people.count > 3 else { return }
     let source = people[random.next(below: people.count)]

@@ -2,17 +2,18 @@ import HoldfastStore
 
 /// S11: what pointed to a deleted row, for each delete rule and each shape of relationship.
 enum SeveringCases {
-  static let all = DeleteRule.allCases.flatMap { rule in
-    Shape.allCases.map { shape in
-      StoreConformanceCase("S11", "deleting the object of a \(shape.rawValue) relationship with rule \(rule.rawValue)") {
-        try deleteOne(rule, shape, $0)
+  static let all =
+    DeleteRule.allCases.flatMap { rule in
+      Shape.allCases.map { shape in
+        StoreConformanceCase("S11", "deleting the object of a \(shape.rawValue) relationship with rule \(rule.rawValue)") {
+          try deleteOne(rule, shape, $0)
+        }
       }
-    }
-  } + [
-    StoreConformanceCase("S11", "severing follows the updates of the same save", afterUpdates),
-    StoreConformanceCase("S11", "both sides deleted in one save", bothSides),
-    StoreConformanceCase("S11", "many deletions at once", manyDeletions),
-  ]
+    } + [
+      StoreConformanceCase("S11", "severing follows the updates of the same save", afterUpdates),
+      StoreConformanceCase("S11", "both sides deleted in one save", bothSides),
+      StoreConformanceCase("S11", "many deletions at once", manyDeletions),
+    ]
 
   private enum Shape: String, CaseIterable {
     case oneToOne = "one-to-one"

@@ -4,7 +4,8 @@ import HoldfastStore
 enum ViewCases {
   static let all = [
     StoreConformanceCase("V1", "a snapshot stays as it was whatever is saved", requires: .with { $0.snapshots = true }, snapshotStays),
-    StoreConformanceCase("V1", "a snapshot stays as it was over many saves", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
+    StoreConformanceCase(
+      "V1", "a snapshot stays as it was over many saves", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
     StoreConformanceCase("V2", "a latest view sees every save committed before", latestSees),
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
     StoreConformanceCase("V3", "views that are ended give back what they hold", endedViewsGiveBack),
@@ -16,14 +17,16 @@ enum ViewCases {
 
   /// Changes of every kind to the people of ``ConformanceRows``.
   private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ newKey: Int64, round: Int = 0) {
-    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted(), clubs = graph.rows("Club").keys.sorted()
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted(),
+      clubs = graph.rows("Club").keys.sorted()
     edit.insert("Person", newKey, ["name": .string("New \(round)"), "employer": .int64(companies[0])])
     edit.update("Person", people[0], ["name": .string("Changed \(round)"), "employer": round % 2 == 0 ? .null : .int64(companies[0])])
     edit.delete("Person", people[3])
     edit.delete("Company", companies[companies.count - 1])
     edit.link("Person", "friends", people[0], people[1])
     edit.link("Person", "clubs", newKey, clubs[2])
-    for target in graph.targets(of: people[5], graph.model.entity(named: "Person")!.relationship(named: "friends")!) where target != people[3] {
+    for target in graph.targets(of: people[5], graph.model.entity(named: "Person")!.relationship(named: "friends")!)
+    where target != people[3] {
       edit.unlink("Person", "friends", people[5], target)
     }
   }
@@ -62,6 +65,8 @@ enum ViewCases {
       } else {
         try store.save(graph) { $0.insert("Person", key, ["name": .string("Last")]) }
       }
+      // The very first request after the save, before anything else could freshen the store.
+      try store.expectRows(store.fetch(store.plan("Person")), Array(graph.rows("Person").values), "the people after save \(round)")
       try store.expectContents(graph, "after save \(round)")
     }
   }

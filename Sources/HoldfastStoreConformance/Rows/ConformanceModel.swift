@@ -41,7 +41,8 @@ enum ConformanceModel {
     EntityDescription(
       "Club", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("members", to: "Person", inverse: "clubs")]),
     EntityDescription(
-      "Passport", attributes: [AttributeDescription("number", .string)], relationships: [.toOne("holder", to: "Person", inverse: "passport")]),
+      "Passport", attributes: [AttributeDescription("number", .string)],
+      relationships: [.toOne("holder", to: "Person", inverse: "passport")]),
   ]
 
   /// The attribute of `Sample` that has a type.
@@ -54,8 +55,10 @@ enum ConformanceModel {
       EntityDescription(
         "Hub", attributes: [AttributeDescription("name", .string)],
         relationships: [
-          .toOne("single", to: "Spoke", inverse: "singleHub", deleteRule: rule), .toMany("many", to: "Spoke", inverse: "manyHub", deleteRule: rule),
-          .toMany("linked", to: "Spoke", inverse: "linkedHubs", deleteRule: rule), .toMany("next", to: "Hub", inverse: "previous", deleteRule: rule),
+          .toOne("single", to: "Spoke", inverse: "singleHub", deleteRule: rule),
+          .toMany("many", to: "Spoke", inverse: "manyHub", deleteRule: rule),
+          .toMany("linked", to: "Spoke", inverse: "linkedHubs", deleteRule: rule),
+          .toMany("next", to: "Hub", inverse: "previous", deleteRule: rule),
           .toMany("previous", to: "Hub", inverse: "next", deleteRule: rule),
           .toMany("above", to: "Above", inverse: "hubs", deleteRule: rule),
         ]),
@@ -92,7 +95,8 @@ enum ConformanceValues {
     case .double: [0, 1, -1, 0.1, 2.5, 1e300, -1e-300, 9_007_199_254_740_992].map { .double($0) }
     case .float: [0, 1, -1, 0.1, 2.5, 1e30, -1e-30].map { .float($0) }
     case .date: [0, 1, -1, 0.5, 793_000_000.125, -1e10].map { .date($0) }
-    case .decimal: ["0", "1", "-1", "0.1", "2.5", "12345678901234567890.123", "-0.0001"].compactMap { Decimal(string: $0) }.map { .decimal($0) }
+    case .decimal:
+      ["0", "1", "-1", "0.1", "2.5", "12345678901234567890.123", "-0.0001"].compactMap { Decimal(string: $0) }.map { .decimal($0) }
     case .string: texts.map { .string($0) }
     case .uri: ["", "https://example.org/a", "https://example.org/A", "file:///tmp/%C3%A4", "relative/path?q=1#f"].map { .uri($0) }
     case .binaryData: [[], [0], [0, 0], [1, 2, 3], [255], Array(0...255)].map { .data(Data($0)) }
@@ -103,7 +107,8 @@ enum ConformanceValues {
   /// Texts: empty, alike but for case or accents, the same characters in other code points, quotes, wildcards, zero
   /// bytes, beyond the basic plane, and one longer than any short form.
   static let texts = [
-    "", "a", "A", "ab", "abc", "ABC", "b", "caf\u{E9}", "cafe\u{301}", "Caf\u{E9}", "cafe", "stra\u{DF}e", "STRASSE", "it's", "a\"b", "50%", "5_0",
+    "", "a", "A", "ab", "abc", "ABC", "b", "caf\u{E9}", "cafe\u{301}", "Caf\u{E9}", "cafe", "stra\u{DF}e", "STRASSE", "it's", "a\"b", "50%",
+    "5_0",
     "a*c", "zero\u{0}byte", "\u{1F600}", "\u{FFFD}", "line\nbreak", " space", String(repeating: "long ", count: 60),
   ]
 

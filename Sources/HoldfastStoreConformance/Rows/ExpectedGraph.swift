@@ -53,7 +53,9 @@ final class ExpectedGraph: EvaluationSource {
   func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
     let inverse = model.inverse(of: relationship)
     guard relationship.isManyToMany else {
-      return rows[inverse.entityIndex].values.filter { $0.pointer.isPresent(inverse.slot) && $0.pointer.integer(inverse.slot) == key }.map(\.key).sorted()
+      return rows[inverse.entityIndex].values.filter { $0.pointer.isPresent(inverse.slot) && $0.pointer.integer(inverse.slot) == key }.map(
+        \.key
+      ).sorted()
     }
     if relationship.namesLinks {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
@@ -76,7 +78,9 @@ final class GraphEdit {
 
   private func entity(_ name: String) -> ManagedObjectModel.Entity { graph.model.entity(named: name)! }
 
-  private func row(_ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: Int64, _ base: [StoreValue]?, _ values: [String: StoreValue]) -> RowView {
+  private func row(
+    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: Int64, _ base: [StoreValue]?, _ values: [String: StoreValue]
+  ) -> RowView {
     var all = base ?? Array(repeating: .null, count: entity.slots.count)
     for (name, value) in values { all[entity.slot(named: name)!] = value }
     return graph.makeRow(entity, key, version: version, all)
@@ -104,8 +108,12 @@ final class GraphEdit {
     locked[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
-  func link(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) { change(name, relationship, source, target) { added[$0, default: []].insert($1) } }
-  func unlink(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) { change(name, relationship, source, target) { removed[$0, default: []].insert($1) } }
+  func link(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+    change(name, relationship, source, target) { added[$0, default: []].insert($1) }
+  }
+  func unlink(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+    change(name, relationship, source, target) { removed[$0, default: []].insert($1) }
+  }
 
   private func change(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: ([Int], SaveRequest.Link) -> Void) {
     let described = entity(name).relationship(named: relationship)!
@@ -182,13 +190,17 @@ final class GraphEdit {
       if relationship.isManyToMany {
         let naming = relationship.namesLinks ? relationship : inverse
         var change = SaveRequest.LinkChanges(entity: naming.entityIndex, relationship: naming.index)
-        change.removed = (graph.links[[naming.entityIndex, naming.index]] ?? []).filter { (relationship.namesLinks ? $0.source : $0.target) == key }
+        change.removed = (graph.links[[naming.entityIndex, naming.index]] ?? []).filter {
+          (relationship.namesLinks ? $0.source : $0.target) == key
+        }
         graph.link(change)
       } else if !inverse.isToMany {
-        for row in graph.rows[inverse.entityIndex].values where row.pointer.isPresent(inverse.slot) && row.pointer.integer(inverse.slot) == key {
+        for row in graph.rows[inverse.entityIndex].values
+        where row.pointer.isPresent(inverse.slot) && row.pointer.integer(inverse.slot) == key {
           var values = row.values
           values[inverse.slot] = .null
-          graph.put(graph.makeRow(graph.model.entities[inverse.entityIndex], row.key, version: row.version + 1, values), inverse.entityIndex)
+          graph.put(
+            graph.makeRow(graph.model.entities[inverse.entityIndex], row.key, version: row.version + 1, values), inverse.entityIndex)
         }
       }
     }

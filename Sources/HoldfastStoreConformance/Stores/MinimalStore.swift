@@ -62,7 +62,9 @@ public final class MinimalStore: IncrementalStore {
   }
 
   private func current() throws -> Session {
-    guard let session = session.withLock({ $0 }) else { throw MinimalStoreError.make(.notOpen, "answer a request", "The store is not open.") }
+    guard let session = session.withLock({ $0 }) else {
+      throw MinimalStoreError.make(.notOpen, "answer a request", "The store is not open.")
+    }
     return session
   }
 
@@ -90,7 +92,8 @@ public final class MinimalStore: IncrementalStore {
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let session = try current()
     try check(view)
-    guard plan.predicate == nil, plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil, plan.output == .rows || plan.output == .keys else {
+    guard plan.predicate == nil, plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil, plan.output == .rows || plan.output == .keys
+    else {
       throw MinimalStoreError.make(.unsupportedRequest, "fetch rows", "The store declares nothing, and was asked for more than all rows.")
     }
     for entity in plan.concreteEntities {
@@ -230,7 +233,9 @@ private struct MinimalState: Sendable {
   mutating func apply(_ request: SaveRequest, _ model: ManagedObjectModel) {
     for changes in request.entities {
       for batch in changes.inserted + changes.updated.map(\.rows) {
-        for index in 0..<batch.count { rows[changes.entity, default: [:]][batch[index].key] = MinimalRow(version: batch[index].version, values: batch[index].values) }
+        for index in 0..<batch.count {
+          rows[changes.entity, default: [:]][batch[index].key] = MinimalRow(version: batch[index].version, values: batch[index].values)
+        }
       }
     }
     for change in request.links {

@@ -56,7 +56,9 @@ enum TestStore: String, CaseIterable, Sendable {
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.
-    func recording(wrapping: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore = { $0 }) throws -> (ManagedObjectContext, RecordingStore) {
+    func recording(wrapping: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore = { $0 }) throws -> (
+      ManagedObjectContext, RecordingStore
+    ) {
       try close()
       let store = RecordingStore(wrapping(description.makeStore()))
       let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
