@@ -111,6 +111,20 @@ import Testing
     #expect(try third.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 4)
   }
 
+  @Test(arguments: TestStore.allCases) func aQueryBeforeTheSaveSeesRelationshipsToDeletedObjectsCleared(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann"), bob = context.person("Bob")
+    for number in 0..<3 { context.dog("dog \(number)", owner: number == 0 ? bob : ann) }
+    try context.save()
+    let other = try place.context()
+    other.delete(try #require(try other.one(\Person.name == "Ann")))
+    #expect(try other.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
+    #expect(try other.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) != "Bob")).count == 2)
+    try other.save()
+    #expect(try place.context().count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
+  }
+
   @Test(arguments: TestStore.allCases) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()

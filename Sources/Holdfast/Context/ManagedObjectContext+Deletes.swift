@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
+  func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
     let row = target.readRow
     if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.id.key { target.writableRow().setNull(inverse.slot) }
   }

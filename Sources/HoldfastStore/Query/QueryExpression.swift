@@ -120,6 +120,18 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
     return [self]
   }
 
+  /// Every path that the expression names, those inside ANY and ALL prefixed with the path to their objects.
+  public var paths: [PropertyPath] {
+    switch self {
+    case .constant, .object, .literal: []
+    case .property(let path), .count(let path): [path]
+    case .remainder(let part, _), .between(let part, _, _), .membership(let part, _), .not(let part): part.paths
+    case .comparison(let left, _, let right, _): left.paths + right.paths
+    case .and(let parts), .or(let parts): parts.flatMap(\.paths)
+    case .any(let path, let part), .all(let path, let part): [path] + part.paths.map { path.appending($0) }
+    }
+  }
+
   /// The AND of conjuncts: nil for none, the conjunct itself for one.
   public static func conjunction(_ conjuncts: [QueryExpression]) -> QueryExpression? {
     conjuncts.count > 1 ? .and(conjuncts) : conjuncts.first
