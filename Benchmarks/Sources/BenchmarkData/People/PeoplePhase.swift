@@ -26,9 +26,7 @@ public enum PeoplePhase: String, CaseIterable, Sendable {
     case .readAll: ["W2again"]
     case .search: ["W4i"]
     case .walk: ["W5b"]
-    case .update: ["W6in"]
-    case .delete: ["W7in"]
-    case .readOne, .aggregate: []
+    case .readOne, .update, .delete, .aggregate: []
     }
   }
 }

@@ -60,6 +60,7 @@ struct PackageWorkloads {
 
   private func importAll(_ run: StoreRun) throws {
     let index = try run.context.packages()
+    try StoreFiles(run.context.path).remove()
     run.begin()
     var work = PackageImport(index, into: try open(run).context)
     let count = try work.run()
