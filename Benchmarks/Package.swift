@@ -11,6 +11,7 @@ let package = Package(
     // The name is needed: without it the package is called after the folder it was cloned into.
     .package(name: "holdfast", path: ".."),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
   ],
   targets: [
     .target(name: "CBenchmarkSupport"),
@@ -27,6 +28,7 @@ let package = Package(
       name: "HoldfastBench",
       dependencies: [
         "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(name: "BenchmarkDataTests", dependencies: ["BenchmarkData"]),
     .testTarget(name: "BenchmarkRunnerTests", dependencies: ["BenchmarkData", "BenchmarkRunner"]),

@@ -6,8 +6,8 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A predicate that asks for the rows in which one property that has a uniqueness constraint of its own equals a
-/// constant: answered by the constraint's index.
+/// A predicate that asks for the rows in which all properties of a uniqueness constraint equal constants: answered by the
+/// constraint's index.
 struct UniqueLookup {
   /// A value to be found, in the form in which it lies in a cell.
   enum Wanted {
@@ -21,6 +21,8 @@ struct UniqueLookup {
   enum Plan {
     /// The row in which a slot, which has an index of its own, has a value.
     case index(table: Int, constraint: Int, slot: Int, wanted: Wanted)
+    /// The row that has the values of a row that was made to look like it.
+    case probe(table: Int, constraint: Int, like: RowBatch)
     /// The index does not know: nil, or a constant of another kind than the attribute.
     case scan(RowPredicate)
   }
@@ -31,6 +33,10 @@ struct UniqueLookup {
   ///
   /// - Throws: ``StoreError`` when the predicate is another one.
   init(_ predicate: QueryExpression, entity: ManagedObjectModel.Entity, schema: TableSchema) throws {
+    if case .and(let parts) = predicate {
+      plan = try UniqueLookup.plan(parts, predicate, entity, schema)
+      return
+    }
     guard case .comparison(let left, .equalTo, let right, let folding) = predicate, folding.isEmpty,
       let (path, constant) = UniqueLookup.sides(left, right), path.rest.isEmpty,
       let unique = schema.uniqueProperties[entity.index].first(where: { $0.name == path.first })
@@ -40,6 +46,30 @@ struct UniqueLookup {
     } else {
       plan = .scan(try RowPredicate(predicate, entity: entity, model: schema.model))
     }
+  }
+
+  /// The look-up of several values: of a row that is made to have them.
+  private static func plan(
+    _ parts: [QueryExpression], _ predicate: QueryExpression, _ entity: ManagedObjectModel.Entity, _ schema: TableSchema
+  ) throws -> Plan {
+    var values = [StoreValue](repeating: .null, count: entity.slots.count)
+    var slots: Set<Int> = []
+    for part in parts {
+      guard case .comparison(let left, .equalTo, let right, let folding) = part, folding.isEmpty,
+        let (path, constant) = sides(left, right), path.rest.isEmpty, let slot = entity.slot(named: path.first)
+      else { throw TableError.undeclared("this predicate") }
+      values[slot] = constant
+      slots.insert(slot)
+    }
+    let table = schema.tableOfEntity[entity.index]
+    let place = schema.constraints[table].firstIndex { Set($0.slots) == slots && $0.entities.contains(entity.index) }
+    guard let place, slots.count == parts.count else { throw TableError.undeclared("this predicate") }
+    let isExact = slots.allSatisfy { entity.layout.columns[$0] != .attribute(.decimal) && values[$0] != .null }
+    let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
+    guard isExact, (try? builder.append(key: 0, version: 0, values: values)) != nil else {
+      return .scan(try RowPredicate(predicate, entity: entity, model: schema.model))
+    }
+    return .probe(table: table, constraint: place, like: builder.seal())
   }
 
   private static func sides(_ left: QueryExpression, _ right: QueryExpression) -> (PropertyPath, StoreValue)? {
@@ -110,6 +140,13 @@ extension TableGeneration {
       let location = tables[table].location(of: wanted, slot: slot, constraint: constraint)
       guard !location.isNone, plan.concreteEntities.contains(tables[table].entity(location)) else { return [] }
       return [tables[table].batch(location)[location.row]]
+    case .probe(let table, let place, let probe):
+      let constraint = schema.constraints[table][place]
+      guard let hash = Hashing.hash(probe.pointer(0), constraint.slots, constraint.kinds, seed: Hashing.seed),
+        let key = tables[table].key(like: probe.pointer(0), hash: hash, constraint, at: place),
+        plan.concreteEntities.contains(tables[table].entity(tables[table].location(key)))
+      else { return [] }
+      return tables[table].view(key).map { [$0] } ?? []
     case .scan(let predicate):
       var found: [RowView] = []
       let source = NoFurtherRows()

@@ -201,6 +201,43 @@ import Testing
     #expect(try place.context().count(for: FetchRequest<Dog>()) == 4)
   }
 
+  @Test(arguments: TestStore.allCases) func valuesOfAConstraintOfSeveralPropertiesFindTheirObject(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Seat",
+        attributes: [
+          AttributeDescription("row", .string), AttributeDescription("number", .integer16), AttributeDescription("taken", .boolean, default: .bool(false)),
+        ], uniquenessConstraints: [["row", "number"]])
+    ])
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for row in ["A", "B", "C"] {
+      for number in 1...20 {
+        let seat = try context.insert(entityNamed: "Seat")
+        try seat.setValue(.string(row), forKey: "row")
+        try seat.setValue(.int64(Int64(number)), forKey: "number")
+        try seat.setValue(.bool(number % 2 == 0), forKey: "taken")
+      }
+    }
+    try context.save()
+    func find(_ parts: (PropertyPath, StoreValue)...) throws -> Int {
+      let all = parts.map { QueryExpression.comparison(.property($0.0), .equalTo, .constant($0.1), []) }
+      return try context.count(for: FetchRequest<ManagedObject>(entityName: "Seat", where: FetchPredicate(.and(all))))
+    }
+    #expect(try find(("row", .string("B")), ("number", .int16(7))) == 1)
+    #expect(try find(("number", .int16(7)), ("row", .string("B"))) == 1)
+    #expect(try find(("number", .int16(7)), ("row", .string("B")), ("taken", .bool(true))) == 0)
+    #expect(try find(("number", .int16(8)), ("taken", .bool(true)), ("row", .string("B"))) == 1)
+    #expect(try find(("row", .string("B")), ("number", .int16(21))) == 0)
+    #expect(try find(("row", .string("B")), ("number", .null)) == 0)
+    #expect(try find(("row", .string("B"))) == 20)
+    let twin = try context.insert(entityNamed: "Seat")
+    try twin.setValue(.string("B"), forKey: "row")
+    try twin.setValue(.int64(7), forKey: "number")
+    #expect(throws: ContextError.self) { try context.save() }
+  }
+
   @Test(arguments: TestStore.allCases) func aChangeThatComesToNothingIsNotSaved(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()

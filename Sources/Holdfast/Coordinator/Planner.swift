@@ -65,17 +65,38 @@ struct Planner {
       residual = conjuncts
       return (residual.remove(at: place), QueryExpression.conjunction(residual), true)
     }
+    if capabilities.uniqueLookups, let (wanted, others) = uniqueLookup(conjuncts, query.entity) {
+      return (.and(wanted), QueryExpression.conjunction(others), true)
+    }
     for conjunct in conjuncts {
       if supports(conjunct, query.entity) { pushed.append(conjunct) } else { residual.append(conjunct) }
     }
     return (QueryExpression.conjunction(pushed), QueryExpression.conjunction(residual), false)
   }
 
-  private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+  /// The conjuncts that name all values of a constraint of several properties, and the others.
+  private func uniqueLookup(
+    _ conjuncts: [QueryExpression], _ entity: ManagedObjectModel.Entity
+  ) -> (wanted: [QueryExpression], others: [QueryExpression])? {
+    for slots in entity.uniqueSlots where slots.count > 1 && slots.count <= conjuncts.count {
+      let places = slots.compactMap { slot in conjuncts.firstIndex { equality($0, entity) == slot } }
+      guard places.count == slots.count else { continue }
+      return (places.map { conjuncts[$0] }, conjuncts.indices.filter { !places.contains($0) }.map { conjuncts[$0] })
+    }
+    return nil
+  }
+
+  /// The slot that an expression says to equal a value that can be looked up, or nil.
+  private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Int? {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
-      let slot = entity.slot(named: path.first), entity.uniqueSlots.contains(where: { $0.count == 1 && $0[0] == slot })
-    else { return false }
-    return builds(value, entity.layout.columns[slot])
+      let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot])
+    else { return nil }
+    return slot
+  }
+
+  private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard let slot = equality(expression, entity) else { return false }
+    return entity.uniqueSlots.contains { $0.count == 1 && $0[0] == slot }
   }
 
   /// Whether a constant can be looked up as it is; others are compared by the evaluator, which knows more pairs of types.

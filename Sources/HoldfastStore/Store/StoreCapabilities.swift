@@ -51,8 +51,8 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var booleanOperators = false
   /// The relationships that predicates and sorts may cross.
   public var traversal: TraversalCapabilities = []
-  /// Equality of one attribute with a uniqueness constraint of its own, answered without reading all rows, whatever
-  /// ``comparisons`` says.
+  /// Equality of all properties of a uniqueness constraint with values other than nil, answered without reading all rows,
+  /// whatever ``comparisons`` says: one comparison, or an AND of one for each property.
   public var uniqueLookups = false
   /// Sorting by attributes of ``comparedTypes``, made total by the key.
   public var sorting = false
