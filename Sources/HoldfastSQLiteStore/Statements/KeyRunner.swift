@@ -106,10 +106,10 @@ struct KeyRunner {
   }
 
   private func key(_ statement: SQLiteStatement, _ column: Int, _ relationship: ManagedObjectModel.Relationship) throws -> Int64 {
-    guard statement.type(column) == .integer else {
+    guard statement.type(column) == .integer, statement.int64(column) >= 0 else {
       throw StoreError(
         .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
-        reason: "A target's key is not a whole number. Another program or a fault has changed the file.")
+        reason: "A target's key is not a whole number from 0 on. Another program or a fault has changed the file.")
     }
     return statement.int64(column)
   }

@@ -72,6 +72,11 @@ struct Seeded: RandomNumberGenerator {
     print("\(purpose): HOLDFAST_SEED=\(seed)")
   }
 
+  init(seed: UInt64) {
+    self.seed = seed
+    state = seed
+  }
+
   mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state

@@ -25,6 +25,7 @@ enum Voyage {
     let next = journal.saves + 1
     let berths = try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
     let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    guard berths.count == Voyage.berths, routes.count == Voyage.routes else { throw ContextError(.missingObject, reason: "Berths or routes are gone.") }
     journal.saves = next
     let ship = context.insert(Ship.self)
     ship.name = name(next)
