@@ -13,7 +13,7 @@ import Testing
   @Test func aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Cut files", folder, rounds: 40)
-    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [job = job as Job] in
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) { [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
       let whole = try Folder.read(job.folder + "/whole")
       var random = job.random
@@ -37,7 +37,7 @@ import Testing
   @Test func aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Changed bytes", folder, rounds: 300)
-    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [job = job as Job] in
+    do {
       let damaged = job.folder + "/harbour.sqlite"
       let whole = try Folder.read(job.folder + "/whole")
       var random = job.random
@@ -56,7 +56,7 @@ import Testing
       }
       print(codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
     }
-    Job.show(child)
+    
   }
 
   @Test func aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
@@ -181,6 +181,7 @@ struct Job: Codable {
   static func show(_ child: ExitTest.Result?) {
     let lines = String(decoding: child?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
     for line in lines where line.contains("refused") || line.contains("answered") { print(line) }
+    if let child, child.exitStatus != .exitCode(0) { print(String(decoding: child.standardErrorContent.suffix(4000), as: UTF8.self)) }
   }
 }
 
