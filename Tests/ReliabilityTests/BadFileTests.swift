@@ -50,7 +50,8 @@ import Testing
 
   @Test(
     arguments: [
-      [0x0A], Array("Dear diary,\ntoday the sea was calm.\n".utf8), [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52],
+      [0x0A], Array("Dear diary,\ntoday the sea was calm.\n".utf8),
+      [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52],
       Array("SQLite format 3".utf8), Array(repeating: 0, count: 4096), Array(repeating: 0xFF, count: 70_000), Array("bplist00".utf8),
       Array("<?xml version=\"1.0\"?>".utf8) + Array(repeating: 0x20, count: 5000),
     ] as [[UInt8]])
@@ -116,7 +117,8 @@ import Testing
     #expect(error?.coreDataCode == 134_100)
     #expect(error?.reason.contains("Journal (not in the model), Logbook (not in the store), Ship.") == true, "\(error?.reason ?? "")")
     #expect(error?.reason.contains("Berth") == false)
-    try expectRefusal(.incompatibleModel, of: path, in: folder, model: Harbour.made(entities), options: SQLiteStoreOptions(isReadOnly: true))
+    try expectRefusal(
+      .incompatibleModel, of: path, in: folder, model: Harbour.made(entities), options: SQLiteStoreOptions(isReadOnly: true))
     try expectSound()
   }
 
@@ -154,7 +156,9 @@ import Testing
     // Another mark, so that the hashes are looked at; and the only small 3 of the list is the kind of the hashes.
     try editMetadata {
       try $0.replace("Holdfast 1 ", by: "Woldfast 1 ")
-      for _ in 0..<2 { try $0.replace(Harbour.model.versionDigest, by: String(repeating: "A", count: Harbour.model.versionDigest.utf8.count)) }
+      for _ in 0..<2 {
+        try $0.replace(Harbour.model.versionDigest, by: String(repeating: "A", count: Harbour.model.versionDigest.utf8.count))
+      }
       try $0.replace([0x10, 3], by: [0x10, 4])
     }
     let error = try expectRefusal(.newerFormat, of: path, in: folder)
@@ -171,7 +175,8 @@ import Testing
 
   @Test(
     arguments: [
-      "DELETE FROM Z_METADATA", "UPDATE Z_METADATA SET Z_PLIST = NULL", "UPDATE Z_METADATA SET Z_PLIST = x''", "UPDATE Z_METADATA SET Z_PLIST = 7",
+      "DELETE FROM Z_METADATA", "UPDATE Z_METADATA SET Z_PLIST = NULL", "UPDATE Z_METADATA SET Z_PLIST = x''",
+      "UPDATE Z_METADATA SET Z_PLIST = 7",
       "UPDATE Z_METADATA SET Z_PLIST = 'bplist00 and nothing'", "UPDATE Z_METADATA SET Z_PLIST = zeroblob(100000)",
       "UPDATE Z_METADATA SET Z_PLIST = x'62706C6973743030D0080000000000000101000000000000000100000000000000000000000000000009'",
       "UPDATE Z_METADATA SET Z_UUID = NULL", "UPDATE Z_METADATA SET Z_UUID = ''", "UPDATE Z_METADATA SET Z_UUID = 'not a UUID'",
@@ -212,7 +217,8 @@ import Testing
   @Test(
     arguments: [
       "DROP TABLE ZSHIP", "DROP TABLE Z_3SHIPS", "DROP TABLE Z_PRIMARYKEY", "ALTER TABLE ZSHIP RENAME COLUMN ZNAME TO ZTITLE",
-      "ALTER TABLE ZSHIP RENAME COLUMN Z_OPT TO ZCOUNTER", "ALTER TABLE Z_3SHIPS RENAME TO Z_9SHIPS", "ALTER TABLE Z_3SHIPS RENAME COLUMN Z_3ROUTES TO GONE",
+      "ALTER TABLE ZSHIP RENAME COLUMN Z_OPT TO ZCOUNTER", "ALTER TABLE Z_3SHIPS RENAME TO Z_9SHIPS",
+      "ALTER TABLE Z_3SHIPS RENAME COLUMN Z_3ROUTES TO GONE",
       "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Ship'",
     ])
   func missingPartsAreNamedInsteadOfMet(change: String) throws {

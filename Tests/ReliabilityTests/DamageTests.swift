@@ -13,7 +13,8 @@ import Testing
   @Test func aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Cut files", folder, rounds: 40)
-    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) { [job = job as Job] in
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
+      [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
       let whole = try Folder.read(job.folder + "/whole")
       var random = job.random
@@ -56,7 +57,7 @@ import Testing
       }
       print(codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
     }
-    
+
   }
 
   @Test func aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
@@ -89,10 +90,13 @@ import Testing
   @Test(
     arguments: [
       "UPDATE ZSHIP SET ZNAME = x'41FF'", "UPDATE ZSHIP SET ZNAME = CAST(x'41FF42' AS TEXT)",
-      "UPDATE ZSHIP SET ZTONS = 'many'", "UPDATE ZSHIP SET ZTONS = 40000", "UPDATE ZSHIP SET ZTONS = 1.5", "UPDATE ZSHIP SET ZCREW = 3000000000",
+      "UPDATE ZSHIP SET ZTONS = 'many'", "UPDATE ZSHIP SET ZTONS = 40000", "UPDATE ZSHIP SET ZTONS = 1.5",
+      "UPDATE ZSHIP SET ZCREW = 3000000000",
       "UPDATE ZSHIP SET ZISAFLOAT = 2", "UPDATE ZSHIP SET ZISAFLOAT = 'yes'", "UPDATE ZSHIP SET ZNUMBER = 9e30 WHERE ZNUMBER = 9",
-      "UPDATE ZSHIP SET ZLENGTH = 'long'", "UPDATE ZSHIP SET ZLAUNCHED = x'00'", "UPDATE ZSHIP SET ZPRICE = 'dear'", "UPDATE ZSHIP SET ZPRICE = x'FF'",
-      "UPDATE ZSHIP SET ZPRICE = 9e999", "UPDATE ZSHIP SET ZUID = x'0102'", "UPDATE ZSHIP SET ZUID = '00000000-0000-0000-0000-000000000000'",
+      "UPDATE ZSHIP SET ZLENGTH = 'long'", "UPDATE ZSHIP SET ZLAUNCHED = x'00'", "UPDATE ZSHIP SET ZPRICE = 'dear'",
+      "UPDATE ZSHIP SET ZPRICE = x'FF'",
+      "UPDATE ZSHIP SET ZPRICE = 9e999", "UPDATE ZSHIP SET ZUID = x'0102'",
+      "UPDATE ZSHIP SET ZUID = '00000000-0000-0000-0000-000000000000'",
       "UPDATE ZSHIP SET ZPLAN = 12", "UPDATE ZSHIP SET ZBERTH = 'here'", "UPDATE ZSHIP SET ZBERTH = 1.5", "UPDATE ZSHIP SET ZBERTH = x'01'",
       "DROP INDEX Z_3SHIPS_Z_4SHIPS_INDEX; DROP TABLE Z_3SHIPS; CREATE TABLE Z_3SHIPS (Z_3ROUTES, Z_4SHIPS); INSERT INTO Z_3SHIPS SELECT Z_PK, 'x' FROM ZROUTE; INSERT INTO Z_3SHIPS SELECT 'x', Z_PK FROM ZSHIP",
     ])
@@ -124,19 +128,24 @@ import Testing
     arguments: [
       "UPDATE ZSHIP SET ZBERTH = -1", "UPDATE ZSHIP SET ZBERTH = 0", "UPDATE ZSHIP SET ZBERTH = 9223372036854775807",
       "UPDATE ZSHIP SET ZBERTH = -9223372036854775808", "UPDATE ZSHIP SET ZBERTH = 99999", "UPDATE ZSHIP SET Z_PK = -Z_PK",
-      "UPDATE ZSHIP SET Z_PK = -9223372036854775807 - 1 WHERE ZNUMBER = 12", "UPDATE ZSHIP SET Z_PK = 9223372036854775807 WHERE ZNUMBER = 12",
+      "UPDATE ZSHIP SET Z_PK = -9223372036854775807 - 1 WHERE ZNUMBER = 12",
+      "UPDATE ZSHIP SET Z_PK = 9223372036854775807 WHERE ZNUMBER = 12",
       "UPDATE ZSHIP SET Z_PK = 0 WHERE ZNUMBER = 12", "UPDATE ZROUTE SET Z_PK = -Z_PK", "UPDATE ZJOURNAL SET Z_PK = -1",
-      "UPDATE ZSHIP SET Z_OPT = 9223372036854775807", "UPDATE ZJOURNAL SET Z_OPT = 9223372036854775807", "UPDATE ZJOURNAL SET Z_OPT = -9223372036854775808",
+      "UPDATE ZSHIP SET Z_OPT = 9223372036854775807", "UPDATE ZJOURNAL SET Z_OPT = 9223372036854775807",
+      "UPDATE ZJOURNAL SET Z_OPT = -9223372036854775808",
       "UPDATE ZSHIP SET Z_OPT = NULL", "UPDATE ZSHIP SET Z_OPT = 'x'", "UPDATE ZSHIP SET Z_OPT = 1e300", "UPDATE ZBERTH SET Z_OPT = -5",
-      "UPDATE ZSHIP SET Z_ENT = 77", "UPDATE ZSHIP SET Z_ENT = NULL", "UPDATE Z_PRIMARYKEY SET Z_MAX = -100", "UPDATE Z_PRIMARYKEY SET Z_MAX = 0",
+      "UPDATE ZSHIP SET Z_ENT = 77", "UPDATE ZSHIP SET Z_ENT = NULL", "UPDATE Z_PRIMARYKEY SET Z_MAX = -100",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 0",
       "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807", "UPDATE Z_PRIMARYKEY SET Z_MAX = -9223372036854775808",
       "UPDATE Z_PRIMARYKEY SET Z_MAX = NULL", "UPDATE Z_PRIMARYKEY SET Z_MAX = 'x'", "UPDATE Z_PRIMARYKEY SET Z_MAX = 2.5",
       "DELETE FROM Z_PRIMARYKEY", "UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT + 10", "UPDATE Z_3SHIPS SET Z_4SHIPS = -Z_4SHIPS",
       "UPDATE OR IGNORE Z_3SHIPS SET Z_4SHIPS = -9223372036854775808", "UPDATE OR IGNORE Z_3SHIPS SET Z_4SHIPS = 9223372036854775807",
       "INSERT INTO Z_3SHIPS SELECT Z_PK, 5555 FROM ZROUTE", "DELETE FROM ZBERTH", "DELETE FROM ZROUTE",
       "CREATE TRIGGER t BEFORE UPDATE ON ZJOURNAL BEGIN SELECT RAISE(ABORT, 'no'); END",
-      "CREATE TRIGGER t BEFORE UPDATE ON ZJOURNAL BEGIN SELECT RAISE(IGNORE); END", "CREATE UNIQUE INDEX u ON ZSHIP (ZTONS, ZNAME, ZISAFLOAT)",
-      "DROP TABLE ZSHIP; CREATE VIEW ZSHIP AS SELECT * FROM ZBERTH", "DROP TABLE ZJOURNAL; CREATE TABLE ZJOURNAL (Z_PK, Z_ENT, Z_OPT, ZSAVES) STRICT",
+      "CREATE TRIGGER t BEFORE UPDATE ON ZJOURNAL BEGIN SELECT RAISE(IGNORE); END",
+      "CREATE UNIQUE INDEX u ON ZSHIP (ZTONS, ZNAME, ZISAFLOAT)",
+      "DROP TABLE ZSHIP; CREATE VIEW ZSHIP AS SELECT * FROM ZBERTH",
+      "DROP TABLE ZJOURNAL; CREATE TABLE ZJOURNAL (Z_PK, Z_ENT, Z_OPT, ZSAVES) STRICT",
     ])
   func impossibleKeysVersionsAndCountersAreAnErrorOrAnAnswer(change: String) async throws {
     let path = folder.file()
@@ -211,7 +220,9 @@ struct Damaged {
       }
       context?.faultError = nil
     }
-    try attempt { context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 0.2))) }
+    try attempt {
+      context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 0.2)))
+    }
     guard let context else { return first }
     try attempt { _ = try Voyage.check(context) }
     try attempt { try read(context) }
@@ -252,11 +263,14 @@ struct Damaged {
     }
     _ = try context.count(for: FetchRequest<Ship>(where: (\Ship.berth).then(\.number) == 1))
     _ = try context.fetch(FetchRequest<Ship>(where: (\Ship.routes).any(\Route.number == 1), sortedBy: [FetchSortDescriptor(\Ship.name)]))
-    _ = try context.fetch(DictionaryFetchRequest<Ship>(columns: ["n": .count(), "t": .sum("tons"), "b": .property("berth")], groupedBy: ["berth"]))
+    _ = try context.fetch(
+      DictionaryFetchRequest<Ship>(columns: ["n": .count(), "t": .sum("tons"), "b": .property("berth")], groupedBy: ["berth"]))
   }
 
   /// Removes the file and what SQLite keeps beside it.
   func removeFiles() throws {
-    for suffix in ["", "-wal", "-shm", "-journal"] where Folder.exists(path + suffix) { try FileManager.default.removeItem(atPath: path + suffix) }
+    for suffix in ["", "-wal", "-shm", "-journal"] where Folder.exists(path + suffix) {
+      try FileManager.default.removeItem(atPath: path + suffix)
+    }
   }
 }

@@ -41,7 +41,8 @@ import Testing
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
         try FullDisk.fillAndFree(path, SQLiteStoreOptions(journalMode: journal))
       }
-      for line in String(decoding: child?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n") where line.contains("Skipped") { print(line) }
+      for line in String(decoding: child?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n") where line.contains("Skipped")
+      { print(line) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was seen outside the process.")
     #endif
   }
@@ -82,7 +83,8 @@ enum FullDisk {
 
   /// The context has its changes, and the store none of them.
   static func expectUnsaved(_ context: ManagedObjectContext, _ large: Ship, _ other: Ship) throws {
-    #expect(context.hasChanges && large.isInserted && large.objectID.isTemporaryID && large.berth != nil && large.routes.underestimatedCount == 0)
+    #expect(
+      context.hasChanges && large.isInserted && large.objectID.isTemporaryID && large.berth != nil && large.routes.underestimatedCount == 0)
     #expect(large.name == "Large" && Array(large.routes).count == 2)
     #expect(other.isUpdated && other.name == "Renamed")
     #expect(context.deletedObjects.count == 1)
@@ -132,13 +134,7 @@ enum FullDisk {
     static func saveUntilFull(_ folder: String, freeBytes: Int) throws {
       let path = folder + "/harbour.sqlite", ballast = folder + "/ballast"
       try fill(ballast, leaving: freeBytes)
-      var saved = 0
-      do {
-        let context = try Harbour.context(.sqlite(at: path))
-        while saved < 60 { saved = try Voyage.saveNext(context) }
-      } catch let error as StoreError {
-        #expect(error.code == .diskFull && error.path == path, "\(freeBytes) bytes: \(error)")
-      }
+      let saved = try savesThatFit(path, freeBytes)
       unlink(ballast)
       let context = try Harbour.context(.sqlite(at: path))
       let found = try Voyage.check(context)
@@ -146,6 +142,21 @@ enum FullDisk {
       try Voyage.saveNext(context)
       try context.persistentStoreCoordinator.close()
       try Damaged(path).removeFiles()
+    }
+
+    private static func savesThatFit(_ path: String, _ freeBytes: Int) throws -> Int {
+      var saved = 0
+      var context: ManagedObjectContext?
+      do {
+        let opened = try Harbour.context(.sqlite(at: path))
+        context = opened
+        while saved < 60 { saved = try Voyage.saveNext(opened) }
+      } catch let error as StoreError {
+        #expect(error.code == .diskFull && error.isRetryable && error.path == path, "\(freeBytes) bytes: \(error)")
+      }
+      context?.rollback()
+      try context?.persistentStoreCoordinator.close()
+      return saved
     }
 
     private static func fill(_ ballast: String, leaving free: Int) throws {

@@ -23,8 +23,10 @@ import Testing
 
   @Test(
     arguments: [
-      "UPDATE ZJOURNAL SET ZSAVES = ZSAVES + 1", "DELETE FROM ZSHIP WHERE ZNUMBER = 12", "UPDATE ZBERTH SET ZCOUNT = ZCOUNT + 1 WHERE ZNUMBER = 0",
-      "UPDATE ZSHIP SET ZBERTH = (SELECT Z_PK FROM ZBERTH WHERE ZNUMBER <> 0) WHERE ZNUMBER = 11", "UPDATE ZSHIP SET ZLOG = 'x' WHERE ZNUMBER = 7",
+      "UPDATE ZJOURNAL SET ZSAVES = ZSAVES + 1", "DELETE FROM ZSHIP WHERE ZNUMBER = 12",
+      "UPDATE ZBERTH SET ZCOUNT = ZCOUNT + 1 WHERE ZNUMBER = 0",
+      "UPDATE ZSHIP SET ZBERTH = (SELECT Z_PK FROM ZBERTH WHERE ZNUMBER <> 0) WHERE ZNUMBER = 11",
+      "UPDATE ZSHIP SET ZLOG = 'x' WHERE ZNUMBER = 7",
       "DELETE FROM Z_3SHIPS WHERE rowid = (SELECT max(rowid) FROM Z_3SHIPS)",
     ])
   func whatTheRoundsLookForWouldShow(change: String) throws {
@@ -46,7 +48,7 @@ import Testing
     var saves = 0, acknowledged = 0, unacknowledged = 0
     for round in 0..<rounds {
       // Some are killed while they open the store.
-      let microseconds = UInt32.random(in: 0...50_000, using: &random)
+      let microseconds = UInt32.random(in: 0...(journal == .wal ? 50_000 : 200_000), using: &random)
       let countsOpening = Int.random(in: 0..<10, using: &random) == 0
       let victim = Victim(
         path: folder.file(), acks: folder.file("acks"), journal: journal, microseconds: microseconds, countsOpening: countsOpening)
@@ -62,7 +64,7 @@ import Testing
       if found.fault != nil { return }
     }
     print("\(rounds) kills, \(acknowledged) acknowledged saves found, \(unacknowledged) times one more")
-    #expect(rounds < 20 || acknowledged > rounds / 2, "The processes hardly got to save.")
+    #expect(rounds < 20 || acknowledged > rounds / 4, "The processes hardly got to save.")
   }
 }
 

@@ -32,7 +32,8 @@ import Testing
 
   private static let texts: [String] = [
     "", " ", "\u{0}", "a\u{0}b", "\u{FFFE}", "\u{FFFF}x", "\u{FEFF}mark", "\u{1}\u{1F}\u{7F}", "line\r\nline\rline\n", "\u{E9}", "e\u{301}",
-    "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "\u{10FFFF}", "\u{202E}backwards", "'); DROP TABLE ZSHIP; --", "%_\\\"[", "\u{1E9E}\u{DF}I\u{130}\u{131}",
+    "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "\u{10FFFF}", "\u{202E}backwards", "'); DROP TABLE ZSHIP; --", "%_\\\"[",
+    "\u{1E9E}\u{DF}I\u{130}\u{131}",
     String(repeating: "\u{1F6A2}long ", count: 1_222_223),
   ]
 
@@ -43,7 +44,8 @@ import Testing
     (
       "length",
       [
-        .double(0.1), .double(.leastNonzeroMagnitude), .double(-.leastNormalMagnitude), .double(.greatestFiniteMagnitude), .double(.infinity),
+        .double(0.1), .double(.leastNonzeroMagnitude), .double(-.leastNormalMagnitude), .double(.greatestFiniteMagnitude),
+        .double(.infinity),
         .double(-.infinity), .double(.ulpOfOne), .double(9_007_199_254_740_992), .double(1), .double(-1e15), .null,
       ]
     ),
@@ -51,16 +53,20 @@ import Testing
     (
       "launched",
       [
-        .date(0), .date(Date.distantPast.timeIntervalSinceReferenceDate), .date(Date.distantFuture.timeIntervalSinceReferenceDate), .date(1e300),
+        .date(0), .date(Date.distantPast.timeIntervalSinceReferenceDate), .date(Date.distantFuture.timeIntervalSinceReferenceDate),
+        .date(1e300),
         .date(-1e300), .date(0.1), .date(-0.000_001), .null,
       ]
     ),
     (
       "price",
       [
-        "0", "-1", "0.1", "12345678901234567890123456789012345678", "-0.00000000000000000000000000000000000001", "9.9999999999999999999999999999999999999",
+        "0", "-1", "0.1", "12345678901234567890123456789012345678", "-0.00000000000000000000000000000000000001",
+        "9.9999999999999999999999999999999999999",
         "3.4e38", "340282366920938463463374607431768211455", "123456789012345", "0.3", "1e-100", "1e100", "99999999999999.99",
-      ].map { .decimal(Decimal(string: $0) ?? .nan) } + [.decimal(.greatestFiniteMagnitude), .decimal(.leastNonzeroMagnitude), .decimal(.pi), .null]
+      ].map { .decimal(Decimal(string: $0) ?? .nan) } + [
+        .decimal(.greatestFiniteMagnitude), .decimal(.leastNonzeroMagnitude), .decimal(.pi), .null,
+      ]
     ),
     ("log", texts.map { .string($0) }), ("page", texts.map { .uri($0) } + [.uri("https://example.org/%00?q=\u{E9}#\u{1F6A2}")]),
     ("plan", [.data(Data()), .data(Data([0])), .data(Data([0xFF, 0, 0xFE])), .data(Data(repeating: 0xC0, count: 11_000_000)), .null]),
@@ -99,7 +105,8 @@ import Testing
     case .double(let number): "\(number.bitPattern)"
     case .date(let number): "\(number.bitPattern)"
     case .float(let number): "\(number.bitPattern)"
-    case .string(let text), .uri(let text): "\(text.utf8.count) \(text.utf8.prefix(64).map { $0 }) \(text.utf8.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
+    case .string(let text), .uri(let text):
+      "\(text.utf8.count) \(text.utf8.prefix(64).map { $0 }) \(text.utf8.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
     case .data(let data): "\(data.count) \(data.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
     default: "\(value)"
     }
@@ -157,9 +164,11 @@ import Testing
   }
 
   static let refused: [Refused] = [
-    Refused("40,000 tons", .numberTooLarge, "tons") { $0.tons = 40_000 }, Refused("-32,769 tons", .numberTooSmall, "tons") { $0.tons = -32_769 },
+    Refused("40,000 tons", .numberTooLarge, "tons") { $0.tons = 40_000 },
+    Refused("-32,769 tons", .numberTooSmall, "tons") { $0.tons = -32_769 },
     Refused("the largest Int as tons", .numberTooLarge, "tons") { $0.tons = .max },
-    Refused("2^31 people", .numberTooLarge, "crew") { $0.crew = 1 << 31 }, Refused("the smallest Int as people", .numberTooSmall, "crew") { $0.crew = .min },
+    Refused("2^31 people", .numberTooLarge, "crew") { $0.crew = 1 << 31 },
+    Refused("the smallest Int as people", .numberTooSmall, "crew") { $0.crew = .min },
     Refused("an infinite date", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .infinity) },
     Refused("a date before all others", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: -.infinity) },
     Refused("a date that is no number", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .nan) },
@@ -245,7 +254,8 @@ import Testing
   // MARK: Refused by the setter
 
   private static let wrong: [(String, StoreValue)] = [
-    ("tons", .string("7")), ("tons", .int64(40_000)), ("tons", .int32(-32_769)), ("tons", .double(1.5)), ("tons", .double(.nan)), ("tons", .double(1e300)),
+    ("tons", .string("7")), ("tons", .int64(40_000)), ("tons", .int32(-32_769)), ("tons", .double(1.5)), ("tons", .double(.nan)),
+    ("tons", .double(1e300)),
     ("tons", .decimal(1)), ("crew", .int64(.max)), ("crew", .float(.infinity)), ("number", .double(9.3e18)), ("number", .uuid(UUID())),
     ("isAfloat", .int64(2)), ("isAfloat", .string("yes")), ("length", .string("1")), ("length", .int64(1 << 53 + 1)), ("length", .date(1)),
     ("draught", .double(0.1)), ("draught", .double(1e300)), ("price", .double(0.5)), ("price", .string("1")), ("launched", .double(1)),
@@ -285,9 +295,11 @@ import Testing
     (ship.name, route.number, route.count, berth.number, berth.count) = ("Ship", 1, 1, 1, 1)
     try context.save()
     // A temporary ID of the other context, then a permanent one of the other store, then one of another entity.
-    #expect(try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+    #expect(
+      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
     try other.save()
-    #expect(try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+    #expect(
+      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
     #expect(try #require(throws: ContextError.self) { try ship.setValue(.objectID(route.objectID), forKey: "berth") }.code == .wrongType)
     #expect(try #require(throws: ContextError.self) { try context.existingObject(with: berth.objectID) }.code == .foreignObject)
     #expect(!context.hasChanges && ship.berth == nil)

@@ -86,7 +86,9 @@ struct StoreOpening {
         reason: "Its layout has version \(statement.int64(2)); the newest known is 1.")
     }
     // IDs of objects are told apart by it; an empty one would make them look like those of unsaved objects.
-    guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else { throw damaged("Its metadata hold no UUID of the store.") }
+    guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else {
+      throw damaged("Its metadata hold no UUID of the store.")
+    }
     return (statement.string(0), Array(statement.blob(1)))
   }
 

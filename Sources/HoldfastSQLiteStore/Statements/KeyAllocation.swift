@@ -19,9 +19,8 @@ struct KeyAllocation {
       try writer.begin(.immediate)
       let last = try raise(store.schema.tables[root.index].number, by: count, writer)
       guard let last, last >= Int64(count) else {
-        throw StoreError(
-          .damaged, operation: writer.operation, path: store.path,
-          reason: last == nil ? "Z_PRIMARYKEY lacks the entity \(root.name)." : "Z_PRIMARYKEY holds an impossible last key of \(root.name).")
+        let fault = last == nil ? "lacks the entity" : "holds an impossible last key of"
+        throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
       }
       do { try writer.commit() } catch {
         store.database.discardWriter()

@@ -121,9 +121,10 @@ final class RowDecoder: Sendable {
   private func check(key: Int64, version: Int64, _ statement: SQLiteStatement) throws {
     let type = statement.type(1)
     if key >= 0 && version != .max && (type == .integer || type == .null) { return }
+    let fault = key < 0 ? "an impossible key" : "an impossible version"
     throw StoreError(
       .damaged, operation: "read rows of \(entity.name)", path: path,
-      reason: "\(table.name) has a row with key \(key) whose \(key < 0 ? "key" : "version") is impossible. Another program or a fault has changed the file.")
+      reason: "\(table.name) has a row with key \(key) and \(fault). Another program or a fault has changed the file.")
   }
 
   @inline(never)

@@ -37,7 +37,9 @@ final class Folder: Sendable {
   var openDescriptors: Int {
     #if os(Linux)
       let links = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-      return links.count { ((try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) ?? "").hasPrefix(path + "/") }
+      return links.count {
+        ((try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) ?? "").hasPrefix(path + "/")
+      }
     #else
       return 0
     #endif

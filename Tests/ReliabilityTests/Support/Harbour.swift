@@ -54,20 +54,62 @@ final class Ship: ManagedObject {
     static let routes = 0
   }
   override class var entityName: String { "Ship" }
-  var berth: Berth? { get { toOne(Slot.berth) } set { setToOne(Slot.berth, newValue) } }
-  var crew: Int? { get { self[Slot.crew] } set { self[Slot.crew] = newValue } }
-  var draught: Float? { get { self[Slot.draught] } set { self[Slot.draught] = newValue } }
-  var isAfloat: Bool { get { self[Slot.isAfloat] } set { self[Slot.isAfloat] = newValue } }
-  var launched: Date? { get { self[Slot.launched] } set { self[Slot.launched] = newValue } }
-  var length: Double? { get { self[Slot.length] } set { self[Slot.length] = newValue } }
-  var log: String? { get { self[Slot.log] } set { self[Slot.log] = newValue } }
-  var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
-  var number: Int64? { get { self[Slot.number] } set { self[Slot.number] = newValue } }
-  var page: String? { get { self[Slot.page] } set { self[Slot.page] = newValue } }
-  var plan: Data? { get { self[Slot.plan] } set { self[Slot.plan] = newValue } }
-  var price: Decimal? { get { self[Slot.price] } set { self[Slot.price] = newValue } }
-  var tons: Int { get { self[Slot.tons] } set { self[Slot.tons] = newValue } }
-  var uid: UUID? { get { self[Slot.uid] } set { self[Slot.uid] = newValue } }
+  var berth: Berth? {
+    get { toOne(Slot.berth) }
+    set { setToOne(Slot.berth, newValue) }
+  }
+  var crew: Int? {
+    get { self[Slot.crew] }
+    set { self[Slot.crew] = newValue }
+  }
+  var draught: Float? {
+    get { self[Slot.draught] }
+    set { self[Slot.draught] = newValue }
+  }
+  var isAfloat: Bool {
+    get { self[Slot.isAfloat] }
+    set { self[Slot.isAfloat] = newValue }
+  }
+  var launched: Date? {
+    get { self[Slot.launched] }
+    set { self[Slot.launched] = newValue }
+  }
+  var length: Double? {
+    get { self[Slot.length] }
+    set { self[Slot.length] = newValue }
+  }
+  var log: String? {
+    get { self[Slot.log] }
+    set { self[Slot.log] = newValue }
+  }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
+  var number: Int64? {
+    get { self[Slot.number] }
+    set { self[Slot.number] = newValue }
+  }
+  var page: String? {
+    get { self[Slot.page] }
+    set { self[Slot.page] = newValue }
+  }
+  var plan: Data? {
+    get { self[Slot.plan] }
+    set { self[Slot.plan] = newValue }
+  }
+  var price: Decimal? {
+    get { self[Slot.price] }
+    set { self[Slot.price] = newValue }
+  }
+  var tons: Int {
+    get { self[Slot.tons] }
+    set { self[Slot.tons] = newValue }
+  }
+  var uid: UUID? {
+    get { self[Slot.uid] }
+    set { self[Slot.uid] = newValue }
+  }
   var routes: ToManyRelationship<Route> { toMany(Slot.routes) }
 
   /// A computed property that the table below leaves out.
@@ -90,8 +132,14 @@ final class Ship: ManagedObject {
 final class Berth: ManagedObject {
   enum Slot { static let count = 0, number = 1, ships = 0 }
   override class var entityName: String { "Berth" }
-  var count: Int { get { self[Slot.count] } set { self[Slot.count] = newValue } }
-  var number: Int { get { self[Slot.number] } set { self[Slot.number] = newValue } }
+  var count: Int {
+    get { self[Slot.count] }
+    set { self[Slot.count] = newValue }
+  }
+  var number: Int {
+    get { self[Slot.number] }
+    set { self[Slot.number] = newValue }
+  }
   var ships: ToManyRelationship<Ship> { toMany(Slot.ships) }
   override class var properties: [PropertyBinding] {
     [
@@ -104,8 +152,14 @@ final class Berth: ManagedObject {
 final class Route: ManagedObject {
   enum Slot { static let count = 0, number = 1, ships = 0 }
   override class var entityName: String { "Route" }
-  var count: Int { get { self[Slot.count] } set { self[Slot.count] = newValue } }
-  var number: Int { get { self[Slot.number] } set { self[Slot.number] = newValue } }
+  var count: Int {
+    get { self[Slot.count] }
+    set { self[Slot.count] = newValue }
+  }
+  var number: Int {
+    get { self[Slot.number] }
+    set { self[Slot.number] = newValue }
+  }
   var ships: ToManyRelationship<Ship> { toMany(Slot.ships) }
   override class var properties: [PropertyBinding] {
     [
@@ -117,6 +171,9 @@ final class Route: ManagedObject {
 
 final class Journal: ManagedObject {
   override class var entityName: String { "Journal" }
-  var saves: Int { get { self[0] } set { self[0] = newValue } }
+  var saves: Int {
+    get { self[0] }
+    set { self[0] = newValue }
+  }
   override class var properties: [PropertyBinding] { [.attribute("saves", \Journal.saves, slot: 0)] }
 }

@@ -72,7 +72,9 @@ enum Voyage {
 
   private static func name(_ number: Int) -> String { "Ship \(number)" }
   /// Of very different lengths, so that rows use overflow pages at times.
-  private static func log(_ number: Int) -> String { String(repeating: "Day \(number). ", count: number % 7 == 0 ? 1500 : max(0, number % 40)) }
+  private static func log(_ number: Int) -> String {
+    String(repeating: "Day \(number). ", count: number % 7 == 0 ? 1500 : max(0, number % 40))
+  }
 
   // MARK: What must be there
 
@@ -83,7 +85,10 @@ enum Voyage {
     let saves = journals[0].saves
     if !plausible.contains(saves) { return (saves, "\(saves) saves") }
     let expected = expected(saves), found = try found(context)
-    return (saves, journals.count != 1 ? "\(journals.count) journals" : found == expected ? nil : "After \(saves) saves:\n\(found)\nnot\n\(expected)")
+    return (
+      saves,
+      journals.count != 1 ? "\(journals.count) journals" : found == expected ? nil : "After \(saves) saves:\n\(found)\nnot\n\(expected)"
+    )
   }
 
   /// Every object with its links as a line of text, sorted.
@@ -91,7 +96,9 @@ enum Voyage {
     var lines: [String] = []
     for ship in try context.fetch(FetchRequest<Ship>()) {
       let routes = ship.routes.map { String($0.number) }.sorted().joined(separator: ",")
-      lines.append("\(ship.name) \(ship.number ?? -1) \(ship.log?.utf8.count ?? -1) \(ship.log == log(Int(ship.number ?? -1))) at \(ship.berth?.number ?? -1) on \(routes)")
+      lines.append(
+        "\(ship.name) \(ship.number ?? -1) \(ship.log?.utf8.count ?? -1) \(ship.log == log(Int(ship.number ?? -1))) at \(ship.berth?.number ?? -1) on \(routes)"
+      )
     }
     for berth in try context.fetch(FetchRequest<Berth>()) { lines.append("Berth \(berth.number) has \(berth.count), \(berth.ships.count)") }
     for route in try context.fetch(FetchRequest<Route>()) { lines.append("Route \(route.number) has \(route.count), \(route.ships.count)") }
@@ -106,7 +113,9 @@ enum Voyage {
       let sailed = [number % routes, (number + 1) % routes]
       atBerth[berth] += 1
       for route in sailed { onRoute[route] += 1 }
-      lines.append("\(name(number)) \(number) \(log(number).utf8.count) true at \(berth) on \(sailed.sorted().map(String.init).joined(separator: ","))")
+      lines.append(
+        "\(name(number)) \(number) \(log(number).utf8.count) true at \(berth) on \(sailed.sorted().map(String.init).joined(separator: ","))"
+      )
     }
     for (number, count) in atBerth.enumerated() { lines.append("Berth \(number) has \(count), \(count)") }
     for (number, count) in onRoute.enumerated() { lines.append("Route \(number) has \(count), \(count)") }
