@@ -43,7 +43,7 @@ public final class SQLiteStore: IncrementalStore {
   public var capabilities: StoreCapabilities {
     var capabilities = StoreCapabilities()
     capabilities.comparisons = .all
-    capabilities.comparedTypes = Set(AttributeType.allCases).subtracting([.decimal])
+    capabilities.comparedTypes = .all.subtracting(.decimal)
     capabilities.booleanOperators = true
     capabilities.traversal = .all
     capabilities.uniqueLookups = true

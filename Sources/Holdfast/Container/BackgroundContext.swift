@@ -27,6 +27,9 @@ public actor BackgroundContext {
     context = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .queue(executor))
   }
 
+  /// Changes that were not saved are given up; they would keep the context, and with it the store, alive.
+  isolated deinit { context.rollback() }
+
   /// Runs a closure with the context.
   ///
   /// - Throws: what the closure throws.

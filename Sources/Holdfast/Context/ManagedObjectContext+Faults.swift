@@ -72,6 +72,7 @@ extension ManagedObjectContext {
   /// The key of a fault and those of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
     guard batchesFaults, let siblings else { return [object.id.key] }
+    if persistentStoreCoordinator.capabilities.residentRows && siblings.isRarelyRead() { return [object.id.key] }
     let entity = Int(object.flags.entityIndex)
     var keys = siblings.window(around: Int(object.position)).filter { key in
       key >= 0 && registered(entity, key)?.row == nil && !isTombstone(entity, key)

@@ -8,8 +8,10 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``QueryError`` when the request names what the model does not have, ``StoreError`` when the store fails.
   public func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] {
-    let found = try find(request)
-    return found.map { unsafeDowncast($0, to: Result.self) }
+    let found = Array(try find(request))
+    // Every object has the class that its entity is bound to, which `query` has compared with the result's. Casting the
+    // array as a whole spares a copy of a hundred thousand references.
+    return unsafeBitCast(found, to: [Result].self)
   }
 
   /// How many objects a request asks for, offset and limit counted.

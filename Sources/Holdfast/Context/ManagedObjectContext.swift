@@ -7,7 +7,8 @@ import HoldfastStore
 /// elsewhere, or make one where it is used. A fresh context may be *sent* as a whole.
 ///
 /// The context does not keep objects alive: one that nobody holds goes, unless it has changes. Objects keep their
-/// context alive.
+/// context alive. So a context with changes lives until they are saved or given up: ``rollback()`` or ``reset()`` what you do
+/// not want to save. (A ``BackgroundContext`` gives its changes up when it goes.)
 public final class ManagedObjectContext {
   /// Between the context and its store.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
@@ -15,9 +16,9 @@ public final class ManagedObjectContext {
   public var name = ""
   /// Whether reading one fault reads its siblings too: the objects that came with it in one result, within 1,024
   /// positions. True unless said.
-  public var batchesFaults = true
+  @exclusivity(unchecked) public var batchesFaults = true
   /// Why a fault could not be read lately; nil when none failed since it was set to nil.
-  public var faultError: (any Error)?
+  @exclusivity(unchecked) public var faultError: (any Error)?
 
   let graph: GraphPlan
   let entities: [ManagedObjectModel.Entity]
@@ -33,11 +34,11 @@ public final class ManagedObjectContext {
   /// How many objects of each entity stand in ``changed``.
   let changedCounts: UnsafeMutablePointer<Int>
   /// Objects whose delete rules have not been applied yet.
-  var unpropagated: [ManagedObject] = []
+  @exclusivity(unchecked) var unpropagated: [ManagedObject] = []
   /// Whether an object was deleted since the last save, by entity index of the object's root.
   let deletedCounts: UnsafeMutablePointer<Int>
   /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
-  var tombstones: [Set<Int64>]
+  @exclusivity(unchecked) var tombstones: [Set<Int64>]
   @exclusivity(unchecked) var nextTemporaryKey: Int64 = -1
   private let isolation: ContextIsolation
 

@@ -28,13 +28,13 @@ final class RowGroup {
   /// The index of the rows' concrete entity.
   let entity: Int
   /// Fired to-many relationships by to-many index: the answer for all rows of the group, in their order.
-  private var answers: [FaultSiblings?] = []
+  @exclusivity(unchecked) private var answers: [FaultSiblings?] = []
   /// The siblings of to-one targets by slot.
-  private var columns: [FaultSiblings] = []
-  private var positions: [Int64: Int]?
+  @exclusivity(unchecked) private var columns: [FaultSiblings] = []
+  @exclusivity(unchecked) private var positions: [Int64: Int]?
   /// How many objects were asked for alone, by to-many index: 8 bits for each of the first seven, and for all others
   /// together.
-  private var askedAlone: UInt64 = 0
+  @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
   init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int) {
     self.first = first
@@ -161,8 +161,10 @@ final class FaultSiblings {
   /// The slot of a to-one relationship; -1 for a to-many one.
   let slot: Int
   private var keys: [Int64] = []
+  /// How many faults were read alone.
+  @exclusivity(unchecked) private var readAlone = 0
   /// Rows that were read, by window of ``RowGroup/size`` positions.
-  private var fired: [FiredWindow] = []
+  @exclusivity(unchecked) private var fired: [FiredWindow] = []
 
   private struct FiredWindow {
     let number: Int
@@ -180,6 +182,12 @@ final class FaultSiblings {
     answer = nil
     self.group = group
     self.slot = slot
+  }
+
+  /// Counts a fault that wants its row; whether only a few did so before.
+  func isRarelyRead() -> Bool {
+    readAlone += 1
+    return readAlone <= 32
   }
 
   fileprivate func forgetGroup() { group = nil }

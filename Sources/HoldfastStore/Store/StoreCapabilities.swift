@@ -36,6 +36,62 @@ public struct TraversalCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let all: TraversalCapabilities = [.toOne, .quantifiers, .counts]
 }
 
+/// Some of the attribute types.
+public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
+  /// The bits.
+  public let rawValue: UInt32
+  /// Makes a set from its bits.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+  /// Whole numbers of 16 bits.
+  public static let integer16 = AttributeTypes(rawValue: 1)
+  /// Whole numbers of 32 bits.
+  public static let integer32 = AttributeTypes(rawValue: 2)
+  /// Whole numbers of 64 bits.
+  public static let integer64 = AttributeTypes(rawValue: 4)
+  /// Decimal numbers.
+  public static let decimal = AttributeTypes(rawValue: 8)
+  /// Floating-point numbers of 64 bits.
+  public static let double = AttributeTypes(rawValue: 16)
+  /// Floating-point numbers of 32 bits.
+  public static let float = AttributeTypes(rawValue: 32)
+  /// Text.
+  public static let string = AttributeTypes(rawValue: 64)
+  /// Truth values.
+  public static let boolean = AttributeTypes(rawValue: 128)
+  /// Points in time.
+  public static let date = AttributeTypes(rawValue: 256)
+  /// Bytes.
+  public static let binaryData = AttributeTypes(rawValue: 512)
+  /// UUIDs.
+  public static let uuid = AttributeTypes(rawValue: 1024)
+  /// URIs.
+  public static let uri = AttributeTypes(rawValue: 2048)
+  /// All of them.
+  public static let all = AttributeTypes(rawValue: 0xFFF)
+
+  /// The set of one type.
+  public init(_ type: AttributeType) {
+    self =
+      switch type {
+      case .integer16: .integer16
+      case .integer32: .integer32
+      case .integer64: .integer64
+      case .decimal: .decimal
+      case .double: .double
+      case .float: .float
+      case .string: .string
+      case .boolean: .boolean
+      case .date: .date
+      case .binaryData: .binaryData
+      case .uuid: .uuid
+      case .uri: .uri
+      }
+  }
+
+  /// Whether a type is among them.
+  public func contains(_ type: AttributeType) -> Bool { contains(AttributeTypes(type)) }
+}
+
 /// What a store does itself, said once as one value. All flags are positive: what is not declared the framework does
 /// with the reference evaluator, so a store that declares nothing still answers every query.
 ///
@@ -46,7 +102,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// The comparisons that predicates may use.
   public var comparisons: ComparisonCapabilities = []
   /// The attribute types on which ``comparisons`` and sorts hold.
-  public var comparedTypes: Set<AttributeType> = []
+  public var comparedTypes: AttributeTypes = []
   /// AND, OR and NOT of declared comparisons. Without it only the conjuncts of a topmost AND are handed over.
   public var booleanOperators = false
   /// The relationships that predicates and sorts may cross.

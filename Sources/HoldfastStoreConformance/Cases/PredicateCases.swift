@@ -30,7 +30,7 @@ enum PredicateCases {
     ]
 
   static func needs(
-    _ comparisons: ComparisonCapabilities, _ types: Set<AttributeType>, _ more: (inout StoreCapabilities) -> Void = { _ in }
+    _ comparisons: ComparisonCapabilities, _ types: AttributeTypes, _ more: (inout StoreCapabilities) -> Void = { _ in }
   ) -> StoreCapabilities {
     .with {
       $0.comparisons = comparisons
@@ -42,17 +42,17 @@ enum PredicateCases {
   private static func typeCases(_ type: AttributeType) -> [StoreConformanceCase] {
     let name = type.rawValue
     var cases = [
-      StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], [type])) { run in
+      StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], AttributeTypes(type))) { run in
         try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type) + [.null], run)
       },
-      StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], [type])) { try ordered(type, $0) },
-      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], [type]) { $0.largestList = 8 }) {
+      StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], AttributeTypes(type))) { try ordered(type, $0) },
+      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], AttributeTypes(type)) { $0.largestList = 8 }) {
         try members(type, $0)
       },
     ]
     if type == .string || type == .uri {
       cases.append(
-        StoreConformanceCase("F1", "parts of text on \(name)", requires: needs([.substrings], [type])) { run in
+        StoreConformanceCase("F1", "parts of text on \(name)", requires: needs([.substrings], AttributeTypes(type))) { run in
           try compare(type, [.beginsWith, .endsWith, .contains], parts, run)
         })
     }
