@@ -21,7 +21,7 @@ let package = Package(
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
-    .target(name: "Holdfast", dependencies: ["HoldfastStore", "HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),

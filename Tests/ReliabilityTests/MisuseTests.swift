@@ -119,7 +119,7 @@ import Testing
       context.reset()
       ship.name = "Ghost"
     }
-    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
   }
 
   @Test func anObjectIsNotChangedAfterItsInsertionWasRolledBack() async {
@@ -129,7 +129,7 @@ import Testing
       context.rollback()
       ship.tons = 1
     }
-    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
   }
 
   @Test func noRelationshipLeadsToAnObjectThatWasReset() async {
@@ -139,7 +139,7 @@ import Testing
       context.reset()
       context.insert(Ship.self).berth = berth
     }
-    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
   }
 
   @Test func readingAnObjectThatIsGoneIsNoMisuse() throws {

@@ -23,6 +23,16 @@ extension ManagedObjectContext {
     }
   }
 
+  /// Runs something that reads faults, and throws what they could not read: nothing goes on from values that are not known.
+  func refusingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
+    let before = faultError
+    faultError = nil
+    let result = try body()
+    if let error = faultError { throw error }
+    faultError = before
+    return result
+  }
+
   private func applyDeleteRules(_ object: ManagedObject) throws {
     let before = faultError
     faultError = nil
@@ -65,12 +75,12 @@ extension ManagedObjectContext {
 
   /// Clears the keys of deleted objects in registered rows that nobody had to look for: one pass over the registered
   /// objects of each entity that can point to them.
-  private func nullifyRegistered(_ deleted: [ManagedObject]) {
+  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
     var keys: [Int: Set<Int64>] = [:]
     for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.id.key) }
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
-      where relationship.isToMany && !relationship.inverseIsToMany && relationship.deleteRule == .nullify {
+      where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {
         let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
         for object in maps[graph.entities[relationship.destinationIndex].root].objects {
           guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot),

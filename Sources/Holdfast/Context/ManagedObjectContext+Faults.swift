@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     let collector = try coordinator.rows(FaultRequest(entity: entity, keys: keys))
     guard let first = collector.runs.first else { return false }
     let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
-    if keys.count > 1 { siblings?.setFired(group, at: Int(object.position)) }
+    if keys.count > 1 { keepFired(group) }
     group.forEachRow { position, row in
       if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
     }

@@ -152,7 +152,9 @@ extension ManagedObjectContext {
 
   private func object(_ row: RowPointer, _ entity: Int, _ group: RowGroup, _ position: Int) -> ManagedObject {
     if let registered = registered(entity, row.key) {
-      if registered.row == nil || registered.isInaccessible { attach(registered, row, group, position) }
+      if registered.row == nil || (registered.isInaccessible && !registered.flags.contains(.hasPrivateRow)) {
+        attach(registered, row, group, position)
+      }
       return registered
     }
     let object = make(entity, prefixes[entity].withKey(row.key))

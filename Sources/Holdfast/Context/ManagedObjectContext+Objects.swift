@@ -57,8 +57,8 @@ extension ManagedObjectContext {
   ///   most one store request.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     let object = try object(with: id)
-    if object.isInaccessible && !object.flags.contains(.detached) {
-      object.dropPrivateRow(nil)
+    if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
+      object.row = nil
       object.flags.remove(.inaccessible)
     }
     let isThere = try object.row != nil || fire(object)
@@ -92,6 +92,8 @@ extension ManagedObjectContext {
   /// Takes every change back: new objects leave the graph, the others are as they were read.
   public func rollback() {
     checkIsolation()
+    precondition(!isSaving, "A context was rolled back in a callback of its own save.")
+    firedGroups = []
     for object in changed { revert(object) }
     changed = []
     unpropagated = []
@@ -107,9 +109,16 @@ extension ManagedObjectContext {
     } else {
       let committed = object.committedRow
       object.dropPrivateRow(committed?.base)
-      forgetLinks(object)
+      revertLinks(object)
     }
     object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+  }
+
+  /// Takes back what was recorded of to-many relationships since the last save. A list that is known stays known: what the
+  /// group answered may be older than it.
+  private func revertLinks(_ object: ManagedObject) {
+    guard let states = object.toMany else { return }
+    for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { states[index].revert() }
   }
 
   /// Forgets what was recorded of to-many relationships: the store, or the group's answer, says it all again.
@@ -136,6 +145,8 @@ extension ManagedObjectContext {
   /// but nil afterwards.
   public func reset() {
     checkIsolation()
+    precondition(!isSaving, "A context was reset in a callback of its own save.")
+    firedGroups = []
     let everything = registeredObjects
     for object in everything {
       detach(object)

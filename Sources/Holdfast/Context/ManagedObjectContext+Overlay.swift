@@ -6,7 +6,7 @@ extension ManagedObjectContext {
     if changed.isEmpty || !request.includesPendingChanges { return false }
     try processPendingChanges()
     let entity = try entity(named: request.entityName)
-    if let predicate = request.predicate { clearKeysOfDeleted(askedBy: predicate.expression, entity) }
+    if let predicate = request.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate.expression, entity) } }
     if entity.familyIndexes.contains(where: { changedCounts[$0] > 0 }) { return true }
     guard let predicate = request.predicate else { return false }
     let crossings = try RowPredicate(predicate.expression, entity: entity, model: persistentStoreCoordinator.model).crossings
@@ -55,6 +55,10 @@ extension ManagedObjectContext {
   /// The store gets the limit enlarged by the number of changed objects. Where the query follows relationships into
   /// entities of which objects changed, the store's answer cannot be trusted for that part, and the context tests it.
   func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
+    try refusingFaultErrors { try overlay(query) }
+  }
+
+  private func overlay(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
     let model = persistentStoreCoordinator.model
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
@@ -71,7 +75,8 @@ extension ManagedObjectContext {
     let pending = changed.filter {
       query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
-    let rows = pending.map(\.readRow)
+    try fire(together: ContiguousArray(pending.filter { $0.isFault }))
+    let rows = pending.map { $0.readRow }
     if isCrossed {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }

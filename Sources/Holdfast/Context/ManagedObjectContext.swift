@@ -76,6 +76,12 @@ public final class ManagedObjectContext {
     deletedCounts.deallocate()
   }
 
+  /// The groups of rows that were read for faults last: siblings that nobody has looked at yet find their rows here. Emptied
+  /// when rows may have changed.
+  @exclusivity(unchecked) var firedGroups: [RowGroup] = []
+  /// Whether a save is under way.
+  var isSaving = false
+
   /// Traps when the context is used outside its isolation, which clients in older language modes can do.
   func checkIsolation() { isolation.check() }
 
@@ -117,7 +123,7 @@ public final class ManagedObjectContext {
     if isTombstone(entity, key) { return nil }
     let object = make(entity, prefixes[entity].withKey(key))
     guard let siblings else { return object }
-    if let group = siblings.firedGroup(at: position), let (row, place) = group.row(key) {
+    if let (group, row, place) = firedRow(entity, key) {
       attach(object, row, group, place)
     } else {
       object.owner = siblings
@@ -126,8 +132,22 @@ public final class ManagedObjectContext {
     return object
   }
 
+  private func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
+    for group in firedGroups.reversed() where group.entity == entity {
+      if let (row, place) = group.row(key) { return (group, row, place) }
+    }
+    return nil
+  }
+
+  /// Remembers a group for the siblings of the fault for which it was read.
+  func keepFired(_ group: RowGroup) {
+    if firedGroups.count == 8 { firedGroups.removeFirst() }
+    firedGroups.append(group)
+  }
+
   /// Gives an object its row.
   func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
+    assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
     object.row = row.base
     object.owner = group
     object.position = UInt32(truncatingIfNeeded: position)
@@ -139,7 +159,9 @@ public final class ManagedObjectContext {
   func noteChange(_ object: ManagedObject) {
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
-    precondition(!object.flags.contains(.detached), "An object was changed after its context was reset or its insertion rolled back.")
+    precondition(
+      !object.flags.contains(.detached),
+      "An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.")
     object.flags.insert(.listed)
     changed.append(object)
     changedCounts[Int(object.flags.entityIndex)] += 1

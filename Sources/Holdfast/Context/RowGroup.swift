@@ -148,8 +148,7 @@ final class RowGroup {
   }
 }
 
-/// The objects that a fault came with, whose rows are read together with its own; and their rows, once they were read,
-/// for those that nobody has looked at yet. Confined to a context.
+/// The objects that a fault came with, whose rows are read together with its own. Confined to a context.
 final class FaultSiblings {
   /// The index of the objects' entity.
   let entity: Int
@@ -163,14 +162,6 @@ final class FaultSiblings {
   private var keys: [Int64] = []
   /// How many faults were read alone.
   @exclusivity(unchecked) private var readAlone = 0
-  /// Rows that were read, by window of ``RowGroup/size`` positions.
-  @exclusivity(unchecked) private var fired: [FiredWindow] = []
-
-  private struct FiredWindow {
-    let number: Int
-    let group: RowGroup
-  }
-
   init(entity: Int, answer: RelationshipAnswer) {
     self.entity = entity
     self.answer = answer
@@ -201,18 +192,5 @@ final class FaultSiblings {
     let all = answer?.targets ?? keys
     let start = min(position / RowGroup.size * RowGroup.size, all.count)
     return all[start..<min(start + RowGroup.size, all.count)]
-  }
-
-  func firedGroup(at position: Int) -> RowGroup? {
-    let number = position / RowGroup.size
-    // Walks go on where they were.
-    for window in fired.reversed() where window.number == number { return window.group }
-    return nil
-  }
-
-  func setFired(_ group: RowGroup, at position: Int) {
-    let number = position / RowGroup.size
-    fired.removeAll { $0.number == number }
-    fired.append(FiredWindow(number: number, group: group))
   }
 }

@@ -6,8 +6,12 @@ extension PersistentStoreCoordinator {
   /// Carries out a fetch of rows or keys.
   func fetch(_ query: FetchQuery) throws -> RowCollector {
     let collector = RowCollector()
+    let epoch = rowCache.epoch
     try run(query, into: collector)
-    if case .rows = query.output { publish(collector) }
+    if case .rows = query.output {
+      try check(collector)
+      publish(collector, readIn: epoch)
+    }
     return collector
   }
 

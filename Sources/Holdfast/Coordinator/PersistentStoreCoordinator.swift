@@ -94,9 +94,12 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// The rows with certain keys.
   func rows(_ request: FaultRequest) throws -> RowCollector {
-    let collector = RowCollector()
+    // Not cancelled with the task: a fault that is not read would look like an object without values.
+    let collector = RowCollector(checksCancellation: false)
+    let epoch = rowCache.epoch
     try reading(.latest, "read rows") { try store.rows(request, in: $0, into: collector) }
-    publish(collector)
+    try check(collector)
+    publish(collector, readIn: epoch)
     return collector
   }
 
@@ -108,19 +111,35 @@ public final class PersistentStoreCoordinator: Sendable {
         .damaged, operation: "read a relationship", path: storeDescription.path,
         reason: "The store answered for \(answer.offsets.count - 1) objects where \(request.sources.count) were asked for (rule L1).")
     }
+    for place in request.sources.indices where answer.offsets[place] > answer.offsets[place + 1] {
+      throw StoreError(
+        .damaged, operation: "read a relationship", path: storeDescription.path, reason: "The store's answer goes backwards (rule L1).")
+    }
     return answer
+  }
+
+  /// Refuses rows that do not look like those of their entity, before anybody reads them as such.
+  func check(_ collector: RowCollector) throws {
+    for run in collector.runs {
+      if let prefix = run.batch.idPrefix, let entity = model.entity(named: prefix.entityName), run.batch.layout == entity.layout {
+        continue
+      }
+      throw StoreError(
+        .damaged, operation: "read rows", path: storeDescription.path,
+        reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
+    }
   }
 
   /// Results above this many rows are not worth the memory of the shared cache.
   private static let largestCachedResult = 4096
 
-  func publish(_ collector: RowCollector) {
+  func publish(_ collector: RowCollector, readIn epoch: Int) {
     if capabilities.residentRows || collector.count > PersistentStoreCoordinator.largestCachedResult { return }
-    for run in collector.runs { publish(run.batch) }
+    for run in collector.runs { publish(run.batch, readIn: epoch) }
   }
 
-  func publish(_ batch: RowBatch) {
+  func publish(_ batch: RowBatch, readIn epoch: Int) {
     guard !capabilities.residentRows, let prefix = batch.idPrefix, let entity = model.entity(named: prefix.entityName) else { return }
-    rowCache.publish(batch, root: entity.rootIndex)
+    rowCache.publish(batch, root: entity.rootIndex, readIn: epoch)
   }
 }

@@ -28,7 +28,10 @@ final class ResidualSink: RowSink {
     self.source = source
     skip = offset
     remaining = limit
-    bound = limit.map { $0 + offset }
+    bound = limit.flatMap { limit in
+      let (sum, overflow) = limit.addingReportingOverflow(offset)
+      return overflow ? nil : sum
+    }
     self.next = next
   }
 

@@ -9,6 +9,8 @@ final class RowCache: Sendable {
   private struct Generations {
     var young = RowCacheGeneration()
     var old = RowCacheGeneration()
+    /// Raised whenever rows are forgotten, so that what was read before is not taken in after.
+    var epoch = 0
   }
 
   /// Guards both generations.
@@ -22,9 +24,13 @@ final class RowCache: Sendable {
     generations.withLock { $0.young.row(root, key) ?? $0.old.row(root, key) }
   }
 
-  /// Takes in the rows of a batch.
-  func publish(_ batch: RowBatch, root: Int) {
+  /// A number to be asked for before rows are read, and handed in with them.
+  var epoch: Int { generations.withLock { $0.epoch } }
+
+  /// Takes in the rows of a batch, unless rows were forgotten since the epoch in which they were read.
+  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
     generations.withLock { generations in
+      if generations.epoch != epoch { return }
       generations.young.publish(batch, root, unlessNewerIn: generations.old)
       if generations.young.byteCount > byteLimit / 2 {
         generations.old = generations.young
@@ -36,6 +42,7 @@ final class RowCache: Sendable {
   /// Forgets rows that were deleted.
   func remove(root: Int, keys: [Int64]) {
     generations.withLock { generations in
+      generations.epoch += 1
       for key in keys {
         generations.young.remove(root, key)
         generations.old.remove(root, key)
@@ -45,7 +52,7 @@ final class RowCache: Sendable {
 
   /// Forgets everything.
   func removeAll() {
-    generations.withLock { $0 = Generations() }
+    generations.withLock { $0 = Generations(epoch: $0.epoch + 1) }
   }
 }
 

@@ -5,7 +5,9 @@ final class RowCollector: RowSink {
   private(set) var runs: [RowRun] = []
   private(set) var count = 0
 
-  init() {}
+  private let checksCancellation: Bool
+
+  init(checksCancellation: Bool = true) { self.checksCancellation = checksCancellation }
 
   func append(_ batch: RowBatch, _ rows: RowSelection) {
     let run = RowRun(batch: batch, rows: rows)
@@ -18,7 +20,7 @@ final class RowCollector: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     append(batch, rows)
-    try Cancellation.check()
+    if checksCancellation { try Cancellation.check() }
     return .more
   }
 

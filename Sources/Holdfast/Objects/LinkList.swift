@@ -248,6 +248,19 @@ struct ToManyState {
     base = .fired
   }
 
+  /// Takes back what was recorded since the last save.
+  mutating func revert() {
+    if base == .fired {
+      for key in Array(added) { _ = contents.remove(key) }
+      for key in Array(removed) { _ = contents.insert(key) }
+    } else {
+      contents.removeAll()
+      base = .untouched
+    }
+    destroyChanges()
+    changes = nil
+  }
+
   /// Forgets what was recorded, after it was saved.
   mutating func settle() {
     destroyChanges()

@@ -172,29 +172,30 @@ extension ManagedObject {
   final func targets(_ index: Int) -> TargetKeys {
     if let toMany, toMany[index].base != .untouched {
       if !toMany[index].isKnown {
-        let stored = storedTargets(index)
+        // What the store cannot tell now stays unknown: changes go on waiting for it.
+        guard let stored = storedTargets(index) else { return .list([]) }
         stored.withKeys { toMany[index].fire($0) }
       }
       return .list(Array(toMany[index].contents.keys))
     }
-    return isInserted ? .list([]) : storedTargets(index)
+    return isInserted ? .list([]) : storedTargets(index) ?? .list([])
   }
 
-  /// What the store says, for all siblings at once.
-  private func storedTargets(_ index: Int) -> TargetKeys {
+  /// What the store says, for all siblings at once; nil when it fails.
+  private func storedTargets(_ index: Int) -> TargetKeys? {
     _ = readRow
-    guard !isInaccessible, let group else { return .list([]) }
+    guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, self, plan.toMany[index])
-    guard let siblings, let answer = siblings.answer else { return .list([]) }
+    guard let siblings, let answer = siblings.answer else { return nil }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
   }
 }
 
 extension ManagedObject {
   /// The targets of this object and no sibling, kept as the object's own list.
-  private func targetsAlone(_ index: Int) -> TargetKeys {
-    guard let answer = managedObjectContext.relationship(plan.toMany[index], [id.key]) else { return .list([]) }
+  private func targetsAlone(_ index: Int) -> TargetKeys? {
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], [id.key]) else { return nil }
     answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
     return .list(answer.targets)
   }

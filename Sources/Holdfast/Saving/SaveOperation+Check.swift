@@ -57,6 +57,7 @@ extension SaveOperation {
       conflicts += try differences(changes.entity, expected)
     }
     guard conflicts.isEmpty else {
+      coordinator.rowCache.removeAll()
       throw SaveFailure.conflict(
         StoreError(
           .conflict, operation: "save", path: coordinator.storeDescription.path, reason: "Rows were changed.", conflicts: conflicts))

@@ -3,9 +3,11 @@ import HoldfastStore
 extension SaveOperation {
   /// Lets objects look at the saved rows, gives new objects their permanent IDs, and tells the shared cache.
   func publishRows() {
+    context.firedGroups = []
     for object in context.changed { settleLinks(object) }
+    let epoch = coordinator.rowCache.epoch
     for (batch, objects) in published {
-      coordinator.publish(batch)
+      coordinator.publish(batch, readIn: epoch)
       publish(batch, objects)
     }
     bury()

@@ -4,9 +4,11 @@ extension SaveOperation {
   /// Checks every object and reports all failures together, with Core Data's numbers.
   func validate() throws {
     var failures: [ContextError] = []
-    for object in inserted { validate(object, &failures) }
-    for object in updated { validate(object, &failures) }
-    for object in deleted { validateDelete(object, &failures) }
+    try context.refusingFaultErrors {
+      for object in inserted { validate(object, &failures) }
+      for object in updated { validate(object, &failures) }
+      for object in deleted { validateDelete(object, &failures) }
+    }
     if failures.count == 1 { throw failures[0] }
     if !failures.isEmpty {
       throw ContextError(

@@ -41,7 +41,11 @@ final class SaveOperation {
 
   // MARK: Steps
 
-  private func processPendingChanges() throws { try context.processPendingChanges() }
+  private func processPendingChanges() throws {
+    try context.processPendingChanges()
+    // Objects read since the rules were applied may point to what is being deleted.
+    context.nullifyRegistered(context.changed.filter { $0.isDeleted })
+  }
 
   /// Callbacks may change objects, which are called too; that has to come to an end.
   private func callWillSave() throws {
@@ -51,7 +55,7 @@ final class SaveOperation {
       if round.isEmpty { return }
       called = context.changed.count
       for object in round where object.hasChanges && !object.isDeleted { object.willSave() }
-      try context.processPendingChanges()
+      try processPendingChanges()
     }
     throw ContextError(.endlessSave, reason: "willSave changed further objects a hundred times over; let it come to an end.")
   }
@@ -84,6 +88,8 @@ final class SaveOperation {
     do {
       return try coordinator.wrapping("save") { try coordinator.store.prepare(request) }
     } catch let error as StoreError where error.code == .conflict {
+      // What the shared cache has of these rows is what was refused.
+      coordinator.rowCache.removeAll()
       throw SaveFailure.conflict(error)
     } catch let error as StoreError where error.code == .constraintConflict {
       throw SaveFailure.constraint(error, self)
@@ -116,7 +122,10 @@ extension ManagedObjectContext {
   /// - Throws: ``ContextError`` for validation failures (all together, 1560) and conflicts, ``StoreError`` for the rest.
   public func save() throws {
     checkIsolation()
+    precondition(!isSaving, "A context was saved in a callback of its own save.")
     if changed.isEmpty { return }
+    isSaving = true
+    defer { isSaving = false }
     try SaveOperation(self).run()
   }
 }
@@ -128,7 +137,7 @@ enum SaveFailure {
     return ContextError(
       .conflict,
       reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed by somebody else since this context read them. "
-        + "Roll back or refresh, and make the changes again.",
+        + "Reset the context, and make the changes again.",
       objectIDs: ids, cause: error)
   }
 

@@ -53,7 +53,9 @@
     let identity = StoreIdentity.known(uuid: String(parts[0]))
     guard let reference = URIText.unescaped(parts[2].dropFirst()), let key = identity.key(forReference: reference), key >= 0
     else { return nil }
-    self = identity.objectID(entityName: String(parts[1]), key: key)
+    // Names of entities are kept for good, so a stream of made-up ones must come to an end.
+    guard let id = identity.objectID(mentionedEntity: String(parts[1]), key: key) else { return nil }
+    self = id
   }
 }
 

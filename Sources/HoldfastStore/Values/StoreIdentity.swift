@@ -73,6 +73,12 @@ public final class StoreIdentity: Sendable {
     return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
   }
 
+  /// The ID of an object of an entity that a URI mentions; nil when the store is said to have more entities than any has.
+  func objectID(mentionedEntity name: String, key: Int64) -> ManagedObjectID? {
+    let isKnownOrNew = names.withLock { $0.numbers[name] != nil || $0.all.count < 16_384 }
+    return isKnownOrNew ? objectID(entityName: name, key: key) : nil
+  }
+
   /// The ID of an object of the model's entity with that index.
   public func objectID(entityIndex: Int, key: Int64) -> ManagedObjectID {
     let (root, entity) = names.withLock { names in
