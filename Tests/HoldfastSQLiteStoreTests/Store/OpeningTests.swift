@@ -1,0 +1,191 @@
+import Foundation
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct OpeningTests {
+  @Test func `a store of another model is refused with the names of the entities that differ, and left as it was`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.store.close()
+    let before = try Data(contentsOf: URL(fileURLWithPath: folder.path()))
+    var entities = TestModels.people
+    entities[1].attributes.removeLast()
+    entities.append(EntityDescription("Extra"))
+    let error = try thrown { _ = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities)) }
+    #expect(error.code == .incompatibleModel)
+    #expect(error.reason.contains("Extra (not in the store), Person."))
+    #expect(!error.reason.contains("Company"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path())) == before)
+    _ = try StoreUnderTest(folder, tested.model)
+  }
+
+  @Test func `files that are no store are refused as what they are`() throws {
+    let folder = try ScratchFolder()
+    let model = try TestModels.peopleModel()
+    let text = Data((0..<200).map { _ in UInt8(ascii: "x") })
+    try text.write(to: URL(fileURLWithPath: folder.path("text")))
+    #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "text") }.code == .notAStore)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path("text"))) == text)
+    _ = try LayoutTests.sql(folder.path("other"), "CREATE TABLE t (x)")
+    #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "other") }.code == .notAStore)
+    let readOnly = SQLiteStoreOptions(isReadOnly: true)
+    #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: readOnly) }.code == .notFound)
+    #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: SQLiteStoreOptions(createsIfMissing: false)) }.code == .notFound)
+    #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
+  }
+
+  @Test(arguments: [
+    ("UPDATE Z_METADATA SET Z_VERSION = 2", StoreError.Code.newerFormat), ("DELETE FROM Z_METADATA", .damaged),
+    ("UPDATE Z_METADATA SET Z_PLIST = x'62706C6973743030'", .damaged), ("UPDATE Z_METADATA SET Z_PLIST = NULL", .damaged),
+    ("UPDATE Z_METADATA SET Z_PLIST = 'no list'", .damaged),
+  ]) func `metadata that cannot be right are refused`(change: String, code: StoreError.Code) throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.store.close()
+    _ = try LayoutTests.sql(folder.path(), change)
+    #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == code)
+  }
+
+  @Test func `every prefix and every changed byte of the metadata is read or refused, never a crash`() throws {
+    let record = MetadataRecord(uuid: "U", new: try TestModels.peopleModel())
+    let bytes = record.bytes
+    for count in 0..<bytes.count { #expect(throws: PropertyListError.self) { try MetadataRecord(uuid: "U", bytes: Array(bytes[..<count])) } }
+    for place in bytes.indices {
+      for value: UInt8 in [0, 0x0F, 0x7F, 0xFF, bytes[place] ^ 1] {
+        var changed = bytes
+        changed[place] = value
+        _ = try? MetadataRecord(uuid: "U", bytes: changed)
+        _ = MetadataRecord.holdsNothingOfTheUser(changed)
+      }
+    }
+    #expect(MetadataRecord.holdsNothingOfTheUser(bytes))
+    #expect(try MetadataRecord(uuid: "U", bytes: bytes).list == record.list)
+  }
+
+  @Test func `a database without tables, as a crash can leave it, becomes a store`() throws {
+    let folder = try ScratchFolder()
+    _ = try LayoutTests.sql(folder.path(), "PRAGMA journal_mode = wal")
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("A")]])
+    #expect(try tested.all("Company").count == 1)
+  }
+
+  @Test func `a file is opened once per process`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == .alreadyOpen)
+    try tested.store.close()
+    try tested.store.close()
+    _ = try StoreUnderTest(folder, tested.model)
+    #expect(try thrown { _ = try tested.store.beginRead(.latest) }.code == .notOpen)
+  }
+
+  @Test func `a read-only store reads, refuses to write and leaves no file behind`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("A")]])
+    try tested.store.close()
+    let before = try Data(contentsOf: URL(fileURLWithPath: folder.path()))
+    let again = try StoreUnderTest(folder, tested.model, options: SQLiteStoreOptions(isReadOnly: true))
+    #expect(try again.all("Company").count == 1)
+    #expect(try thrown { try again.insert("Company", [["name": .string("B")]]) }.code == .readOnly)
+    #expect(try thrown { try again.save(try again.deletion("Company", [1])) }.code == .readOnly)
+    #expect(try thrown { try again.store.setMetadata([:]) }.code == .readOnly)
+    try again.store.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.sqlite"])
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path())) == before)
+  }
+
+  @Test func `the user's metadata comes back in its types, and what belongs to others stays`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    #expect(tested.metadata.userInfo.isEmpty)
+    let info: [String: StoreValue] = [
+      "text": .string("ä\u{0}b"), "empty": .string(""), "flag": .bool(true), "small": .int16(-3), "middle": .int32(70_000), "large": .int64(.min),
+      "single": .float(0.1), "number": .double(0.1), "exact": .decimal(Decimal(string: "12345678901234567890.5")!), "when": .date(0.25),
+      "id": .uuid(UUID()), "link": .uri("a:b"), "bytes": .data(Data([0, 255])), "none": .null,
+    ]
+    try tested.store.setMetadata(info)
+    try tested.store.close()
+    // Another program adds a list of its own.
+    let hex = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
+    var list = try MetadataRecord(uuid: hex[1], bytes: ValueParsing.bytes(hex[0])).list
+    list["theirs"] = .array([.string("x"), .uid(7), .dictionary(["k": .real(1.5)])])
+    let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
+    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    let again = try StoreUnderTest(folder, tested.model)
+    #expect(again.metadata.userInfo == info)
+    try again.store.setMetadata(["only": .int64(1)])
+    #expect(try thrown { try again.store.setMetadata(["NSStoreType": .string("x")]) }.code == .unstorableValue)
+    try again.store.close()
+    let last = try StoreUnderTest(folder, tested.model)
+    #expect(last.metadata.userInfo == ["only": .int64(1)])
+    try last.store.close()
+    let end = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    #expect(try MetadataRecord(uuid: "U", bytes: ValueParsing.bytes(end)).list["theirs"] == list["theirs"])
+  }
+
+  @Test func `the metadata has what Core Data keeps`() throws {
+    let model = try TestModels.peopleModel()
+    let list = MetadataRecord(uuid: "U", new: model).list
+    #expect(list["NSStoreType"] == .string("SQLite"))
+    #expect(list["NSStoreModelVersionHashesVersion"] == .integer(3))
+    #expect(list["NSStoreModelVersionIdentifiers"] == .array([.string("1")]))
+    #expect(list["NSStoreModelVersionHashesDigest"] == .string(model.versionDigest))
+    #expect(list["NSStoreModelVersionChecksumKey"] == .string(model.versionChecksum))
+    #expect(list["_NSAutoVacuumLevel"] == .string("2"))
+    #expect(list["NSStoreModelVersionHashes"]?.dictionary?["Person"]?.data == model.entity(named: "Person")?.versionHash)
+  }
+
+  @Test func `a fetch index that the file lacks is made when it is opened`() throws {
+    let folder = try ScratchFolder()
+    var entities = TestModels.people
+    entities[1].indexes = []
+    let tested = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities))
+    try tested.store.close()
+    let again = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try again.store.close()
+    #expect(try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
+  }
+
+  @Test func `a file whose layout another program made is looked up by name`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Company", [["name": .string("A")]])
+    try tested.insert("Person", [["id": .int64(1)], ["id": .int64(2)]])
+    let hexBefore = MetadataRecord(uuid: "U", new: tested.model)
+    try tested.store.close()
+    // Other numbers, the other name of the join table, digits behind its columns, foreign tables and columns, no mark.
+    var list = hexBefore.list
+    list["_HoldfastLayout"] = nil
+    list["NSStoreModelVersionHashesDigest"] = nil
+    let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
+    for change in [
+      "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'", "UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT + 10", "DROP TABLE Z_2FRIENDOF",
+      "CREATE TABLE \"Z_12FRIENDS\" (Z_12FRIENDS1 INTEGER, Z_12FRIENDOF INTEGER, Z_FOK_12FRIENDS INTEGER, PRIMARY KEY (Z_12FRIENDOF, Z_12FRIENDS1))",
+      "INSERT INTO Z_12FRIENDS (Z_12FRIENDS1, Z_12FRIENDOF) VALUES (1, 2)", "CREATE TABLE ZOTHER (x)", "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER",
+      "UPDATE ZPERSON SET Z_ENT = 12",
+    ] { _ = try LayoutTests.sql(folder.path(), change) }
+    let again = try StoreUnderTest(folder, tested.model)
+    #expect(try again.targets("Person", "friends", [1, 2]) == [[], [1]])
+    #expect(try again.targets("Person", "friendOf", [1, 2]) == [[2], []])
+    #expect(try again.insert("Person", [["id": .int64(3)]]) == [3])
+    try again.save(try again.deletion("Person", [2]))
+    #expect(try again.targets("Person", "friendOf", [1]) == [[]])
+    try again.store.close()
+    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 3") == [["12"]])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 12") == [["3"]])
+    _ = try LayoutTests.sql(folder.path(), "ALTER TABLE ZPERSON DROP COLUMN ZAVATAR")
+    let error = try thrown { _ = try StoreUnderTest(folder, tested.model) }
+    #expect(error.code == .damaged && error.reason.contains("ZPERSON.ZAVATAR"))
+  }
+}
+
+enum ValueParsing {
+  static func bytes(_ hex: String) -> [UInt8] {
+    let digits = Array(hex.utf8)
+    return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(decoding: digits[$0...$0 + 1], as: UTF8.self), radix: 16) }
+  }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// What goes in comes out, bit by bit, and what other programs put in is checked.
+@Suite struct ValueTests {
+  private static let types = AttributeType.allCases
+
+  private static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription("Thing", attributes: types.map { AttributeDescription($0.rawValue, $0, isOptional: true) })
+    ])
+  }
+
+  private static func samples(_ type: AttributeType) throws -> [StoreValue] {
+    switch type {
+    case .integer16: return [.int16(.min), .int16(-1), .int16(0), .int16(.max)]
+    case .integer32: return [.int32(.min), .int32(0), .int32(.max)]
+    case .integer64: return [.int64(.min), .int64(.min + 1), .int64(0), .int64(1 << 53 + 1), .int64(.max)]
+    case .boolean: return [.bool(false), .bool(true)]
+    case .double: return [0, 0.1, 5e-324, .leastNormalMagnitude, .greatestFiniteMagnitude, -.infinity, .infinity, 1.0.nextUp, 3, -7, 9_007_199_254_740_993].map { .double($0) }
+    case .float: return [0, 0.1, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.infinity, 16_777_217, 3].map { .float($0) }
+    case .date: return [0, 86_400, -86_400, 0.5, 123_456_789.123_456_78, -978_307_200, 63_113_904_000, 1e300].map { .date($0) }
+    case .string: return ["", "a", "a\u{0}b", "\u{0}", "é", "e\u{301}", "日本", "🇮🇹👨‍👩‍👧", "\u{10FFFF}", "\u{FEFF}x", "123", "NULL", "'; DROP TABLE ZTHING; --", String(repeating: "ä", count: 100_000)].map { .string($0) }
+    case .uri: return ["", "https://example.org/a?b=c#d", "x-coredata://A/B/p1", "ä b"].map { .uri($0) }
+    case .uuid: return [.uuid(UUID()), .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID(uuid: (255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0)))]
+    case .binaryData: return [Data(), Data([0]), Data([0, 255, 0]), Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0) })].map { .data($0) }
+    case .decimal:
+      let texts = ["0", "1", "-1", "0.1", "-0.1", "2.5", "1234567890.12345", "123456789012345", "1234567890123456", "9007199254740993", "0.30000000000000004", "99999999999999999999999999999999999999", "-0.00000000000000000000000000000000001", "1e100", "1e-100", "12345678901234567890.123456789"]
+      return try texts.map { .decimal(try #require(Decimal(string: $0))) }
+    }
+  }
+
+  @Test(arguments: AttributeType.allCases) func `values come back bit by bit, also after reopening`(type: AttributeType) throws {
+    let folder = try ScratchFolder()
+    let samples = try ValueTests.samples(type) + [.null]
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    let keys = try tested.insert("Thing", samples.map { [type.rawValue: $0] })
+    let slot = try #require(try tested.entity("Thing").slot(named: type.rawValue))
+    let before = try tested.batch("Thing", zip(keys, samples).map { ($0, 1, [type.rawValue: $1]) })
+    try tested.store.close()
+    let again = try StoreUnderTest(folder, tested.model)
+    let rows = try again.all("Thing")
+    #expect(rows.map { $0[slot] } == samples)
+    for (index, row) in rows.enumerated() {  // equal rows have equal bytes, which is how changes are found
+      let expected = before.pointer(index), found = row.pointer
+      #expect(found.byteCount == expected.byteCount)
+      #expect(UnsafeRawBufferPointer(start: found.base, count: found.byteCount).elementsEqual(UnsafeRawBufferPointer(start: expected.base, count: expected.byteCount)))
+    }
+  }
+
+  @Test func `negative zero becomes zero`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    try tested.insert("Thing", [["double": .double(-0.0)]])
+    guard case .double(let value)? = try tested.value("Thing", 1, "double") else { throw CancellationError() }
+    #expect(value.sign == .plus)
+  }
+
+  @Test func `decimals of up to 15 digits are numbers in the file, longer ones keep their digits`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    try tested.insert("Thing", [["decimal": .decimal(Decimal(string: "2.50")!)], ["decimal": .decimal(7)], ["decimal": .decimal(Decimal(string: "12345678901234567890.5")!)]])
+    try tested.store.close()
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT typeof(ZDECIMAL), ZDECIMAL FROM ZTHING ORDER BY Z_PK")
+        == [["real", "2.5"], ["integer", "7"], ["blob", "12345678901234567890.5"]])
+  }
+
+  @Test(arguments: [
+    ("integer16", "'x'", "TEXT"), ("integer16", "40000", "INTEGER"), ("integer32", "3000000000", "INTEGER"), ("integer64", "x'01'", "BLOB"),
+    ("integer64", "1.5", "REAL"), ("boolean", "2", "INTEGER"), ("double", "'x'", "TEXT"), ("date", "x'00'", "BLOB"),
+    ("string", "x'61'", "BLOB"), ("string", "CAST(x'FF' AS TEXT)", "TEXT"), ("string", "CAST(x'61C3' AS TEXT)", "TEXT"),
+    ("string", "CAST(x'EDA080' AS TEXT)", "TEXT"), ("uuid", "x'0102'", "BLOB"), ("uuid", "'x'", "TEXT"), ("decimal", "'x1'", "TEXT"),
+    ("binaryData", "5", "INTEGER"),
+  ]) func `a value of the wrong storage class is an error that names table, column and key`(column: String, literal: String, storage: String) throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    try tested.insert("Thing", [[:], [:]])
+    try tested.store.close()
+    _ = try LayoutTests.sql(folder.path(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
+    let again = try StoreUnderTest(folder, tested.model)
+    #expect(try again.row("Thing", 1) != nil)
+    let error = try thrown { _ = try again.all("Thing") }
+    #expect(error.code == .wrongType)
+    #expect(error.reason.contains("ZTHING.Z\(column.uppercased())") && error.reason.contains("key 2") && error.reason.contains(storage))
+    #expect(try again.row("Thing", 1) != nil)
+  }
+
+  @Test func `what Core Data writes in other classes is read`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    try tested.insert("Thing", [[:]])
+    try tested.store.close()
+    _ = try LayoutTests.sql(
+      folder.path(), "UPDATE ZTHING SET ZDATE = 5, ZDECIMAL = '0.5', ZBINARYDATA = 'text', ZDOUBLE = 2, Z_OPT = NULL WHERE Z_PK = 1")
+    let again = try StoreUnderTest(folder, tested.model)
+    #expect(try again.value("Thing", 1, "date") == .date(5))
+    #expect(try again.value("Thing", 1, "decimal") == .decimal(Decimal(string: "0.5")!))
+    #expect(try again.value("Thing", 1, "binaryData") == .data(Data("text".utf8)))
+    #expect(try again.row("Thing", 1)?.version == 0)
+    try again.update("Thing", [(1, 0, ["double": .double(4)], ["double"])])
+    #expect(try again.row("Thing", 1)?.version == 1)
+  }
+
+  @Test func `many slots need several words of presence bits`() throws {
+    let folder = try ScratchFolder()
+    let names = (0..<150).map { "a\($0)" }
+    let model = try ManagedObjectModel(entities: [EntityDescription("Wide", attributes: names.map { AttributeDescription($0, .integer64, isOptional: true) })])
+    let tested = try StoreUnderTest(folder, model)
+    let values = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0 % 3 == 0 ? StoreValue.null : .int64(Int64($0))) })
+    try tested.insert("Wide", [values])
+    #expect(try tested.all("Wide")[0].values == (try tested.values("Wide", values)))
+    try tested.update("Wide", [(1, 1, ["a149": .int64(-1), "a3": .int64(-2)], ["a149", "a3"])])
+    #expect(try tested.value("Wide", 1, "a149") == .int64(-1))
+    #expect(try tested.value("Wide", 1, "a3") == .int64(-2))
+    #expect(try tested.value("Wide", 1, "a4") == .int64(4))
+  }
+}
