@@ -64,7 +64,8 @@ public final class SQLiteStore: IncrementalStore {
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try phase.withLock { phase in
       guard case .unopened = phase else {
-        throw StoreError(.alreadyOpen, operation: "open the store", path: path, reason: "This store object was opened before. Make another one.")
+        throw StoreError(
+          .alreadyOpen, operation: "open the store", path: path, reason: "This store object was opened before. Make another one.")
       }
       let database = try SQLiteDatabase(path: path, options: options)
       do {

@@ -93,7 +93,9 @@ struct MetadataRecord: Sendable {
     }
     throw StoreError(
       .incompatibleModel, operation: "open the store", path: path,
-      reason: "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). Migrate the store, or open it with its own model.")
+      reason:
+        "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). Migrate the store, or open it with its own model."
+    )
   }
 
   // MARK: The user's metadata

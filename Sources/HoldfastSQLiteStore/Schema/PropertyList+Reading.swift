@@ -29,7 +29,9 @@ private struct BinaryPropertyListReader {
   private var budget = 1_000_000
 
   init(_ bytes: [UInt8]) throws(PropertyListError) {
-    guard bytes.count >= 40, bytes.starts(with: Array("bplist0".utf8)) else { throw PropertyListError(description: "It is not a binary property list.") }
+    guard bytes.count >= 40, bytes.starts(with: Array("bplist0".utf8)) else {
+      throw PropertyListError(description: "It is not a binary property list.")
+    }
     self.bytes = bytes
     let trailer = bytes.count - 32
     offsetSize = Int(bytes[trailer + 6])
@@ -98,7 +100,8 @@ private struct BinaryPropertyListReader {
 
   mutating func object(_ index: Int, depth: Int) throws(PropertyListError) -> PropertyList {
     budget -= 1
-    guard index < count, depth < 64, budget > 0, let start = Int(exactly: BinaryPropertyListReader.number(bytes, table + index * offsetSize, offsetSize))
+    guard index < count, depth < 64, budget > 0,
+      let start = Int(exactly: BinaryPropertyListReader.number(bytes, table + index * offsetSize, offsetSize))
     else { throw damaged() }
     let marker = bytes[try range(start, 1).lowerBound]
     let low = Int(marker & 15)

@@ -96,7 +96,8 @@ struct StoreOpening {
       if error.code != .general { throw error }
       if try connection.int64("SELECT COUNT(*) FROM sqlite_master") == 0 { return nil }
       throw StoreError(
-        .notAStore, operation: StoreOpening.operation, path: database.file.path, reason: "It is a SQLite database, but not an object store.",
+        .notAStore, operation: StoreOpening.operation, path: database.file.path,
+        reason: "It is a SQLite database, but not an object store.",
         cause: error)
     }
   }
@@ -144,7 +145,8 @@ struct StoreOpening {
   private func create() throws {
     if database.options.isReadOnly || !database.options.createsIfMissing {
       throw StoreError(
-        .notAStore, operation: StoreOpening.operation, path: database.file.path, reason: "The file is empty, and no new store was to be made.")
+        .notAStore, operation: StoreOpening.operation, path: database.file.path,
+        reason: "The file is empty, and no new store was to be made.")
     }
     let schema = StoreSchema.predicted(model)
     try schema.checkNames()

@@ -50,7 +50,9 @@ extension StoreSchema {
     let source = numbers[relationship.entityIndex], target = numbers[relationship.destinationIndex]
     for table in [linkColumn(source, relationship.name), linkColumn(target, inverse.name)] where names.contains(table) {
       let columns = try columnNames(table, connection)
-      if let near = match(linkColumn(source, inverse.name), columns), let far = match(linkColumn(target, relationship.name), columns), near != far {
+      if let near = match(linkColumn(source, inverse.name), columns), let far = match(linkColumn(target, relationship.name), columns),
+        near != far
+      {
         return LinkSide(table: table, near: near, far: far)
       }
     }

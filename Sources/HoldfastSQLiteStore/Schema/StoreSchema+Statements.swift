@@ -17,7 +17,8 @@ extension StoreSchema {
     let columns = columnOrder(entity).map { slot in
       ", \(SQLName.quoted(tables[entity].columns[slot])) \(StoreSchema.declaration(model.entities[entity].slots[slot].columnType))"
     }
-    return "CREATE TABLE \(SQLName.quoted(tables[entity].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(columns.joined()) )"
+    return
+      "CREATE TABLE \(SQLName.quoted(tables[entity].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(columns.joined()) )"
   }
 
   /// Slots in the order in which a new table has their columns: by the kind of value, then by name.

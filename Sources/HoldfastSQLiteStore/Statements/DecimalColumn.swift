@@ -12,7 +12,9 @@ enum DecimalColumn {
 
   /// The floating-point number that stands for the digits without loss, or nil.
   static func real(_ digits: UnsafeRawBufferPointer) -> Double? {
-    guard significantDigits(digits) <= exactDigits, let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else { return nil }
+    guard significantDigits(digits) <= exactDigits, let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
+      return nil
+    }
     return digits.elementsEqual(text(number).utf8) ? number : nil
   }
 

@@ -91,7 +91,8 @@ final class OpenStore: Sendable {
 
   func entity(_ index: Int) throws -> ManagedObjectModel.Entity {
     guard model.entities.indices.contains(index) else {
-      throw StoreError(.unsupportedRequest, operation: "carry out a request", path: path, reason: "The model has no entity number \(index).")
+      throw StoreError(
+        .unsupportedRequest, operation: "carry out a request", path: path, reason: "The model has no entity number \(index).")
     }
     return model.entities[index]
   }

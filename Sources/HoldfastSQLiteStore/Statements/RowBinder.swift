@@ -52,6 +52,8 @@ final class RowBinder: Sendable {
   private func unstorable(_ row: RowPointer, _ slot: Int) -> StoreError {
     StoreError(
       .unstorableValue, operation: "save a row of \(entity.name)", path: path,
-      reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) is not a number (NaN), which this store cannot keep. Set it to nil or to a number.")
+      reason:
+        "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) is not a number (NaN), which this store cannot keep. Set it to nil or to a number."
+    )
   }
 }

@@ -167,7 +167,8 @@ final class SaveRunner {
     return try writer.statement(shape) {
       let assignments = slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined()
       let count = slots.count
-      return "UPDATE \(store.table(entity.index)) SET \(assignments)Z_OPT = ?\(count + 1) WHERE Z_PK = ?\(count + 2) AND ifnull(Z_OPT, 0) = ?\(count + 3)"
+      return
+        "UPDATE \(store.table(entity.index)) SET \(assignments)Z_OPT = ?\(count + 1) WHERE Z_PK = ?\(count + 2) AND ifnull(Z_OPT, 0) = ?\(count + 3)"
     }
   }
 

@@ -185,7 +185,13 @@ struct ScanAggregator {
       if state.hasOverflowed { throw overflow(index) }
       builder.append(integer: state.integer)
     case .minimum, .maximum:
-      if state.count == 0 { builder.appendNull() } else if isReal[index] { builder.append(real: state.real) } else { builder.append(integer: state.integer) }
+      if state.count == 0 {
+        builder.appendNull()
+      } else if isReal[index] {
+        builder.append(real: state.real)
+      } else {
+        builder.append(integer: state.integer)
+      }
     }
   }
 

@@ -5,7 +5,9 @@ enum UTF8Check {
     guard let start = bytes.baseAddress else { return true }
     var place = 0
     while place &+ 8 <= bytes.count {
-      if start.loadUnaligned(fromByteOffset: place, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 { return isValidBeyondASCII(bytes, from: place) }
+      if start.loadUnaligned(fromByteOffset: place, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 {
+        return isValidBeyondASCII(bytes, from: place)
+      }
       place &+= 8
     }
     var rest: UInt8 = 0

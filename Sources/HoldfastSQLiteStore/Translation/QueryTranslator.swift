@@ -259,7 +259,8 @@ struct QueryTranslator {
     var terms: [String] = []
     for term in sorts {
       let operand = try operand(.property(term.path), &scope)
-      let key = term.folding.isEmpty || operand.kind != .text ? operand.sql : "\(SQLFunctions.fold)(\(operand.sql), \(term.folding.rawValue))"
+      let key =
+        term.folding.isEmpty || operand.kind != .text ? operand.sql : "\(SQLFunctions.fold)(\(operand.sql), \(term.folding.rawValue))"
       terms.append("\(key) \(term.isAscending ? "ASC" : "DESC")")
     }
     return (terms + ["\(scope.alias).Z_PK"]).joined(separator: ", ")

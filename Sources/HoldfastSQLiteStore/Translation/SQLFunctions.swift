@@ -46,7 +46,9 @@ enum SQLFunctions {
 
   private static func isNull(_ value: OpaquePointer?) -> Bool { sqlite3_value_type(value) == SQLITE_NULL }
 
-  private static func folding(_ value: OpaquePointer?) -> TextFolding { TextFolding(rawValue: UInt8(truncatingIfNeeded: sqlite3_value_int(value))) }
+  private static func folding(_ value: OpaquePointer?) -> TextFolding {
+    TextFolding(rawValue: UInt8(truncatingIfNeeded: sqlite3_value_int(value)))
+  }
 
   private static func comparison(_ value: OpaquePointer?) -> ComparisonOperator {
     ComparisonOperator(rawValue: Int(sqlite3_value_int(value))) ?? .equalTo

@@ -55,7 +55,8 @@ import Testing
       let sink = CollectingSink()
       var inner: [Int] = []
       sink.onTake = { batch in
-        inner.append(try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(7)), [])), in: view).count)
+        inner.append(
+          try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(7)), [])), in: view).count)
       }
       try tested.store.fetch(try tested.plan("Person"), in: view, into: sink)
       #expect(sink.rows.count == 5000)
@@ -79,7 +80,10 @@ import Testing
     let (_, tested) = try people()
     try tested.insert("Person", (1...2000).map { ["id": .int64($0)] })
     let entity = try tested.entity("Person")
-    for keys: [Int64] in [[], [5], [7, 3, 9_999, 1], Array(stride(from: 1, through: 2000, by: 3)), (1...3000).shuffled().map { Int64($0) }, (1...40).map { $0 * 50 }] {
+    for keys: [Int64] in [
+      [], [5], [7, 3, 9_999, 1], Array(stride(from: 1, through: 2000, by: 3)), (1...3000).shuffled().map { Int64($0) },
+      (1...40).map { $0 * 50 },
+    ] {
       let sink = CollectingSink()
       try tested.store.rows(FaultRequest(entity: entity.index, keys: keys), in: try tested.store.beginRead(.latest), into: sink)
       #expect(sink.rows.map(\.key).sorted() == keys.filter { $0 <= 2000 }.sorted())
@@ -89,7 +93,8 @@ import Testing
   @Test func `targets are those of each source, few or many, in the order of the request`() throws {
     let (_, tested) = try people()
     let companies = try tested.insert("Company", (0..<50).map { ["name": .string("\($0)")] })
-    try tested.insert("Person", try (0..<500).map { ["id": .int64(Int64($0)), "employer": .objectID(try tested.id("Company", companies[$0 * 7 % 50]))] })
+    try tested.insert(
+      "Person", try (0..<500).map { ["id": .int64(Int64($0)), "employer": .objectID(try tested.id("Company", companies[$0 * 7 % 50]))] })
     let expected = companies.map { company in (0..<500).filter { companies[$0 * 7 % 50] == company }.map { Int64($0 + 1) } }
     #expect(try tested.targets("Company", "employees", companies) == expected)
     #expect(try tested.targets("Company", "employees", Array(companies.reversed())) == expected.reversed())
@@ -124,13 +129,14 @@ import Testing
 
   @Test func `only one save is prepared at a time, and keys cannot be taken back with it`() throws {
     let (_, tested) = try people()
-    let prepared = try tested.store.prepare(SaveRequest(entities: [
-      {
-        var changes = SaveRequest.EntityChanges(entity: 0)
-        changes.inserted = [try tested.batch("Company", [(1, 1, ["name": .string("A")])])]
-        return changes
-      }()
-    ]))
+    let prepared = try tested.store.prepare(
+      SaveRequest(entities: [
+        {
+          var changes = SaveRequest.EntityChanges(entity: 0)
+          changes.inserted = [try tested.batch("Company", [(1, 1, ["name": .string("A")])])]
+          return changes
+        }()
+      ]))
     #expect(try thrown { _ = try tested.store.allocateKeys(entity: 0, count: 1) }.code == .locked)
     #expect(try thrown { _ = try tested.store.prepare(try tested.deletion("Company", [1])) }.code == .locked)
     prepared.abort()

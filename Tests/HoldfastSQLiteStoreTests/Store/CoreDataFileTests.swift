@@ -20,7 +20,10 @@ import Testing
     let folder = try ScratchFolder()
     try copy("CoreDataPlus/Tests/Resources/SampleModel3/Fixtures/SampleModel3_V1.sqlite", to: folder)
     let model = try ManagedObjectModel(
-      entities: [EntityDescription("User", attributes: [AttributeDescription("name", .string), AttributeDescription("petName", .string, isOptional: true)])])
+      entities: [
+        EntityDescription(
+          "User", attributes: [AttributeDescription("name", .string), AttributeDescription("petName", .string, isOptional: true)])
+      ])
     let tested = try StoreUnderTest(folder, model)
     let rows = try tested.all("User")
     #expect(rows.count == 12)
@@ -31,7 +34,8 @@ import Testing
     #expect(try StoreUnderTest(folder, model).all("User").count == 13)
   }
 
-  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store with a relationship is read as plain SQL reads it`() throws {
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store with a relationship is read as plain SQL reads it`() throws
+  {
     let folder = try ScratchFolder()
     try copy("CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", to: folder)
     let post = try LayoutTests.sql(folder.path(), "SELECT Z_PK, ZDATE, ZHEXCOLOR, ZPOSTID FROM ZPOST ORDER BY Z_PK")

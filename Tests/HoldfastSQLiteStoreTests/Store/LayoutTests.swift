@@ -17,9 +17,10 @@ import Testing
     defer { sqlite3_finalize(statement) }
     var rows: [[String]] = []
     while sqlite3_step(statement) == SQLITE_ROW {
-      rows.append((0..<sqlite3_column_count(statement)).map { column in
-        sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
-      })
+      rows.append(
+        (0..<sqlite3_column_count(statement)).map { column in
+          sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
+        })
     }
     return rows
   }
@@ -42,7 +43,10 @@ import Testing
         "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
         "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
       ])
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [["1", "Company", "0", "0"], ["2", "Person", "0", "0"]])
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
+        ["1", "Company", "0", "0"], ["2", "Person", "0", "0"],
+      ])
     #expect(try LayoutTests.sql(folder.path(), "PRAGMA auto_vacuum") == [["2"]])
     #expect(try LayoutTests.sql(folder.path(), "PRAGMA page_size") == [["4096"]])
     #expect(try LayoutTests.sql(folder.path(), "PRAGMA journal_mode") == [["wal"]])
@@ -62,7 +66,10 @@ import Testing
         ["id": .int64(8)],
       ], links: [links])
     try tested.store.close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [["1", "1", "1", "integer", "A"]])
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [
+        ["1", "1", "1", "integer", "A"]
+      ])
     #expect(
       try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
         == [["1", "2", "1", "7", "x", "1", "1"], ["2", "2", "1", "8", "NULL", "NULL", "NULL"]])

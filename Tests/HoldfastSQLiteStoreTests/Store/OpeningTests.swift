@@ -32,7 +32,9 @@ import Testing
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "other") }.code == .notAStore)
     let readOnly = SQLiteStoreOptions(isReadOnly: true)
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: readOnly) }.code == .notFound)
-    #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: SQLiteStoreOptions(createsIfMissing: false)) }.code == .notFound)
+    #expect(
+      try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: SQLiteStoreOptions(createsIfMissing: false)) }.code
+        == .notFound)
     #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
   }
 
@@ -51,7 +53,9 @@ import Testing
   @Test func `every prefix and every changed byte of the metadata is read or refused, never a crash`() throws {
     let record = MetadataRecord(uuid: "U", new: try TestModels.peopleModel())
     let bytes = record.bytes
-    for count in 0..<bytes.count { #expect(throws: PropertyListError.self) { try MetadataRecord(uuid: "U", bytes: Array(bytes[..<count])) } }
+    for count in 0..<bytes.count {
+      #expect(throws: PropertyListError.self) { try MetadataRecord(uuid: "U", bytes: Array(bytes[..<count])) }
+    }
     for place in bytes.indices {
       for value: UInt8 in [0, 0x0F, 0x7F, 0xFF, bytes[place] ^ 1] {
         var changed = bytes
@@ -103,7 +107,8 @@ import Testing
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     #expect(tested.metadata.userInfo.isEmpty)
     let info: [String: StoreValue] = [
-      "text": .string("ä\u{0}b"), "empty": .string(""), "flag": .bool(true), "small": .int16(-3), "middle": .int32(70_000), "large": .int64(.min),
+      "text": .string("ä\u{0}b"), "empty": .string(""), "flag": .bool(true), "small": .int16(-3), "middle": .int32(70_000),
+      "large": .int64(.min),
       "single": .float(0.1), "number": .double(0.1), "exact": .decimal(Decimal(string: "12345678901234567890.5")!), "when": .date(0.25),
       "id": .uuid(UUID()), "link": .uri("a:b"), "bytes": .data(Data([0, 255])), "none": .null,
     ]
@@ -165,7 +170,8 @@ import Testing
     for change in [
       "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'", "UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT + 10", "DROP TABLE Z_2FRIENDOF",
       "CREATE TABLE \"Z_12FRIENDS\" (Z_12FRIENDS1 INTEGER, Z_12FRIENDOF INTEGER, Z_FOK_12FRIENDS INTEGER, PRIMARY KEY (Z_12FRIENDOF, Z_12FRIENDS1))",
-      "INSERT INTO Z_12FRIENDS (Z_12FRIENDS1, Z_12FRIENDOF) VALUES (1, 2)", "CREATE TABLE ZOTHER (x)", "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER",
+      "INSERT INTO Z_12FRIENDS (Z_12FRIENDS1, Z_12FRIENDOF) VALUES (1, 2)", "CREATE TABLE ZOTHER (x)",
+      "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER",
       "UPDATE ZPERSON SET Z_ENT = 12",
     ] { _ = try LayoutTests.sql(folder.path(), change) }
     let again = try StoreUnderTest(folder, tested.model)

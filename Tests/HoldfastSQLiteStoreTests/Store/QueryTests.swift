@@ -96,10 +96,11 @@ import Testing
     let others = entity.slots.indices.filter { entity.slots[$0].columnType != .toOne(destination: 0) }
     for round in 0..<300 {
       let groupBy = (0..<graph.random.random.next() % 3).map { _ in graph.random.pick(Array(entity.slots.indices)) }
-      let columns: [AggregateColumn] = groupBy.map { .group(slot: $0) } + [
-        .count(slot: nil), .count(slot: graph.random.pick(others)), .sum(slot: graph.random.pick(numbers)),
-        .average(slot: graph.random.pick(numbers)), .minimum(slot: graph.random.pick(others)), .maximum(slot: graph.random.pick(others)),
-      ]
+      let columns: [AggregateColumn] =
+        groupBy.map { .group(slot: $0) } + [
+          .count(slot: nil), .count(slot: graph.random.pick(others)), .sum(slot: graph.random.pick(numbers)),
+          .average(slot: graph.random.pick(numbers)), .minimum(slot: graph.random.pick(others)), .maximum(slot: graph.random.pick(others)),
+        ]
       let aggregates = AggregatePlan(groupBy: groupBy, columns: columns)
       let predicate: QueryExpression? = graph.random.chance(50) ? graph.random.predicate(entity, depth: 1) : nil
       let test = try predicate.map { try RowPredicate($0, entity: entity, model: graph.tested.model) }

@@ -33,13 +33,20 @@ struct RandomGraph {
         AttributeDescription("l", .uri, isOptional: true),
       ],
       relationships: [
-        .toOne("owner", to: "Owner", inverse: "items"), .toMany("near", to: "Item", inverse: "far"), .toMany("far", to: "Item", inverse: "near"),
+        .toOne("owner", to: "Owner", inverse: "items"), .toMany("near", to: "Item", inverse: "far"),
+        .toMany("far", to: "Item", inverse: "near"),
       ],
-      indexes: [FetchIndexDescription("s", ["s"]), FetchIndexDescription("i64", ["i64"]), FetchIndexDescription("r", ["r"]), FetchIndexDescription("b2", ["b", "s2"])]),
+      indexes: [
+        FetchIndexDescription("s", ["s"]), FetchIndexDescription("i64", ["i64"]), FetchIndexDescription("r", ["r"]),
+        FetchIndexDescription("b2", ["b", "s2"]),
+      ]),
     EntityDescription(
       "Owner",
       attributes: [AttributeDescription("age", .integer32, isOptional: true), AttributeDescription("name", .string, isOptional: true)],
-      relationships: [.toMany("items", to: "Item", inverse: "owner"), .toOne("boss", to: "Owner", inverse: "staff"), .toMany("staff", to: "Owner", inverse: "boss")]),
+      relationships: [
+        .toMany("items", to: "Item", inverse: "owner"), .toOne("boss", to: "Owner", inverse: "staff"),
+        .toMany("staff", to: "Owner", inverse: "boss"),
+      ]),
   ]
 
   var random: SeededGenerator
@@ -49,11 +56,14 @@ struct RandomGraph {
   static let ownerCount: Int64 = 8
 
   private static let texts = [
-    "", "a", "A", "ab", "aB", "abc", "b", "é", "e\u{301}", "É", "ß", "ss", "日本", "日", "a\u{0}b", "a\u{0}", "\u{0}", "\u{7F}", "\u{10FFFF}", "z", "straße", "%", "a_b", "'",
+    "", "a", "A", "ab", "aB", "abc", "b", "é", "e\u{301}", "É", "ß", "ss", "日本", "日", "a\u{0}b", "a\u{0}", "\u{0}", "\u{7F}", "\u{10FFFF}",
+    "z", "straße", "%", "a_b", "'",
   ]
   private static let integers: [Int64] = [0, 1, -1, 2, 3, 7, 32_767, -32_768, 100]
   private static let large: [Int64] = [.max, .min, 1 << 53, 1 << 53 + 1, -(1 << 53) - 1, .max - 1]
-  private static let reals: [Double] = [0, -0.0, 1, 0.5, 2.5, -1, 3, 1e300, -1e300, .infinity, -.infinity, 5e-324, 9_007_199_254_740_992, 0x1p63, 0.1]
+  private static let reals: [Double] = [
+    0, -0.0, 1, 0.5, 2.5, -1, 3, 1e300, -1e300, .infinity, -.infinity, 5e-324, 9_007_199_254_740_992, 0x1p63, 0.1,
+  ]
 
   mutating func pick<T>(_ list: [T]) -> T { list[Int(random.next() % UInt64(list.count))] }
   mutating func chance(_ percent: UInt64) -> Bool { random.next() % 100 < percent }
@@ -105,7 +115,8 @@ struct RandomGraph {
     case .uuid, .binaryData: return value(column)
     default:
       if chance(3) { return .double(.nan) }
-      let others: [AttributeType] = type == .date ? [.date, .date, .integer64, .double, .decimal] : [type, type, .integer64, .double, .float, .decimal, .boolean]
+      let others: [AttributeType] =
+        type == .date ? [.date, .date, .integer64, .double, .decimal] : [type, type, .integer64, .double, .float, .decimal, .boolean]
       return value(.attribute(pick(others)))
     }
   }

@@ -18,7 +18,10 @@ import Testing
     try tested.store.close()
     let again = try StoreUnderTest(folder, tested.model)
     #expect(again.metadata.identity.storeUUID == uuid)
-    #expect(try again.all("Person").map { $0[try #require(try again.entity("Person").slot(named: "name"))] } == [.string("n1"), .string("n2"), .string("n3")])
+    #expect(
+      try again.all("Person").map { $0[try #require(try again.entity("Person").slot(named: "name"))] } == [
+        .string("n1"), .string("n2"), .string("n3"),
+      ])
     #expect(try again.insert("Person", [["id": .int64(9)]]) == [4])
   }
 
@@ -104,7 +107,8 @@ import Testing
     let error = try thrown { try tested.insert("Person", [["id": .int64(17)]]) }
     #expect(error.code == .constraintConflict)
     try tested.store.close()
-    let names = try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZPERSON' ORDER BY 1")
+    let names = try LayoutTests.sql(
+      folder.path(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZPERSON' ORDER BY 1")
     #expect(names == [["ZPERSON_ZEMPLOYER_INDEX"], ["Z_Person_UNIQUE_id"], ["Z_Person_byName"]])
     let second = try ScratchFolder()
     let other = try StoreUnderTest(second, tested.model)
@@ -120,7 +124,8 @@ import Testing
     var links = SaveRequest.LinkChanges(entity: person.index, relationship: try #require(person.relationship(named: "friendOf")).index)
     links.added = [.init(source: 1, target: 2), .init(source: 2, target: 3), .init(source: 3, target: 1)]
     try tested.insert(
-      "Person", (1...3).map { ["id": .int64($0), "employer": .objectID(try! tested.id("Company", companies[$0 == 3 ? 1 : 0]))] }, links: [links])
+      "Person", (1...3).map { ["id": .int64($0), "employer": .objectID(try! tested.id("Company", companies[$0 == 3 ? 1 : 0]))] },
+      links: [links])
     #expect(try tested.targets("Person", "friendOf", [1, 2, 3]) == [[2], [3], [1]])
     #expect(try tested.targets("Person", "friends", [1, 2, 3]) == [[3], [1], [2]])
     #expect(try tested.targets("Company", "employees", companies) == [[1, 2], [3]])

@@ -20,15 +20,31 @@ import Testing
     case .integer32: return [.int32(.min), .int32(0), .int32(.max)]
     case .integer64: return [.int64(.min), .int64(.min + 1), .int64(0), .int64(1 << 53 + 1), .int64(.max)]
     case .boolean: return [.bool(false), .bool(true)]
-    case .double: return [0, 0.1, 5e-324, .leastNormalMagnitude, .greatestFiniteMagnitude, -.infinity, .infinity, 1.0.nextUp, 3, -7, 9_007_199_254_740_993].map { .double($0) }
+    case .double:
+      return [
+        0, 0.1, 5e-324, .leastNormalMagnitude, .greatestFiniteMagnitude, -.infinity, .infinity, 1.0.nextUp, 3, -7, 9_007_199_254_740_993,
+      ].map { .double($0) }
     case .float: return [0, 0.1, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.infinity, 16_777_217, 3].map { .float($0) }
     case .date: return [0, 86_400, -86_400, 0.5, 123_456_789.123_456_78, -978_307_200, 63_113_904_000, 1e300].map { .date($0) }
-    case .string: return ["", "a", "a\u{0}b", "\u{0}", "é", "e\u{301}", "日本", "🇮🇹👨‍👩‍👧", "\u{10FFFF}", "\u{FEFF}x", "123", "NULL", "'; DROP TABLE ZTHING; --", String(repeating: "ä", count: 100_000)].map { .string($0) }
+    case .string:
+      return [
+        "", "a", "a\u{0}b", "\u{0}", "é", "e\u{301}", "日本", "🇮🇹👨‍👩‍👧", "\u{10FFFF}", "\u{FEFF}x", "123", "NULL", "'; DROP TABLE ZTHING; --",
+        String(repeating: "ä", count: 100_000),
+      ].map { .string($0) }
     case .uri: return ["", "https://example.org/a?b=c#d", "x-coredata://A/B/p1", "ä b"].map { .uri($0) }
-    case .uuid: return [.uuid(UUID()), .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID(uuid: (255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0)))]
-    case .binaryData: return [Data(), Data([0]), Data([0, 255, 0]), Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0) })].map { .data($0) }
+    case .uuid:
+      return [
+        .uuid(UUID()), .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
+        .uuid(UUID(uuid: (255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0))),
+      ]
+    case .binaryData:
+      return [Data(), Data([0]), Data([0, 255, 0]), Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0) })].map { .data($0) }
     case .decimal:
-      let texts = ["0", "1", "-1", "0.1", "-0.1", "2.5", "1234567890.12345", "123456789012345", "1234567890123456", "9007199254740993", "0.30000000000000004", "99999999999999999999999999999999999999", "-0.00000000000000000000000000000000001", "1e100", "1e-100", "12345678901234567890.123456789"]
+      let texts = [
+        "0", "1", "-1", "0.1", "-0.1", "2.5", "1234567890.12345", "123456789012345", "1234567890123456", "9007199254740993",
+        "0.30000000000000004", "99999999999999999999999999999999999999", "-0.00000000000000000000000000000000001", "1e100", "1e-100",
+        "12345678901234567890.123456789",
+      ]
       return try texts.map { .decimal(try #require(Decimal(string: $0))) }
     }
   }
@@ -47,7 +63,9 @@ import Testing
     for (index, row) in rows.enumerated() {  // equal rows have equal bytes, which is how changes are found
       let expected = before.pointer(index), found = row.pointer
       #expect(found.byteCount == expected.byteCount)
-      #expect(UnsafeRawBufferPointer(start: found.base, count: found.byteCount).elementsEqual(UnsafeRawBufferPointer(start: expected.base, count: expected.byteCount)))
+      #expect(
+        UnsafeRawBufferPointer(start: found.base, count: found.byteCount).elementsEqual(
+          UnsafeRawBufferPointer(start: expected.base, count: expected.byteCount)))
     }
   }
 
@@ -62,7 +80,12 @@ import Testing
   @Test func `decimals of up to 15 digits are numbers in the file, longer ones keep their digits`() throws {
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
-    try tested.insert("Thing", [["decimal": .decimal(Decimal(string: "2.50")!)], ["decimal": .decimal(7)], ["decimal": .decimal(Decimal(string: "12345678901234567890.5")!)]])
+    try tested.insert(
+      "Thing",
+      [
+        ["decimal": .decimal(Decimal(string: "2.50")!)], ["decimal": .decimal(7)],
+        ["decimal": .decimal(Decimal(string: "12345678901234567890.5")!)],
+      ])
     try tested.store.close()
     #expect(
       try LayoutTests.sql(folder.path(), "SELECT typeof(ZDECIMAL), ZDECIMAL FROM ZTHING ORDER BY Z_PK")
@@ -75,7 +98,9 @@ import Testing
     ("string", "x'61'", "BLOB"), ("string", "CAST(x'FF' AS TEXT)", "TEXT"), ("string", "CAST(x'61C3' AS TEXT)", "TEXT"),
     ("string", "CAST(x'EDA080' AS TEXT)", "TEXT"), ("uuid", "x'0102'", "BLOB"), ("uuid", "'x'", "TEXT"), ("decimal", "'x1'", "TEXT"),
     ("binaryData", "5", "INTEGER"),
-  ]) func `a value of the wrong storage class is an error that names table, column and key`(column: String, literal: String, storage: String) throws {
+  ]) func `a value of the wrong storage class is an error that names table, column and key`(
+    column: String, literal: String, storage: String
+  ) throws {
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:], [:]])
@@ -108,7 +133,9 @@ import Testing
   @Test func `many slots need several words of presence bits`() throws {
     let folder = try ScratchFolder()
     let names = (0..<150).map { "a\($0)" }
-    let model = try ManagedObjectModel(entities: [EntityDescription("Wide", attributes: names.map { AttributeDescription($0, .integer64, isOptional: true) })])
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Wide", attributes: names.map { AttributeDescription($0, .integer64, isOptional: true) })
+    ])
     let tested = try StoreUnderTest(folder, model)
     let values = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0 % 3 == 0 ? StoreValue.null : .int64(Int64($0))) })
     try tested.insert("Wide", [values])
