@@ -25,6 +25,7 @@ let package = Package(
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
+    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),
@@ -34,6 +35,7 @@ let package = Package(
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
+    .testTarget(name: "DocumentationTests", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStore"]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build leaves them alone.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),

@@ -11,18 +11,34 @@ let package = Package(
     // The name is needed: without it the package is called after the folder it was cloned into.
     .package(name: "holdfast", path: ".."),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
   ],
   targets: [
     .target(name: "CBenchmarkSupport"),
     .target(name: "BenchmarkData"),
     .target(name: "BenchmarkRunner", dependencies: ["BenchmarkData", "CBenchmarkSupport"]),
+    .target(
+      name: "BenchmarkStores",
+      dependencies: [
+        "BenchmarkData", "BenchmarkRunner", .product(name: "Holdfast", package: "holdfast"),
+        .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+      ]),
     .executableTarget(
       name: "HoldfastBench",
       dependencies: [
-        "BenchmarkData", "BenchmarkRunner", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(name: "BenchmarkDataTests", dependencies: ["BenchmarkData"]),
     .testTarget(name: "BenchmarkRunnerTests", dependencies: ["BenchmarkData", "BenchmarkRunner"]),
+    .testTarget(
+      name: "BenchmarkStoresTests",
+      dependencies: [
+        "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "Holdfast", package: "holdfast"),
+        .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -41,7 +41,9 @@ struct AdjacencyIndex: Sendable {
       try page.words.withUnsafeBufferPointer { words in
         let reader = PageReader(words)
         for low in 0..<256 {
-          for target in reader.targets(of: low) { try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target)) }
+          for target in reader.targets(of: low) {
+            try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target))
+          }
         }
       }
     }
@@ -58,7 +60,8 @@ struct AdjacencyIndex: Sendable {
   private mutating func apply(_ added: UnsafeBufferPointer<SaveRequest.Link>, _ removed: UnsafeBufferPointer<SaveRequest.Link>) {
     var (nextAdded, nextRemoved) = (0, 0)
     while nextAdded < added.count || nextRemoved < removed.count {
-      let first = min(nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
+      let first = min(
+        nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
       let place = first >> AdjacencyIndex.shift
       let lastAdded = AdjacencyIndex.end(added, from: nextAdded, place), lastRemoved = AdjacencyIndex.end(removed, from: nextRemoved, place)
       let (page, change) = PageWriter.page(
@@ -195,6 +198,7 @@ enum PageWriter {
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
       let output = words.baseAddress! + header
       var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
+      var affected = nextAffected(added, 0, removed, 0)
       for word in 0..<4 {
         var rest = UInt64(bitPattern: words[word])
         while rest != 0 {
@@ -208,7 +212,13 @@ enum PageWriter {
             oldEntry += 1
           }
           before += targets.count
-          kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+          if low < affected {
+            for (place, target) in targets.enumerated() { output[kept + place] = target }
+            kept += targets.count
+          } else {
+            kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+            affected = nextAffected(added, nextAdded, removed, nextRemoved)
+          }
         }
       }
       starts[entry] = UInt32(truncatingIfNeeded: kept)
@@ -217,12 +227,21 @@ enum PageWriter {
     return (kept == 0 ? [] : page, kept - before)
   }
 
+  /// The next key of the page to which something happens.
+  @inline(__always) private static func nextAffected(_ added: Links, _ nextAdded: Int, _ removed: Links, _ nextRemoved: Int) -> Int {
+    min(
+      nextAdded < added.count ? Int(added[nextAdded].source & 255) : 256,
+      nextRemoved < removed.count ? Int(removed[nextRemoved].source & 255) : 256)
+  }
+
   /// Writes the targets of one key with its removals and additions; returns where the next key's begin.
   @inline(__always) private static func merge(
     _ targets: UnsafeBufferPointer<Int64>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links, _ nextRemoved: inout Int,
     into output: UnsafeMutablePointer<Int64>, at start: Int
   ) -> Int {
     var end = start
+    // Removals of keys that have no entry in the page meet nothing.
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) < low { nextRemoved += 1 }
     for target in targets {
       while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {
         if end == start || output[end - 1] != added[nextAdded].target {
@@ -231,7 +250,9 @@ enum PageWriter {
         }
         nextAdded += 1
       }
-      while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target < target { nextRemoved += 1 }
+      while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target < target {
+        nextRemoved += 1
+      }
       if nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target == target { continue }
       output[end] = target
       end += 1
@@ -252,42 +273,60 @@ enum PageWriter {
 enum LinkOrder {
   /// The links sorted by source, then target. Fast when the targets ascend already and the sources are not far apart.
   static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
-    guard links.count > 1 else { return links }
-    var (isSorted, targetsAscend) = (true, true)
-    var (least, greatest) = (links[0].source, links[0].source)
-    for index in 1..<links.count {
-      if links[index] < links[index - 1] { isSorted = false }
-      if links[index].target < links[index - 1].target { targetsAscend = false }
-      least = min(least, links[index].source)
-      greatest = max(greatest, links[index].source)
-    }
-    if isSorted { return links }
-    let (range, overflow) = greatest.subtractingReportingOverflow(least)
-    if overflow || !targetsAscend || range > 8 * Int64(links.count) + 1024 { return links.sorted() }
-    return counted(links, least: least, range: Int(range) + 1)
+    if isSorted(links) { return links }
+    let (least, greatest) = bounds(links, \.source)
+    let targetsAscend = links.indices.dropFirst().allSatisfy { links[$0 - 1].target <= links[$0].target }
+    guard targetsAscend, isDense(least, greatest, links.count) else { return links.sorted() }
+    return counted(links, key: \.source, least, greatest) { $0 }
   }
 
-  /// A counting sort by source, which keeps the order of the targets.
-  private static func counted(_ links: [SaveRequest.Link], least: Int64, range: Int) -> [SaveRequest.Link] {
+  /// Links sorted by source, then target, with sides exchanged and sorted anew.
+  static func reversed(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
+    guard !links.isEmpty else { return [] }
+    let (least, greatest) = bounds(links, \.target)
+    guard isSorted(links), isDense(least, greatest, links.count) else { return links.map(exchanged).sorted() }
+    return counted(links, key: \.target, least, greatest, exchanged)
+  }
+
+  @inline(__always) private static func exchanged(_ link: SaveRequest.Link) -> SaveRequest.Link {
+    SaveRequest.Link(source: link.target, target: link.source)
+  }
+
+  private static func isSorted(_ links: [SaveRequest.Link]) -> Bool {
+    for index in links.indices.dropFirst() where links[index] < links[index - 1] { return false }
+    return true
+  }
+
+  @inline(__always) private static func bounds(_ links: [SaveRequest.Link], _ key: (SaveRequest.Link) -> Int64) -> (Int64, Int64) {
+    links.reduce((Int64.max, Int64.min)) { (min($0.0, key($1)), max($0.1, key($1))) }
+  }
+
+  /// Whether counting is cheaper than comparing.
+  private static func isDense(_ least: Int64, _ greatest: Int64, _ count: Int) -> Bool {
+    let (range, overflow) = greatest.subtractingReportingOverflow(least)
+    return !overflow && range <= 8 * Int64(count) + 1024
+  }
+
+  /// A counting sort by a key, which keeps the order of links with equal keys.
+  @inline(__always) private static func counted(
+    _ links: [SaveRequest.Link], key: (SaveRequest.Link) -> Int64, _ least: Int64, _ greatest: Int64,
+    _ change: (SaveRequest.Link) -> SaveRequest.Link
+  ) -> [SaveRequest.Link] {
+    let range = Int(greatest - least) + 1
     var places = [UInt32](repeating: 0, count: range + 1)
     return links.withUnsafeBufferPointer { links in
       places.withUnsafeMutableBufferPointer { places in
-        for link in links { places[Int(link.source - least) + 1] += 1 }
+        for link in links { places[Int(key(link) - least) + 1] += 1 }
         for index in 1...range { places[index] += places[index - 1] }
         return [SaveRequest.Link](unsafeUninitializedCapacity: links.count) { sorted, initialized in
           for link in links {
-            let source = Int(link.source - least)
-            sorted.initializeElement(at: Int(places[source]), to: link)
-            places[source] += 1
+            let place = Int(key(link) - least)
+            sorted.initializeElement(at: Int(places[place]), to: change(link))
+            places[place] += 1
           }
           initialized = links.count
         }
       }
     }
-  }
-
-  /// The links with sides exchanged, sorted by the new source, then the new target.
-  static func reversed(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
-    sorted(links.map { SaveRequest.Link(source: $0.target, target: $0.source) })
   }
 }

@@ -60,8 +60,8 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
 
   private mutating func setSlowly(_ key: Int64, _ element: Element) -> Element {
     let before = segments.isEmpty ? Element.none : removeSparse(key)
-    guard before.isNone || element.isNone else {
-      setSparse(key, element)
+    if !before.isNone {
+      if !element.isNone { setSparse(key, element) }
       return before
     }
     let place = key >> shift

@@ -33,7 +33,7 @@ struct RowTable: Sendable {
   private var freePages: [Int] = []
   private var directory = KeyMap<RowLocation>(shift: 10)
   /// The indexes of the table's constraints, in their order.
-  private var unique: [UniqueIndex]
+  private(set) var unique: [UniqueIndex]
 
   /// How many rows of each entity there are, by the entity's index; 0 for entities of other tables.
   private(set) var rowCounts: [Int]

@@ -7,14 +7,17 @@ extension TableGeneration {
   public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws {
     guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("a sorted or windowed fetch") }
     guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }
-    let matches = try rows(matching: UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema), plan)
+    let lookup = try UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema)
+    let matches = rows(matching: lookup, plan)
     switch plan.output {
     case .rows:
       for row in matches where try sink.take(row.batch, .one(row.index)) == .enough { return }
     case .keys:
       for entity in plan.concreteEntities {
         let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
-        for row in matches where row.batch.idPrefix == schema.prefixes[entity] { try builder.append(key: row.key, version: row.version, values: []) }
+        for row in matches where row.batch.idPrefix?.entityNumber == schema.prefixes[entity].entityNumber {
+          try builder.append(key: row.key, version: row.version, values: [])
+        }
         if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
       }
     case .count: try deliver(count: matches.count, to: sink)
@@ -68,43 +71,51 @@ extension TableGeneration {
   /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go
   /// together.
   public func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    let number = schema.tableOfEntity[request.entity]
     let family = schema.model.entities[request.entity].familyIndexes
-    let table = table(of: request.entity)
-    var (page, run): (Int, [UInt32]) = (-1, [])
-    func flush() throws -> SinkDemand {
-      guard let first = run.first else { return .more }
-      let batch = table.batch(RowLocation(page: page, row: 0))
-      let demand = try sink.take(batch, run.count == 1 ? .one(Int(first)) : .rows(run))
-      run.removeAll(keepingCapacity: true)
-      return demand
+    if request.keys.count == 1 {
+      let location = tables[number].location(request.keys[0])
+      guard !location.isNone, family.contains(tables[number].entity(location)) else { return }
+      _ = try sink.take(tables[number].batch(location), .one(location.row))
+      return
     }
+    var run = PageRun()
     for key in request.keys {
-      let location = table.location(key)
-      guard !location.isNone else { continue }
-      if location.page != page {
-        if try flush() == .enough { return }
-        page = location.page
-        guard family.contains(table.entity(location)) else {
-          page = -1
-          continue
-        }
+      let location = tables[number].location(key)
+      guard !location.isNone, family.contains(tables[number].entity(location)) else { continue }
+      if location.page != run.page {
+        if try run.flush(tables[number], into: sink) == .enough { return }
+        run.page = location.page
       }
-      run.append(UInt32(truncatingIfNeeded: location.row))
+      run.rows.append(UInt32(truncatingIfNeeded: location.row))
     }
-    _ = try flush()
+    _ = try run.flush(tables[number], into: sink)
+  }
+
+  /// Rows of one page that are delivered together.
+  private struct PageRun {
+    var page = -1
+    var rows: [UInt32] = []
+
+    mutating func flush(_ table: borrowing RowTable, into sink: any RowSink) throws -> SinkDemand {
+      guard let first = rows.first else { return .more }
+      defer { rows.removeAll(keepingCapacity: true) }
+      return try sink.take(table.batch(RowLocation(page: page, row: 0)), rows.count == 1 ? .one(Int(first)) : .rows(rows))
+    }
   }
 
   /// Answers a relationship request.
   public func relationships(_ request: RelationshipRequest) -> RelationshipAnswer {
     let relationship = schema.model.entities[request.entity].relationships[request.relationship]
-    let index = adjacencies[forwardIndex(of: relationship)]
-    let sources = table(of: relationship.entityIndex)
-    var offsets: [Int32] = [0]
+    let index = forwardIndex(of: relationship)
+    let table = schema.tableOfEntity[relationship.entityIndex]
+    var offsets: [Int32] = []
     offsets.reserveCapacity(request.sources.count + 1)
+    offsets.append(0)
     var targets: [Int64] = []
     for source in request.sources {
       // A source that was deleted may be linked still, where the delete rule says that nothing happens.
-      if !sources.location(source).isNone { index.withTargets(of: source) { targets += $0 } }
+      if !tables[table].location(source).isNone { adjacencies[index].withTargets(of: source) { targets.append(contentsOf: $0) } }
       offsets.append(Int32(targets.count))
     }
     let hasSubentities = schema.model.entities[relationship.destinationIndex].familyIndexes.count > 1
@@ -152,6 +163,7 @@ enum TableError {
   }
 
   static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: Int64) -> StoreError {
-    StoreError(.general, operation: "insert a row of \(entity.name)", reason: "There is a row with key \(key) already; keys come from allocateKeys.")
+    StoreError(
+      .general, operation: "insert a row of \(entity.name)", reason: "There is a row with key \(key) already; keys come from allocateKeys.")
   }
 }

@@ -180,12 +180,14 @@ struct TableSave {
         let prefix = schema.prefixes[tables[table].entity(tables[table].location(existing))]
         conflicts.append(
           ConstraintConflict(
-            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names))
+            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names)
+        )
       }
     }
     guard conflicts.isEmpty else {
       throw StoreError(
-        .constraintConflict, operation: "save", reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
+        .constraintConflict, operation: "save",
+        reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
         constraintConflicts: conflicts)
     }
   }
@@ -214,26 +216,35 @@ struct TableSave {
 
   private mutating func severDeletedRows() {
     var emptied: [Int: [Int64: Set<Int>]] = [:]
+    var links: [Int: [SaveRequest.Link]] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
         switch schema.storage(of: relationship) {
-        case .links(let forward, let backward): removeLinks(of: changes.deleted.keys, forward, backward)
+        case .links(let forward, let backward): collectLinks(of: changes.deleted.keys, forward, backward, &links)
         case .inverseSlot, .slot: collectRows(pointingTo: changes.deleted.keys, by: schema.model.inverse(of: relationship), &emptied)
         }
       }
+    }
+    for (forward, links) in links {
+      // The index of the naming side is followed by that of the other.
+      adjacencies[forward].apply(added: [], removed: LinkOrder.sorted(links))
+      adjacencies[forward + 1].apply(added: [], removed: LinkOrder.reversed(links))
     }
     for (table, rows) in emptied { empty(rows, table) }
     applyKeyLinks()
   }
 
-  private mutating func removeLinks(of keys: [Int64], _ forward: Int, _ backward: Int) {
-    var links: [SaveRequest.Link] = []
+  /// Finds the links of some objects, by the index of the naming side, as that side names them.
+  private func collectLinks(of keys: [Int64], _ forward: Int, _ backward: Int, _ links: inout [Int: [SaveRequest.Link]]) {
+    var found: [SaveRequest.Link] = []
     for key in keys {
-      adjacencies[forward].withTargets(of: key) { targets in for target in targets { links.append(SaveRequest.Link(source: key, target: target)) } }
+      adjacencies[forward].withTargets(of: key) { targets in
+        for target in targets {
+          found.append(forward < backward ? SaveRequest.Link(source: key, target: target) : SaveRequest.Link(source: target, target: key))
+        }
+      }
     }
-    guard !links.isEmpty else { return }
-    adjacencies[forward].apply(added: [], removed: LinkOrder.sorted(links))
-    adjacencies[backward].apply(added: [], removed: LinkOrder.reversed(links))
+    if !found.isEmpty { links[min(forward, backward), default: []] += found }
   }
 
   /// Finds the rows whose to-one relationship leads to one of the keys, with the slot to be emptied.

@@ -12,6 +12,8 @@ public final class TableSchema: Sendable {
   let tableCount: Int
   /// The uniqueness constraints of each table.
   let constraints: [[Constraint]]
+  /// The properties of each entity that have a constraint of their own.
+  let uniqueProperties: [[UniqueProperty]]
   /// The to-one relationships of each entity.
   let keySlots: [[KeySlot]]
   /// Where the links of each entity's relationships are found.
@@ -27,6 +29,15 @@ public final class TableSchema: Sendable {
     var names: [String]
     var kinds: [CellKind]
     var entities: Set<Int>
+  }
+
+  /// An attribute or to-one relationship that has a constraint of its own.
+  struct UniqueProperty: Sendable {
+    var name: String
+    var slot: Int
+    var column: ColumnType
+    /// The place of the constraint among those of the table.
+    var constraint: Int
   }
 
   /// A slot that holds the key of a to-one target.
@@ -55,6 +66,13 @@ public final class TableSchema: Sendable {
     tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }
     tableCount = roots.count
     constraints = roots.map { TableSchema.constraints(of: model.entities.filter { [root = $0] in $0.rootIndex == root }) }
+    uniqueProperties = model.entities.map { [constraints, tableOfEntity] entity in
+      constraints[tableOfEntity[entity.index]].enumerated().compactMap { place, constraint in
+        guard constraint.slots.count == 1, constraint.entities.contains(entity.index) else { return nil }
+        let slot = constraint.slots[0]
+        return UniqueProperty(name: entity.slots[slot].name, slot: slot, column: entity.layout.columns[slot], constraint: place)
+      }
+    }
     (storages, adjacencyCount) = TableSchema.storages(model)
     keySlots = model.entities.map { [storages] entity in
       entity.relationships.compactMap {
@@ -67,11 +85,6 @@ public final class TableSchema: Sendable {
   /// Where the links of a relationship are found.
   func storage(of relationship: ManagedObjectModel.Relationship) -> LinkStorage {
     storages[relationship.entityIndex][relationship.index]
-  }
-
-  /// The constraint on one attribute alone, as its place among those of the entity's table; nil when there is none.
-  func constraint(onSlot slot: Int, of entity: ManagedObjectModel.Entity) -> Int? {
-    constraints[tableOfEntity[entity.index]].firstIndex { $0.slots == [slot] && $0.entities.contains(entity.index) }
   }
 
   private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {

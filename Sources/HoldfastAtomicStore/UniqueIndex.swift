@@ -15,7 +15,12 @@ struct UniqueIndex: Sendable {
   /// How many entries a segment holds on the average before all segments are split.
   private static let fill = 332
 
+  /// The most entries of a segment: fewer than it has places, so that every search ends at an empty one.
+  private static let mostEntries = 480
+
   private var segments: [[Place]] = []
+  /// How many entries each segment has.
+  private var entryCounts: [Int] = []
   /// How far a hash is shifted to the right to give the number of its segment.
   private var shift: UInt64 = 64
   private(set) var count = 0
@@ -40,16 +45,24 @@ struct UniqueIndex: Sendable {
   /// Adds a key.
   mutating func insert(hash: UInt64, key: Int64) {
     reserve(1)
-    insertReserved(UniqueIndex.nonzero(hash), key)
+    while !insertReserved(UniqueIndex.nonzero(hash), key) { grow(to: segments.count * 2) }
     count += 1
   }
 
-  private mutating func insertReserved(_ hash: UInt64, _ key: Int64) {
-    segments[segment(hash)].withUnsafeMutableBufferPointer { places in
+  /// Adds a key to its segment.
+  ///
+  /// - Returns: false when the segment is full, which with hashes as good as those of ``Hashing`` never comes before the
+  ///   average calls for more segments.
+  private mutating func insertReserved(_ hash: UInt64, _ key: Int64) -> Bool {
+    let segment = segment(hash)
+    guard entryCounts[segment] < UniqueIndex.mostEntries else { return false }
+    entryCounts[segment] += 1
+    segments[segment].withUnsafeMutableBufferPointer { places in
       var index = Int(truncatingIfNeeded: hash) & UniqueIndex.mask
       while places[index].hash != 0 { index = (index + 1) & UniqueIndex.mask }
       places[index] = Place(hash: hash, key: key)
     }
+    return true
   }
 
   /// Takes a key away; one that is not there is no error.
@@ -57,7 +70,9 @@ struct UniqueIndex: Sendable {
     guard !segments.isEmpty else { return }
     let hash = UniqueIndex.nonzero(hash)
     let removed = segments[segment(hash)].withUnsafeMutableBufferPointer { UniqueIndex.remove(hash, key, from: $0) }
-    if removed { count -= 1 }
+    guard removed else { return }
+    entryCounts[segment(hash)] -= 1
+    count -= 1
   }
 
   private static func remove(_ hash: UInt64, _ key: Int64, from places: UnsafeMutableBufferPointer<Place>) -> Bool {
@@ -86,10 +101,19 @@ struct UniqueIndex: Sendable {
     guard needed > segments.count * UniqueIndex.fill else { return }
     var segmentCount = max(1, segments.count)
     while needed > segmentCount * UniqueIndex.fill { segmentCount *= 2 }
+    grow(to: segmentCount)
+  }
+
+  /// Makes more segments, and still more should one of them be full.
+  private mutating func grow(to segmentCount: Int) {
     let old = segments
-    shift = UInt64(64 - segmentCount.trailingZeroBitCount)
-    segments = Array(repeating: Array(repeating: Place(), count: UniqueIndex.segmentSize), count: segmentCount)
-    for place in old.joined() where place.hash != 0 { insertReserved(place.hash, place.key) }
+    var segmentCount = segmentCount
+    repeat {
+      shift = UInt64(64 - segmentCount.trailingZeroBitCount)
+      segments = Array(repeating: Array(repeating: Place(), count: UniqueIndex.segmentSize), count: segmentCount)
+      entryCounts = Array(repeating: 0, count: segmentCount)
+      segmentCount *= 2
+    } while !old.joined().allSatisfy({ $0.hash == 0 || insertReserved($0.hash, $0.key) })
   }
 
   @inline(__always) private func segment(_ hash: UInt64) -> Int {

@@ -1,12 +1,28 @@
 import HoldfastStore
 
-/// A predicate that asks for the rows in which one attribute that has a uniqueness constraint of its own equals a
-/// constant: answered by the constraint's index.
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A predicate that asks for the rows in which all properties of a uniqueness constraint equal constants: answered by the
+/// constraint's index.
 struct UniqueLookup {
+  /// A value to be found, in the form in which it lies in a cell.
+  enum Wanted {
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case bytes([UInt8])
+  }
+
   /// What was found out about the predicate.
   enum Plan {
-    /// The rows in which the constraint's slot equals that of the only row of the batch.
-    case index(table: Int, constraint: Int, probe: RowBatch)
+    /// The row in which a slot, which has an index of its own, has a value.
+    case index(table: Int, constraint: Int, slot: Int, wanted: Wanted)
+    /// The row that has the values of a row that was made to look like it.
+    case probe(table: Int, constraint: Int, like: RowBatch)
     /// The index does not know: nil, or a constant of another kind than the attribute.
     case scan(RowPredicate)
   }
@@ -17,60 +33,119 @@ struct UniqueLookup {
   ///
   /// - Throws: ``StoreError`` when the predicate is another one.
   init(_ predicate: QueryExpression, entity: ManagedObjectModel.Entity, schema: TableSchema) throws {
-    guard let (path, constant) = UniqueLookup.equality(predicate), path.rest.isEmpty,
-      case .attribute(let attribute)? = entity.property(named: path.first),
-      let constraint = schema.constraint(onSlot: attribute.slot, of: entity)
+    if case .and(let parts) = predicate {
+      plan = try UniqueLookup.plan(parts, predicate, entity, schema)
+      return
+    }
+    guard case .comparison(let left, .equalTo, let right, let folding) = predicate, folding.isEmpty,
+      let (path, constant) = UniqueLookup.sides(left, right), path.rest.isEmpty,
+      let unique = schema.uniqueProperties[entity.index].first(where: { $0.name == path.first })
     else { throw TableError.undeclared("this predicate") }
-    if let probe = try UniqueLookup.probe(constant, attribute, entity) {
-      plan = .index(table: schema.tableOfEntity[entity.index], constraint: constraint, probe: probe)
+    if let wanted = UniqueLookup.wanted(constant, unique.column) {
+      plan = .index(table: schema.tableOfEntity[entity.index], constraint: unique.constraint, slot: unique.slot, wanted: wanted)
     } else {
       plan = .scan(try RowPredicate(predicate, entity: entity, model: schema.model))
     }
   }
 
-  private static func equality(_ predicate: QueryExpression) -> (PropertyPath, StoreValue)? {
-    guard case .comparison(let left, .equalTo, let right, let folding) = predicate, folding.isEmpty else { return nil }
-    switch (left, right) {
-    case (.property(let path), .constant(let constant)), (.constant(let constant), .property(let path)): return (path, constant)
-    default: return nil
+  /// The look-up of several values: of a row that is made to have them.
+  private static func plan(
+    _ parts: [QueryExpression], _ predicate: QueryExpression, _ entity: ManagedObjectModel.Entity, _ schema: TableSchema
+  ) throws -> Plan {
+    var values = [StoreValue](repeating: .null, count: entity.slots.count)
+    var slots: Set<Int> = []
+    for part in parts {
+      guard case .comparison(let left, .equalTo, let right, let folding) = part, folding.isEmpty,
+        let (path, constant) = sides(left, right), path.rest.isEmpty, let slot = entity.slot(named: path.first)
+      else { throw TableError.undeclared("this predicate") }
+      values[slot] = constant
+      slots.insert(slot)
     }
-  }
-
-  /// A row with the constant in the attribute's slot and nothing else; nil when the index cannot answer. Decimal
-  /// numbers can be equal without having the same bytes.
-  private static func probe(_ constant: StoreValue, _ attribute: ManagedObjectModel.Attribute, _ entity: ManagedObjectModel.Entity) throws -> RowBatch? {
-    guard constant != .null, attribute.type != .decimal else { return nil }
+    let table = schema.tableOfEntity[entity.index]
+    let place = schema.constraints[table].firstIndex { Set($0.slots) == slots && $0.entities.contains(entity.index) }
+    guard let place, slots.count == parts.count else { throw TableError.undeclared("this predicate") }
+    let isExact = slots.allSatisfy { entity.layout.columns[$0] != .attribute(.decimal) && values[$0] != .null }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
-    builder.beginRow(key: 0, version: 0)
-    for slot in entity.slots.indices {
-      if slot != attribute.slot { builder.appendNull() } else if !append(constant, attribute.type, to: builder) { return nil }
+    guard isExact, (try? builder.append(key: 0, version: 0, values: values)) != nil else {
+      return .scan(try RowPredicate(predicate, entity: entity, model: schema.model))
     }
-    builder.endRow()
-    return builder.seal()
+    return .probe(table: table, constraint: place, like: builder.seal())
   }
 
-  private static func append(_ constant: StoreValue, _ type: AttributeType, to builder: RowBatchBuilder) -> Bool {
-    switch (type.cellKind, constant) {
-    case (.integer, _): constant.integer.map { builder.append(integer: $0) } != nil
-    case (.real, _): constant.real.map { builder.append(real: $0) } != nil
-    case (_, .string(let text)) where type == .string || type == .uri, (_, .uri(let text)) where type == .string || type == .uri:
-      builder.appendValue(type == .string ? .string(text) : .uri(text), .attribute(type))
-    default: constant.fits(type) && builder.appendValue(constant, .attribute(type))
+  private static func sides(_ left: QueryExpression, _ right: QueryExpression) -> (PropertyPath, StoreValue)? {
+    switch (left, right) {
+    case (.property(let path), .constant(let constant)), (.constant(let constant), .property(let path)): (path, constant)
+    default: nil
     }
+  }
+
+  /// The constant as it lies in a cell; nil when the index cannot answer. Decimal numbers can be equal without having
+  /// the same bytes, so their index is not asked.
+  private static func wanted(_ constant: StoreValue, _ column: ColumnType) -> Wanted? {
+    guard case .attribute(let type) = column else {
+      if case .objectID(let id) = constant { return .integer(id.key) }
+      return nil
+    }
+    return switch (type, constant) {
+    case (_, .null), (.decimal, _): nil
+    case (.string, .string(let text)), (.string, .uri(let text)), (.uri, .string(let text)), (.uri, .uri(let text)): .text(text)
+    case (.uuid, .uuid(let uuid)): withUnsafeBytes(of: uuid.uuid) { .bytes(Array($0)) }
+    case (.binaryData, .data(let data)): .bytes(Array(data))
+    default:
+      switch type.cellKind {
+      case .integer: constant.integer.map { .integer($0) }
+      case .real: constant.real.map { .real($0 == 0 ? 0 : $0) }
+      case .bytes, .key: nil
+      }
+    }
+  }
+}
+
+extension RowTable {
+  /// The location of the row in which the only slot of a constraint has a value, or none.
+  func location(of wanted: UniqueLookup.Wanted, slot: Int, constraint: Int) -> RowLocation {
+    switch wanted {
+    case .integer(let value):
+      return first(hash: Hashing.fold(Hashing.seed ^ UInt64(bitPattern: value), Hashing.multiplier), constraint) {
+        $0.integer(slot) == value
+      }
+    case .real(let value):
+      return first(hash: Hashing.fold(Hashing.seed ^ value.bitPattern, Hashing.multiplier), constraint) { $0.real(slot) == value }
+    case .text(var text): return text.withUTF8 { location(of: UnsafeRawBufferPointer($0), slot: slot, constraint: constraint) }
+    case .bytes(let bytes): return bytes.withUnsafeBytes { location(of: $0, slot: slot, constraint: constraint) }
+    }
+  }
+
+  private func location(of bytes: UnsafeRawBufferPointer, slot: Int, constraint: Int) -> RowLocation {
+    first(hash: Hashing.hash(bytes, seed: Hashing.seed), constraint) { Hashing.same($0.bytes(slot), bytes) }
+  }
+
+  @inline(__always) private func first(hash: UInt64, _ constraint: Int, _ matches: (RowPointer) -> Bool) -> RowLocation {
+    var found = RowLocation.none
+    _ = unique[constraint].key(hash: hash) { key in
+      let location = location(key)
+      guard !location.isNone, matches(pointer(location)) else { return false }
+      found = location
+      return true
+    }
+    return found
   }
 }
 
 extension TableGeneration {
   /// The rows that a unique look-up finds, of the plan's entities.
-  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
+  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) -> [RowView] {
     switch lookup.plan {
-    case .index(let table, let place, let probe):
+    case .index(let table, let constraint, let slot, let wanted):
+      let location = tables[table].location(of: wanted, slot: slot, constraint: constraint)
+      guard !location.isNone, plan.concreteEntities.contains(tables[table].entity(location)) else { return [] }
+      return [tables[table].batch(location)[location.row]]
+    case .probe(let table, let place, let probe):
       let constraint = schema.constraints[table][place]
-      let wanted = probe.pointer(0)
-      guard let hash = Hashing.hash(wanted, constraint.slots, constraint.kinds, seed: Hashing.seed),
-        let key = tables[table].key(like: wanted, hash: hash, constraint, at: place)
+      guard let hash = Hashing.hash(probe.pointer(0), constraint.slots, constraint.kinds, seed: Hashing.seed),
+        let key = tables[table].key(like: probe.pointer(0), hash: hash, constraint, at: place),
+        plan.concreteEntities.contains(tables[table].entity(tables[table].location(key)))
       else { return [] }
-      guard plan.concreteEntities.contains(tables[table].entity(tables[table].location(key))) else { return [] }
       return tables[table].view(key).map { [$0] } ?? []
     case .scan(let predicate):
       var found: [RowView] = []

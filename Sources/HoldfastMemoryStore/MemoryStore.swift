@@ -1,8 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 import HoldfastAtomicStore
 public import HoldfastStore
 import Synchronization

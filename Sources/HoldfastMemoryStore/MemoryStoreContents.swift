@@ -1,11 +1,12 @@
+import HoldfastAtomicStore
+import HoldfastStore
+import Synchronization
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
 #endif
-import HoldfastAtomicStore
-import HoldfastStore
-import Synchronization
 
 /// Where the rows of a ``MemoryStore`` live: what a file is to other stores. Whoever holds the contents can close the
 /// store and open another on the same rows; one store has them open at a time.
@@ -81,6 +82,7 @@ enum MemoryStoreError {
   }
 
   static func incompatibleModel() -> StoreError {
-    StoreError(.incompatibleModel, operation: "open the store", reason: "The entities of the model are not those with which the contents were made.")
+    StoreError(
+      .incompatibleModel, operation: "open the store", reason: "The entities of the model are not those with which the contents were made.")
   }
 }

@@ -15,10 +15,13 @@ private let allowed: [String: Set<String>] = [
 ]
 
 /// What every target may import: the language's own modules and the small Foundation.
-private let everywhere: Set<String> = ["Synchronization", "Dispatch", "FoundationEssentials", "Foundation", "Glibc", "Musl", "Darwin"]
+private let everywhere: Set<String> = [
+  "Synchronization", "Dispatch", "FoundationEssentials", "Foundation", "Glibc", "Musl", "Android", "Darwin",
+]
 
 @Suite struct ArrowTests {
-  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
 
   @Test func theManifestDeclaresNoArrowThatIsNotAllowed() throws {
     for target in try describedTargets() where target.type == "library" || target.type == "system-target" {
@@ -87,7 +90,9 @@ private let everywhere: Set<String> = ["Synchronization", "Dispatch", "Foundatio
     defer { try? FileManager.default.removeItem(at: scratch) }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json"]
+    process.arguments = [
+      "swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json",
+    ]
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

@@ -22,7 +22,9 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
   var testDescription: String { name }
 
   var expected: String? {
-    source.split(separator: "\n").first { $0.hasPrefix("// EXPECT:") }.map { $0.dropFirst("// EXPECT:".count).trimmingCharacters(in: .whitespaces) }
+    source.split(separator: "\n").first { $0.hasPrefix("// EXPECT:") }.map {
+      $0.dropFirst("// EXPECT:".count).trimmingCharacters(in: .whitespaces)
+    }
   }
 
   static let all: [LeakCase] = {
@@ -53,7 +55,8 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [
-      "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I", build.appendingPathComponent("Modules").path,
+      "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I",
+      build.appendingPathComponent("Modules").path,
       file.path,
     ]
     let output = Pipe()

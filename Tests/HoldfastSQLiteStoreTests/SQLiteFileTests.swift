@@ -132,7 +132,9 @@ import Testing
         database.close()
       }
       precondition(folder.names == [":memory:", "file:store.sqlite?mode=memory"], "\(folder.names)")
-      let error = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: "file:///tmp/x.sqlite", options: SQLiteStoreOptions()) }
+      let error = storeError { () throws(StoreError) in
+        try SQLiteDatabase.opened(path: "file:///tmp/x.sqlite", options: SQLiteStoreOptions())
+      }
       precondition(error?.code == .notFound && error?.reason.contains("looks like a URL") == true)
       TestFile.enter("/")
     }

@@ -18,14 +18,19 @@ import Testing
     let error = try #require(throws: ModelError.self) { try ManagedObjectModel(entities: entities) }
     let paths = Set(error.problems.map(\.path))
     #expect(
-      paths.isSuperset(of: ["dog", "2Fast", "Dog.AGE", "Dog.age", "Dog.owner", "Dog.vet", "Dog.toys", "Dog.chip", "Dog", "Person.dogs", "Toy.owner"]))
+      paths.isSuperset(of: [
+        "dog", "2Fast", "Dog.AGE", "Dog.age", "Dog.owner", "Dog.vet", "Dog.toys", "Dog.chip", "Dog", "Person.dogs", "Toy.owner",
+      ]))
     #expect(error.description.contains("Dog.vet: There is no entity Vet to lead to."))
   }
 
   @Test func slotsFollowTheOrderOfNamesAndNotOfDeclarations() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
-        "Dog", attributes: [AttributeDescription("name", .string), AttributeDescription("Zebra", .string), AttributeDescription("age", .integer16)],
+        "Dog",
+        attributes: [
+          AttributeDescription("name", .string), AttributeDescription("Zebra", .string), AttributeDescription("age", .integer16),
+        ],
         relationships: [.toOne("owner", to: "Person", inverse: "dogs"), .toMany("toys", to: "Toy", inverse: "dogs")]),
       EntityDescription("Person", relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
       EntityDescription("Toy", relationships: [.toMany("dogs", to: "Dog", inverse: "toys")]),
@@ -45,7 +50,8 @@ import Testing
 
   @Test func aModelIsCodedAsItsDeclarations() throws {
     let model = try ManagedObjectModel(
-      entities: [EntityDescription("Event", attributes: [AttributeDescription("timeStamp", .date, isOptional: true)])], versionIdentifiers: ["1"])
+      entities: [EntityDescription("Event", attributes: [AttributeDescription("timeStamp", .date, isOptional: true)])],
+      versionIdentifiers: ["1"])
     let data = try JSONEncoder().encode(CodableModel(model))
     #expect(try JSONDecoder().decode(CodableModel.self, from: data).model == model)
   }
@@ -60,7 +66,8 @@ import Testing
 
   @Test func theVersionHashIgnoresDefaultsRulesAndIndexesAndNothingElse() throws {
     func hash(_ entity: EntityDescription) throws -> [UInt8] {
-      try ManagedObjectModel(entities: [entity, EntityDescription("B", relationships: [.toMany("as", to: "A", inverse: "b")])]).entities[0].versionHash
+      try ManagedObjectModel(entities: [entity, EntityDescription("B", relationships: [.toMany("as", to: "A", inverse: "b")])]).entities[0]
+        .versionHash
     }
     func entity(_ change: (inout EntityDescription) -> Void = { _ in }) -> EntityDescription {
       var entity = EntityDescription(

@@ -116,7 +116,10 @@ import Testing
     #expect(id == ManagedObjectID(uriRepresentation: uri))
   }
 
-  @Test(arguments: ["", "x-coredata:///Dog/t1", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "http://A/Dog/p7", "x-coredata://A/Dog/p", "x-coredata://A//p1", "x-coredata://A/Dog/p%4"])
+  @Test(arguments: [
+    "", "x-coredata:///Dog/t1", "x-coredata://A/Dog", "x-coredata://A/Dog/7", "http://A/Dog/p7", "x-coredata://A/Dog/p",
+    "x-coredata://A//p1", "x-coredata://A/Dog/p%4",
+  ])
   func whatIsNoURIOfASavedObjectNamesNone(_ text: String) { #expect(ManagedObjectID(uriRepresentation: text) == nil) }
 
   @Test func textReferencesSurviveTheURIWhateverTheyContain() throws {
@@ -137,7 +140,8 @@ import Testing
   }
 
   @Test func objectsOfDifferentEntitiesOrStoresAreDifferent() throws {
-    let a = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model), b = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model)
+    let a = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model),
+      b = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model)
     let ids = [a, b].flatMap { identity in model.entities.map { identity.objectID(entity: $0, key: 1) } }
     #expect(Set(ids).count == 4)
   }

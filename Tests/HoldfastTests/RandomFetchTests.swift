@@ -37,6 +37,31 @@ import Testing
     }
   }
 
+  @Test(arguments: TestStore.allCases) func aQueryThatMeansNothingIsRefused(_ store: TestStore) throws {
+    let context = try store.makePlace().context()
+    func expectRefusal(_ expression: QueryExpression, _ location: SourceLocation = #_sourceLocation) {
+      #expect(throws: QueryError.self, sourceLocation: location) {
+        try context.fetch(FetchRequest<Dog>(where: FetchPredicate(expression)))
+      }
+    }
+    expectRefusal(compare("tail", .equalTo, .int16(1)))
+    expectRefusal(compare("age", .equalTo, .string("three")))
+    expectRefusal(compare("name", .lessThan, .int16(3)))
+    expectRefusal(compare("age", .beginsWith, .string("3")))
+    expectRefusal(compare("owner", .equalTo, .int64(3)))
+    expectRefusal(compare("friends", .equalTo, .int64(3)))
+    expectRefusal(compare("friends.name", .equalTo, .string("Ann")))
+    expectRefusal(.any("owner", .literal(true)))
+    expectRefusal(.property("name"))
+    expectRefusal(.comparison(.remainder(.property("name"), 3), .equalTo, .constant(.int64(1)), []))
+    expectRefusal(.comparison(.remainder(.property("age"), 0), .equalTo, .constant(.int64(1)), []))
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(SortTerm("tail"))])) }
+    #expect(throws: ContextError.self) {
+      try context.fetch(DictionaryFetchRequest<Dog>(columns: ["x": .sum("name")]))
+    }
+    #expect(throws: ContextError.self) { try context.insert(entityNamed: "Cat") }
+  }
+
   private let names = ["", "A", "Ann", "anna", "Anton", "Zoë", "zoe", "ÅSA", "b", "Bello", "bell%", "x_y", "Straße", "STRASSE", "日本", "🐕"]
 
   private func fill(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
@@ -80,16 +105,26 @@ import Testing
     case 0: return compare("age", order(&random), .int16(Int16.random(in: -2...6, using: &random)))
     case 1: return compare("age", order(&random), .double([0.5, 3, 2.9, -1.5].randomElement(using: &random) ?? 0))
     case 2: return compare("weight", order(&random), .double([0, 1.5, 2, .infinity].randomElement(using: &random) ?? 0))
-    case 3: return compare("chip", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, Bool.random(using: &random) ? .null : .int64(7))
+    case 3:
+      return compare(
+        "chip", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, Bool.random(using: &random) ? .null : .int64(7))
     case 4, 5:
-      let op: ComparisonOperator = [.beginsWith, .endsWith, .contains, .equalTo, .notEqualTo, .lessThan, .greaterThan].randomElement(using: &random) ?? .equalTo
-      let folding: TextFolding = [[], .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]].randomElement(using: &random) ?? []
+      let op: ComparisonOperator =
+        [.beginsWith, .endsWith, .contains, .equalTo, .notEqualTo, .lessThan, .greaterThan].randomElement(using: &random) ?? .equalTo
+      let folding: TextFolding =
+        [[], .caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]].randomElement(using: &random) ?? []
       let property = path.isEmpty ? ["name", "notes"].randomElement(using: &random) ?? "name" : "owner.city"
-      return .comparison(.property(PropertyPath(dotted: property)), op, .constant(.string(names.randomElement(using: &random) ?? "")), folding)
+      return .comparison(
+        .property(PropertyPath(dotted: property)), op, .constant(.string(names.randomElement(using: &random) ?? "")), folding)
     case 6: return compare("born", order(&random), .date(Double(Int.random(in: -3...3, using: &random))))
     case 7: return .membership(.property("age"), (0..<Int.random(in: 0..<7, using: &random)).map { .int16(Int16($0)) })
     case 8: return .between(.property("age"), .int16(0), .int16(Int16.random(in: 0...4, using: &random)))
     case 9: return Bool.random(using: &random) ? .property("isGood") : compare("isGood", .equalTo, .bool(false))
+    case 10 where Bool.random(using: &random):
+      let number: QueryExpression =
+        [.property("age"), .property("chip"), .count("friends")].randomElement(using: &random) ?? .property("age")
+      let divided = QueryExpression.remainder(number, Int64.random(in: 1...4, using: &random))
+      return .comparison(divided, order(&random), .constant(.int64(Int64.random(in: -2...2, using: &random))), [])
     case 10: return compare("owner", [.equalTo, .notEqualTo].randomElement(using: &random) ?? .equalTo, .null)
     case 11: return .and((0..<2).map { _ in predicate(&random, depth: depth - 1) })
     case 12: return .or((0..<2).map { _ in predicate(&random, depth: depth - 1) })
@@ -125,14 +160,16 @@ enum Obvious {
     case .and(let parts): parts.allSatisfy { holds($0, object) }
     case .or(let parts): parts.contains { holds($0, object) }
     case .not(let part): !holds(part, object)
-    case .comparison(let left, let op, let right, let folding): ValueComparison.holds(value(left, object), op, value(right, object), folding)
+    case .comparison(let left, let op, let right, let folding):
+      ValueComparison.holds(value(left, object), op, value(right, object), folding)
     case .between(let part, let lower, let upper):
-      ValueComparison.holds(value(part, object), .greaterThanOrEqualTo, lower) && ValueComparison.holds(value(part, object), .lessThanOrEqualTo, upper)
+      ValueComparison.holds(value(part, object), .greaterThanOrEqualTo, lower)
+        && ValueComparison.holds(value(part, object), .lessThanOrEqualTo, upper)
     case .membership(let part, let list): list.contains { ValueComparison.holds(value(part, object), .equalTo, $0) }
     case .any(let path, let part): targets(path, object).contains { holds(part, $0) }
     case .all(let path, let part): targets(path, object).allSatisfy { holds(part, $0) }
     case .property: value(expression, object) == .bool(true)
-    case .constant, .object, .count: false
+    case .constant, .object, .count, .remainder: false
     }
   }
 
@@ -144,6 +181,7 @@ enum Obvious {
     switch expression {
     case .constant(let value): return value
     case .count(let path): return .int64(Int64(targets(path, object).count))
+    case .remainder(let part, let divisor): return value(part, object).integer.map { .int64($0 % divisor) } ?? .null
     case .property(let path):
       var object = object
       var names = path.names

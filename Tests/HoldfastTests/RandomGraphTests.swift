@@ -123,7 +123,9 @@ import Testing
       guard Int.random(in: 0..<3, using: &random) == 0 else { continue }
       let found: Expected
       do { found = try graph(context) } catch { throw Difference(description: "seed \(generator.seed): \(log)\n\(error)") }
-      if found != cleaned(now) { throw Difference(description: "seed \(generator.seed): \(log)\nfound    \(found)\nexpected \(cleaned(now))") }
+      if found != cleaned(now) {
+        throw Difference(description: "seed \(generator.seed): \(log)\nfound    \(found)\nexpected \(cleaned(now))")
+      }
     }
   }
 

@@ -73,6 +73,24 @@ import Testing
     #expect(Set(try #require(try third.one(\Dog.name == "dog 0")).friends.map(\.name)) == ["dog 1", "dog 4"])
   }
 
+  @Test(arguments: TestStore.allCases) func removingALinkThatIsNotThereHindersNoOther(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dogs = (0..<6).map { context.dog("dog \($0)") }
+    for dog in dogs.dropFirst(3) { dog.friends.insert(dogs[0]) }
+    try context.save()
+    let other = try place.context()
+    let again = try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    again[1].friends.remove(again[2])
+    again[2].friends.remove(again[1])
+    again[4].friends.remove(again[0])
+    try other.save()
+    let third = try place.context()
+    let found = try third.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(found.map { $0.friends.count } == [0, 0, 0, 1, 0, 1])
+    #expect(Set(found[0].friendOf.map(\.name)) == ["dog 3", "dog 5"])
+  }
+
   @Test(arguments: TestStore.allCases) func nullifyClearsTheOtherEndWhetherItWasReadOrNot(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
@@ -91,6 +109,20 @@ import Testing
     let third = try place.context()
     #expect(try third.fetch(FetchRequest<Dog>()).allSatisfy { $0.owner == nil })
     #expect(try third.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func aQueryBeforeTheSaveSeesRelationshipsToDeletedObjectsCleared(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let ann = context.person("Ann"), bob = context.person("Bob")
+    for number in 0..<3 { context.dog("dog \(number)", owner: number == 0 ? bob : ann) }
+    try context.save()
+    let other = try place.context()
+    other.delete(try #require(try other.one(\Person.name == "Ann")))
+    #expect(try other.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
+    #expect(try other.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) != "Bob")).count == 2)
+    try other.save()
+    #expect(try place.context().count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
   }
 
   @Test(arguments: TestStore.allCases) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
@@ -151,7 +183,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func anObjectThatMustPointSomewhereIsNotLeftPointingNowhere(_ store: TestStore) throws {
     let entities = [
-      EntityDescription("House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
+      EntityDescription(
+        "House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
       EntityDescription("Room", relationships: [.toOne("house", to: "House", inverse: "rooms", isOptional: false)]),
     ]
     let model = try ManagedObjectModel(entities: entities)
@@ -171,10 +204,12 @@ import Testing
   @Test(arguments: TestStore.allCases) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
     let entities = [
       EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: .noAction)]),
-      EntityDescription("Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
+      EntityDescription(
+        "Room", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("house", to: "House", inverse: "rooms")]),
     ]
     let model = try ManagedObjectModel(entities: entities)
-    let coordinator = try PersistentStoreCoordinator(model: model, store: try store.makePlace().description)
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
     let context = try ManagedObjectContext(coordinator: coordinator)
     let house = try context.insert(entityNamed: "House"), room = try context.insert(entityNamed: "Room")
     try room.setValue(.string("kitchen"), forKey: "name")

@@ -166,6 +166,24 @@ import Testing
     #expect(throws: ContextError.self) { try first.save() }
   }
 
+  @Test(arguments: TestStore.allCases) func changingLinksOfAFaultThatSomebodyDeletedIsAConflict(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let first = try place.context()
+    let ids = [first.dog("Fido"), first.dog("Rex")]
+    try first.save()
+    let second = try place.context(), third = try place.context()
+    let fault = try #require(try second.object(with: ids[0].objectID) as? Dog)
+    let other = try #require(try second.object(with: ids[1].objectID) as? Dog)
+    third.delete(try third.existingObject(with: ids[0].objectID))
+    try third.save()
+    other.friends.insert(fault)
+    let error = try #require(throws: ContextError.self) { try second.save() }
+    #expect(error.code == .conflict && error.objectIDs == [fault.objectID])
+    second.rollback()
+    other.age = 5
+    try second.save()
+  }
+
   @Test(arguments: TestStore.allCases) func valuesOfAUniquenessConstraintCannotBeShared(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
@@ -181,6 +199,43 @@ import Testing
     context.dog("no chip either")
     try context.save()
     #expect(try place.context().count(for: FetchRequest<Dog>()) == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func valuesOfAConstraintOfSeveralPropertiesFindTheirObject(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Seat",
+        attributes: [
+          AttributeDescription("row", .string), AttributeDescription("number", .integer16), AttributeDescription("taken", .boolean, default: .bool(false)),
+        ], uniquenessConstraints: [["row", "number"]])
+    ])
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for row in ["A", "B", "C"] {
+      for number in 1...20 {
+        let seat = try context.insert(entityNamed: "Seat")
+        try seat.setValue(.string(row), forKey: "row")
+        try seat.setValue(.int64(Int64(number)), forKey: "number")
+        try seat.setValue(.bool(number % 2 == 0), forKey: "taken")
+      }
+    }
+    try context.save()
+    func find(_ parts: (PropertyPath, StoreValue)...) throws -> Int {
+      let all = parts.map { QueryExpression.comparison(.property($0.0), .equalTo, .constant($0.1), []) }
+      return try context.count(for: FetchRequest<ManagedObject>(entityName: "Seat", where: FetchPredicate(.and(all))))
+    }
+    #expect(try find(("row", .string("B")), ("number", .int16(7))) == 1)
+    #expect(try find(("number", .int16(7)), ("row", .string("B"))) == 1)
+    #expect(try find(("number", .int16(7)), ("row", .string("B")), ("taken", .bool(true))) == 0)
+    #expect(try find(("number", .int16(8)), ("taken", .bool(true)), ("row", .string("B"))) == 1)
+    #expect(try find(("row", .string("B")), ("number", .int16(21))) == 0)
+    #expect(try find(("row", .string("B")), ("number", .null)) == 0)
+    #expect(try find(("row", .string("B"))) == 20)
+    let twin = try context.insert(entityNamed: "Seat")
+    try twin.setValue(.string("B"), forKey: "row")
+    try twin.setValue(.int64(7), forKey: "number")
+    #expect(throws: ContextError.self) { try context.save() }
   }
 
   @Test(arguments: TestStore.allCases) func aChangeThatComesToNothingIsNotSaved(_ store: TestStore) throws {
@@ -201,7 +256,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func changesMadeInWillSaveAreSavedToo(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
-      EntityDescription("Note", attributes: [AttributeDescription("saves", .integer32, default: .int32(0)), AttributeDescription("text", .string)])
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("saves", .integer32, default: .int32(0)), AttributeDescription("text", .string)])
     ])
     let place = try store.makePlace()
     let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
@@ -240,8 +296,14 @@ import Testing
 
 private final class Note: ManagedObject {
   override class var entityName: String { "Note" }
-  var saves: Int { get { self[0] } set { self[0] = newValue } }
-  var text: String { get { self[1] } set { self[1] = newValue } }
+  var saves: Int {
+    get { self[0] }
+    set { self[0] = newValue }
+  }
+  var text: String {
+    get { self[1] }
+    set { self[1] = newValue }
+  }
   var didSaves = 0
   private var counted = false
   override class var properties: [PropertyBinding] {

@@ -12,10 +12,11 @@ struct Measure: ParsableCommand {
   @Option var people = 0
   @Option var packages: String?
   @Option var plan: String?
+  @Flag var counting = false
 
   func run() throws {
     let files = packages.flatMap { stanzas in plan.map { WorkloadContext.PackageFiles(stanzas: stanzas, plan: $0) } }
-    let context = WorkloadContext(path: path, peopleCount: people, packageFiles: files)
+    let context = WorkloadContext(path: path, peopleCount: people, isCounting: counting, packageFiles: files)
     let process = MeasuringProcess(stores: storesUnderTest)
     throw ExitCode(process.run(store: store, input: input, workload: workload, context))
   }

@@ -16,9 +16,24 @@ struct Peer: ParsableCommand {
     guard count > 0 else { throw ValidationError("The number of people must be 1 or more.") }
   }
 
-  func run() throws {
+  init() {}
+
+  /// Takes `peer STORE WORKLOAD N PATH` apart when it is exactly that; anything else is left to the parser.
+  init?(plain arguments: [String]) {
+    guard arguments.count == 6, arguments[1] == "peer", !arguments.dropFirst(2).contains(where: { $0.hasPrefix("-") && $0 != "-" }),
+      let count = Int(arguments[4]), count > 0
+    else { return nil }
+    store = arguments[2]
+    workload = arguments[3]
+    self.count = count
+    path = arguments[5]
+  }
+
+  func run() throws { throw ExitCode(measure()) }
+
+  /// Runs the workload and gives the exit status.
+  func measure() -> Int32 {
     let context = WorkloadContext(path: path, peopleCount: count)
-    let process = MeasuringProcess(stores: storesUnderTest)
-    throw ExitCode(process.run(store: store, input: .people, workload: workload, context))
+    return MeasuringProcess(stores: storesUnderTest).run(store: store, input: .people, workload: workload, context)
   }
 }

@@ -26,6 +26,17 @@ import Testing
     #expect(summaries[1].ratio.map { ($0 * 100).rounded() } == 300)
   }
 
+  @Test("The round in which requests were counted has no part in times and memory")
+  func counted() {
+    let summary = Summary.of([
+      sample("sqlite", "W2", wall: 0.5, cpu: 0.4), sample("sqlite", "W2", wall: 0.1, cpu: 0.1, round: 0, requests: 4),
+    ])[0]
+    #expect(summary.seconds == 0.5)
+    #expect(summary.ratio == 1)
+    #expect(summary.requests == 4)
+    #expect(summary.statements == 8)
+  }
+
   @Test("Phases stand in their order, whatever the order of measuring; others follow")
   func order() {
     let samples = ["W4i", "W3", "W1save", "W2", "W1"].map { sample("memory", $0, wall: 1, cpu: 1) }

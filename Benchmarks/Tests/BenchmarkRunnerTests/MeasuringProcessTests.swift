@@ -10,7 +10,11 @@ import Testing
     StoreUnderTest(
       "memory",
       workloads: [
-        Workload("READ", .people, .needsNoFile) { $0.report("W1", since: .begin(), check: UInt64($0.peopleCount), requests: 3) },
+        Workload("READ", .people, .needsNoFile) {
+          var figure = Mark.begin().figure("W1", check: UInt64($0.peopleCount))
+          figure.requests = 3
+          $0.report(figure)
+        },
         Workload("W9", .people, .needsNoFile) { _ in throw Broken() },
         Workload("load", .packages, .needsNoFile) { _ = try $0.packages() },
       ])

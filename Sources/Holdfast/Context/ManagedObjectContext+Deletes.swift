@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
+  func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
     let row = target.readRow
     if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.id.key { target.writableRow().setNull(inverse.slot) }
   }
@@ -73,7 +73,8 @@ extension ManagedObjectContext {
       where relationship.isToMany && !relationship.inverseIsToMany && relationship.deleteRule == .nullify {
         let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
         for object in maps[graph.entities[relationship.destinationIndex].root].objects {
-          guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot), keys.contains(row.integer(inverse.slot))
+          guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot),
+            keys.contains(row.integer(inverse.slot))
           else { continue }
           object.writableRow().setNull(inverse.slot)
         }

@@ -35,7 +35,7 @@ extension ManagedObjectContext {
     if !coordinator.capabilities.residentRows,
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.id.key)
     {
-      attach(object, batch.pointer(index), RowGroup((batch, .one(index)), entity: entity), 0)
+      attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
       return true
     }
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
@@ -48,6 +48,25 @@ extension ManagedObjectContext {
       if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
     }
     return object.row != nil
+  }
+
+  /// Reads the rows of several faults, a thousand to a request. Those that have no row stay faults.
+  func fire(together faults: ContiguousArray<ManagedObject>) throws {
+    if faults.isEmpty { return }
+    var keys = [[Int64]](repeating: [], count: entities.count)
+    for fault in faults where !fault.id.isTemporaryID { keys[Int(fault.flags.entityIndex)].append(fault.id.key) }
+    for (entity, keys) in keys.enumerated() where !keys.isEmpty {
+      let sorted = keys.sorted()
+      for start in stride(from: 0, to: sorted.count, by: RowGroup.size) {
+        let window = Array(sorted[start..<min(start + RowGroup.size, sorted.count)])
+        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window))
+        guard let first = collector.runs.first else { continue }
+        let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
+        group.forEachRow { position, row in
+          if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
+        }
+      }
+    }
   }
 
   /// The key of a fault and those of its siblings that have no row yet, ascending.
@@ -67,17 +86,30 @@ extension ManagedObjectContext {
 
   /// Asks for the targets of a to-many relationship for all rows of a group.
   func fireToMany(_ group: RowGroup, _ object: ManagedObject, _ link: LinkPlan) -> FaultSiblings? {
+    guard let answer = relationship(link, group.keys) else { return nil }
+    let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
+    group.setAnswer(siblings, Int(link.toManyIndex))
+    return siblings
+  }
+
+  /// Asks for the targets of a to-many relationship; nil when the store fails, which ``faultError`` tells.
+  func relationship(_ link: LinkPlan, _ sources: [Int64]) -> RelationshipAnswer? {
     checkIsolation()
-    let sources = group.keys
     do {
-      let answer = try persistentStoreCoordinator.relationships(
+      return try persistentStoreCoordinator.relationships(
         RelationshipRequest(entity: Int(link.entity), relationship: Int(link.relationship), sources: sources))
-      let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
-      group.setAnswer(siblings, Int(link.toManyIndex))
-      return siblings
     } catch {
       faultError = error
       return nil
     }
+  }
+
+  /// Whether an object of a group gets its targets without its siblings: always without batching; and from a store whose
+  /// rows lie in memory for the first few objects of a group, since there a request costs less than targets that nobody
+  /// wants. More of them show that somebody walks over the group.
+  func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
+    if group.count == 1 { return false }
+    if !batchesFaults { return true }
+    return persistentStoreCoordinator.capabilities.residentRows && group.isRarelyAsked(index)
   }
 }

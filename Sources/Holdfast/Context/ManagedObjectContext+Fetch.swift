@@ -33,7 +33,7 @@ extension ManagedObjectContext {
   /// - Throws: as ``fetch(_:)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
-    if try needsOverlay(request) { return try overlaid(query).map(\.id) }
+    if try needsOverlay(request) { return try overlaid(query).map { $0.id } }
     query.output = .keys
     let collector = try persistentStoreCoordinator.fetch(query)
     var ids: [ManagedObjectID] = []
@@ -111,7 +111,7 @@ extension ManagedObjectContext {
       "Objects of \(entity.name) appear as \(classes[entity.index]), not as \(Result.self); pass the class to the container.")
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
-      entity: entity, predicate: request.predicate?.expression, sorts: request.sortDescriptors.map(\.term), offset: request.fetchOffset,
+      entity: entity, predicate: request.predicate?.expression, sorts: request.sortDescriptors.map { $0.term }, offset: request.fetchOffset,
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
   }
 
@@ -128,10 +128,10 @@ extension ManagedObjectContext {
     var runs = collector.runs[...]
     while let first = runs.popFirst() {
       let entity = entityIndex(of: first.batch)
-      var rest: [(batch: RowBatch, rows: RowSelection)] = []
-      var size = RowGroup.count(first)
-      while let next = runs.first, size + RowGroup.count(next) <= RowGroup.size, entityIndex(of: next.batch) == entity {
-        size += RowGroup.count(next)
+      var rest: [RowRun] = []
+      var size = first.count
+      while let next = runs.first, size + next.count <= RowGroup.size, entityIndex(of: next.batch) == entity {
+        size += next.count
         rest.append(next)
         runs.removeFirst()
       }

@@ -7,7 +7,8 @@ extension ManagedObjectContext {
       preconditionFailure("The model has no entity \(type.entityName), for which \(type) stands.")
     }
     precondition(
-      ClassBinding.isKind(classes[entity.index], of: type), "\(type) is not among the classes that were bound to the model; pass it to the container.")
+      ClassBinding.isKind(classes[entity.index], of: type),
+      "\(type) is not among the classes that were bound to the model; pass it to the container.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
   }
 

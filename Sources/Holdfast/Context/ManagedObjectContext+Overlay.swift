@@ -6,10 +6,34 @@ extension ManagedObjectContext {
     if changed.isEmpty || !request.includesPendingChanges { return false }
     try processPendingChanges()
     let entity = try entity(named: request.entityName)
+    if let predicate = request.predicate { clearKeysOfDeleted(askedBy: predicate.expression, entity) }
     if entity.familyIndexes.contains(where: { changedCounts[$0] > 0 }) { return true }
     guard let predicate = request.predicate else { return false }
     let crossings = try RowPredicate(predicate.expression, entity: entity, model: persistentStoreCoordinator.model).crossings
     return crosses(crossings)
+  }
+
+  /// Rows that nobody has read still point to objects that are being deleted. A query that asks about that relationship
+  /// must not see it, so those rows are read and cleared now, as the save would have the store clear them.
+  private func clearKeysOfDeleted(askedBy expression: QueryExpression, _ entity: ManagedObjectModel.Entity) {
+    let model = persistentStoreCoordinator.model
+    for path in expression.paths {
+      var current = entity
+      for name in path.names {
+        guard let relationship = current.relationship(named: name) else { break }
+        let destination = model.destination(of: relationship)
+        if !relationship.isToMany, deletedCounts[destination.rootIndex] > 0 { clearKeys(in: relationship) }
+        current = destination
+      }
+    }
+  }
+
+  private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
+    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    guard inverse.deleteRule == .nullify else { return }
+    for object in changed where object.isDeleted && !object.isInserted && Int(object.flags.entityIndex) == relationship.destinationIndex {
+      for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
+    }
   }
 
   /// Whether a query follows relationships into entities of which objects changed.
@@ -44,7 +68,9 @@ extension ManagedObjectContext {
       if isTombstone(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    let pending = changed.filter { query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached) }
+    let pending = changed.filter {
+      query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
+    }
     let rows = pending.map(\.readRow)
     if isCrossed {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)

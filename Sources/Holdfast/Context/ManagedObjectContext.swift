@@ -181,7 +181,8 @@ struct BoundClasses: Sendable {
     }
     for type in types { differences += ClassBinding.destinationDifferences(type, classes, model) }
     guard differences.isEmpty else {
-      throw ContextError(.classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
+      throw ContextError(
+        .classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
     }
     self.classes = classes
   }

@@ -1,5 +1,20 @@
 import HoldfastStore
 
+/// Rows of one batch that a store delivered together.
+struct RowRun {
+  let batch: RowBatch
+  let rows: RowSelection
+
+  /// How many rows.
+  var count: Int {
+    switch rows {
+    case .all: batch.count
+    case .one: 1
+    case .rows(let rows): rows.count
+    }
+  }
+}
+
 /// Up to 1,024 neighbouring rows of one result: siblings, for which faults are fired together. Confined to a context.
 ///
 /// Keeps the rows' batches alive for the objects that look at them.
@@ -7,30 +22,29 @@ final class RowGroup {
   static let size = 1024
 
   /// The runs of rows; most groups have one, so it lies here without an array.
-  private let first: (batch: RowBatch, rows: RowSelection)
-  private let rest: [(batch: RowBatch, rows: RowSelection)]
+  private let first: RowRun
+  private let rest: [RowRun]
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
   /// Fired to-many relationships by to-many index: the answer for all rows of the group, in their order.
   private var answers: [FaultSiblings?] = []
   /// The siblings of to-one targets by slot.
-  private var columns: [Int: FaultSiblings] = [:]
+  private var columns: [FaultSiblings] = []
   private var positions: [Int64: Int]?
+  /// How many objects were asked for alone, by to-many index: 8 bits for each of the first seven, and for all others
+  /// together.
+  private var askedAlone: UInt64 = 0
 
-  init(_ first: (batch: RowBatch, rows: RowSelection), _ rest: [(batch: RowBatch, rows: RowSelection)] = [], entity: Int) {
+  init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int) {
     self.first = first
     self.rest = rest
     self.entity = entity
-    count = rest.reduce(RowGroup.count(first)) { $0 + RowGroup.count($1) }
+    count = rest.reduce(first.count) { $0 + $1.count }
   }
 
-  static func count(_ run: (batch: RowBatch, rows: RowSelection)) -> Int {
-    switch run.rows {
-    case .all: run.batch.count
-    case .one: 1
-    case .rows(let rows): rows.count
-    }
+  deinit {
+    for siblings in columns { siblings.forgetGroup() }
   }
 
   /// Calls a closure with every row, in order.
@@ -48,7 +62,7 @@ final class RowGroup {
     }
   }
 
-  private static func forEach(_ run: (batch: RowBatch, rows: RowSelection), _ body: (RowPointer) -> Void) {
+  private static func forEach(_ run: RowRun, _ body: (RowPointer) -> Void) {
     switch run.rows {
     case .all: for index in 0..<run.batch.count { body(run.batch.pointer(index)) }
     case .one(let index): body(run.batch.pointer(index))
@@ -84,7 +98,7 @@ final class RowGroup {
   private func pointer(_ position: Int) -> RowPointer? {
     var position = position
     for run in [first] + rest {
-      let count = RowGroup.count(run)
+      let count = run.count
       if position < count {
         switch run.rows {
         case .all: return run.batch.pointer(position)
@@ -97,6 +111,16 @@ final class RowGroup {
     return nil
   }
 
+  /// Counts an object that wants the targets of a to-many relationship; whether fewer than a thirty-second of a full
+  /// group did so before.
+  func isRarelyAsked(_ toManyIndex: Int) -> Bool {
+    let shift = UInt64(min(toManyIndex, 7) * 8)
+    let asked = askedAlone >> shift & 255
+    if asked >= 32 { return false }
+    askedAlone += 1 << shift
+    return true
+  }
+
   /// The answer of a fired to-many relationship.
   func answer(_ toManyIndex: Int) -> FaultSiblings? { toManyIndex < answers.count ? answers[toManyIndex] : nil }
 
@@ -107,20 +131,20 @@ final class RowGroup {
 
   /// The targets of a to-one relationship for all rows of the group.
   func column(_ slot: Int, destination: Int) -> FaultSiblings {
-    if let known = columns[slot] { return known }
+    for siblings in columns where siblings.slot == slot { return siblings }
+    let siblings = FaultSiblings(entity: destination, group: self, slot: slot)
+    columns.append(siblings)
+    return siblings
+  }
+
+  /// The keys in a slot of all rows, ascending, without repetition.
+  fileprivate func keys(in slot: Int) -> [Int64] {
     var keys: [Int64] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
-    if keys.count > 1 {
-      keys.sort()
-      var last: Int64?
-      keys.removeAll { key in
-        defer { last = key }
-        return key == last
-      }
-    }
-    let siblings = FaultSiblings(entity: destination, keys: keys)
-    columns[slot] = siblings
-    return siblings
+    keys.sort()
+    var unique: [Int64] = []
+    for key in keys where key != unique.last { unique.append(key) }
+    return unique
   }
 }
 
@@ -131,30 +155,56 @@ final class FaultSiblings {
   let entity: Int
   /// The targets of a to-many relationship for a whole group; nil when ``keys`` stands alone.
   let answer: RelationshipAnswer?
-  private let keys: [Int64]
+  /// The group whose rows point to the objects from a slot, until the keys are asked for or the group goes; the group
+  /// says when it goes.
+  private unowned(unsafe) var group: RowGroup?
+  /// The slot of a to-one relationship; -1 for a to-many one.
+  let slot: Int
+  private var keys: [Int64] = []
   /// Rows that were read, by window of ``RowGroup/size`` positions.
-  private var fired: [Int: RowGroup] = [:]
+  private var fired: [FiredWindow] = []
+
+  private struct FiredWindow {
+    let number: Int
+    let group: RowGroup
+  }
 
   init(entity: Int, answer: RelationshipAnswer) {
     self.entity = entity
     self.answer = answer
-    keys = []
+    slot = -1
   }
 
-  init(entity: Int, keys: [Int64]) {
+  init(entity: Int, group: RowGroup, slot: Int) {
     self.entity = entity
     answer = nil
-    self.keys = keys
+    self.group = group
+    self.slot = slot
   }
+
+  fileprivate func forgetGroup() { group = nil }
 
   /// The keys that are read together with the one at a position.
   func window(around position: Int) -> ArraySlice<Int64> {
+    if let group {
+      keys = group.keys(in: slot)
+      self.group = nil
+    }
     let all = answer?.targets ?? keys
     let start = min(position / RowGroup.size * RowGroup.size, all.count)
     return all[start..<min(start + RowGroup.size, all.count)]
   }
 
-  func firedGroup(at position: Int) -> RowGroup? { fired.isEmpty ? nil : fired[position / RowGroup.size] }
+  func firedGroup(at position: Int) -> RowGroup? {
+    let number = position / RowGroup.size
+    // Walks go on where they were.
+    for window in fired.reversed() where window.number == number { return window.group }
+    return nil
+  }
 
-  func setFired(_ group: RowGroup, at position: Int) { fired[position / RowGroup.size] = group }
+  func setFired(_ group: RowGroup, at position: Int) {
+    let number = position / RowGroup.size
+    fired.removeAll { $0.number == number }
+    fired.append(FiredWindow(number: number, group: group))
+  }
 }

@@ -24,7 +24,9 @@ extension PersistentStoreCoordinator {
     let collector = RowCollector()
     try run(division, query, into: collector)
     guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
-      throw StoreError(.damaged, operation: "count rows", path: storeDescription.path, reason: "The store did not answer a count with one number (rule F6).")
+      throw StoreError(
+        .damaged, operation: "count rows", path: storeDescription.path,
+        reason: "The store did not answer a count with one number (rule F6).")
     }
     return Int(first.batch.pointer(0).integer(0))
   }
@@ -61,7 +63,6 @@ extension PersistentStoreCoordinator {
 
   private func run(_ division: Planner.Division, _ query: FetchQuery, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      if division.plan.predicate != nil || !division.plan.sorts.isEmpty { try check(division.plan, query) }
       return try reading(.latest, "fetch \(query.entity.name)") { try store.fetch(division.plan, in: $0, into: sink) }
     }
     let predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
@@ -75,10 +76,5 @@ extension PersistentStoreCoordinator {
       try store.fetch(division.plan, in: view, into: residual)
       try residual.finish()
     }
-  }
-
-  /// Refuses types that cannot be compared, also when the store would do the comparing.
-  private func check(_ plan: FetchPlan, _ query: FetchQuery) throws {
-    if let predicate = plan.predicate { _ = try RowPredicate(predicate, entity: query.entity, model: model) }
   }
 }

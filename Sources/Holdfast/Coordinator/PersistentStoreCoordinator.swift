@@ -61,11 +61,13 @@ public final class PersistentStoreCoordinator: Sendable {
   // MARK: Requests
 
   /// Runs something against the store and wraps what is no ``StoreError`` in one.
-  func wrapping<Result>(_ operation: String, _ body: () throws -> Result) throws -> Result {
-    try PersistentStoreCoordinator.wrapping(operation, storeDescription.path, body)
+  func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
+    try PersistentStoreCoordinator.wrapping(operation(), storeDescription.path, body)
   }
 
-  private static func wrapping<Result>(_ operation: String, _ path: String?, _ body: () throws -> Result) throws -> Result {
+  private static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
+    -> Result
+  {
     do {
       return try body()
     } catch let error as StoreError {
@@ -75,13 +77,15 @@ public final class PersistentStoreCoordinator: Sendable {
     } catch let error as QueryError {
       throw error
     } catch {
-      throw StoreError(.general, operation: operation, path: path, reason: "The store failed in a way of its own.", cause: error)
+      throw StoreError(.general, operation: operation(), path: path, reason: "The store failed in a way of its own.", cause: error)
     }
   }
 
   /// Runs something in a read view that ends afterwards.
-  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: String, _ body: (any ReadView) throws -> Result) throws -> Result {
-    try wrapping(operation) {
+  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result)
+    throws -> Result
+  {
+    try wrapping(operation()) {
       let view = try store.beginRead(kind)
       defer { view.end() }
       return try body(view)

@@ -15,6 +15,8 @@ struct Planner {
     var sorts = false
     /// Whether the framework has to count off offset and limit.
     var windows = false
+    /// Whether the store's predicate is one equality with a unique value, which the planner has checked already.
+    var isLookup = false
     /// Whether the framework has to count or aggregate.
     var reduces = false
 
@@ -25,9 +27,11 @@ struct Planner {
     let (pushed, residual, isLookup) = predicates(query)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.entity.familyIndexes, predicate: pushed)
     var division = Division(plan: plan, predicate: residual)
+    division.isLookup = isLookup
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
-    let sortsPushed = sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
+    let sortsPushed =
+      sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
     if sortsPushed { plan.sorts = sorts }
     // A look-up by a unique value answers one row at the most: nothing to order.
     division.sorts = !sortsPushed && !(isLookup && residual == nil)
@@ -52,6 +56,7 @@ struct Planner {
 
   private func predicates(_ query: FetchQuery) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {
     guard let predicate = query.predicate else { return (nil, nil, false) }
+    if capabilities.uniqueLookups, isUniqueLookup(predicate, query.entity) { return (predicate, nil, true) }
     if supports(predicate, query.entity) { return (predicate, nil, false) }
     var pushed: [QueryExpression] = []
     var residual: [QueryExpression] = []
@@ -60,17 +65,47 @@ struct Planner {
       residual = conjuncts
       return (residual.remove(at: place), QueryExpression.conjunction(residual), true)
     }
+    if capabilities.uniqueLookups, let (wanted, others) = uniqueLookup(conjuncts, query.entity) {
+      return (.and(wanted), QueryExpression.conjunction(others), true)
+    }
     for conjunct in conjuncts {
       if supports(conjunct, query.entity) { pushed.append(conjunct) } else { residual.append(conjunct) }
     }
     return (QueryExpression.conjunction(pushed), QueryExpression.conjunction(residual), false)
   }
 
-  private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+  /// The conjuncts that name all values of a constraint of several properties, and the others.
+  private func uniqueLookup(
+    _ conjuncts: [QueryExpression], _ entity: ManagedObjectModel.Entity
+  ) -> (wanted: [QueryExpression], others: [QueryExpression])? {
+    for slots in entity.uniqueSlots where slots.count > 1 && slots.count <= conjuncts.count {
+      let places = slots.compactMap { slot in conjuncts.firstIndex { equality($0, entity) == slot } }
+      guard places.count == slots.count else { continue }
+      return (places.map { conjuncts[$0] }, conjuncts.indices.filter { !places.contains($0) }.map { conjuncts[$0] })
+    }
+    return nil
+  }
+
+  /// The slot that an expression says to equal a value that can be looked up, or nil.
+  private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Int? {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
-      let slot = entity.slot(named: path.first)
-    else { return false }
-    return entity.uniqueSlots.contains([slot])
+      let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot])
+    else { return nil }
+    return slot
+  }
+
+  private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard let slot = equality(expression, entity) else { return false }
+    return entity.uniqueSlots.contains { $0.count == 1 && $0[0] == slot }
+  }
+
+  /// Whether a constant can be looked up as it is; others are compared by the evaluator, which knows more pairs of types.
+  private func builds(_ value: StoreValue, _ column: ColumnType) -> Bool {
+    switch (column, value) {
+    case (.attribute(let type), _): value.converted(to: type) != nil
+    case (.toOne, .objectID): true
+    default: false
+    }
   }
 
   private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {
@@ -94,17 +129,36 @@ struct Planner {
     case .and(let parts), .or(let parts): return capabilities.booleanOperators && parts.allSatisfy { supports($0, entity) }
     case .not(let part): return capabilities.booleanOperators && supports(part, entity)
     case .comparison(let left, let op, let right, let folding):
-      return supports(op, folding) && isValue(left, entity) && isValue(right, entity)
-    case .between(let value, _, _): return capabilities.comparisons.contains(.order) && isValue(value, entity)
+      return supports(op, folding) && isValue(left, entity) && isValue(right, entity) && areComparable(left, op, right, entity)
+    case .between(let value, let lower, let upper):
+      return capabilities.comparisons.contains(.order) && isValue(value, entity)
+        && areComparable(value, .lessThan, .constant(lower), entity) && areComparable(value, .lessThan, .constant(upper), entity)
     case .membership(let value, let list):
       return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList && !list.contains(.null)
-        && isValue(value, entity)
+        && isValue(value, entity) && list.allSatisfy { areComparable(value, .equalTo, .constant($0), entity) }
     case .any(let path, let part), .all(let path, let part):
       guard capabilities.traversal.contains(.quantifiers), let relationship = toMany(path, entity) else { return false }
       return supports(part, model.destination(of: relationship))
     case .property(let path):
       return capabilities.booleanOperators && column(path, entity) == .attribute(.boolean) && capabilities.comparedTypes.contains(.boolean)
-    case .constant, .object, .count: return false
+    case .constant, .object, .count, .remainder: return false
+    }
+  }
+
+  /// Whether a property and a constant have types with a common order. What has not is left to the evaluator, which refuses
+  /// it; so the store never sees it.
+  private func areComparable(
+    _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity
+  ) -> Bool {
+    switch (left, right) {
+    case (.property(let path), .constant(let constant)):
+      return column(path, entity).map { ComparisonCheck.isComparable($0, op, constant) } ?? false
+    case (.constant(let constant), .property(let path)):
+      return column(path, entity).map { ComparisonCheck.isComparable($0, op.mirrored ?? op, constant) } ?? false
+    case (.object, .constant(let constant)), (.constant(let constant), .object):
+      if case .objectID = constant { return op == .equalTo || op == .notEqualTo }
+      return false
+    default: return true
     }
   }
 
@@ -121,6 +175,16 @@ struct Planner {
     case .object: return capabilities.comparisons.contains(.equality)
     case .property(let path): return column(path, entity).map(compares) ?? false
     case .count(let path): return capabilities.traversal.contains(.counts) && toMany(path, entity) != nil
+    case .remainder(let part, let divisor) where divisor > 0:
+      return isWholeNumber(part, entity) && capabilities.comparisons.contains(.remainders) && isValue(part, entity)
+    default: return false
+    }
+  }
+
+  private func isWholeNumber(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard case .property(let path) = expression else { if case .count = expression { return true } else { return false } }
+    switch column(path, entity) {
+    case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64): return true
     default: return false
     }
   }
@@ -135,7 +199,9 @@ struct Planner {
   }
 
   private func toMany(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Relationship? {
-    guard let resolved = resolve(path, entity), case .relationship(let relationship) = resolved.property, relationship.isToMany else { return nil }
+    guard let resolved = resolve(path, entity), case .relationship(let relationship) = resolved.property, relationship.isToMany else {
+      return nil
+    }
     return relationship
   }
 }

@@ -161,7 +161,7 @@ final class ResidualSink: RowSink {
 final class CountingSink: RowSink {
   private(set) var count = 0
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    count += RowGroup.count((batch, rows))
+    count += RowRun(batch: batch, rows: rows).count
     try Cancellation.check()
     return .more
   }

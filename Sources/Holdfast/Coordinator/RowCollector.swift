@@ -2,14 +2,14 @@ import HoldfastStore
 
 /// Keeps what a store delivers, as runs of rows.
 final class RowCollector: RowSink {
-  private(set) var runs: [(batch: RowBatch, rows: RowSelection)] = []
+  private(set) var runs: [RowRun] = []
   private(set) var count = 0
 
   init() {}
 
   func append(_ batch: RowBatch, _ rows: RowSelection) {
-    let run = (batch: batch, rows: rows)
-    let size = RowGroup.count(run)
+    let run = RowRun(batch: batch, rows: rows)
+    let size = run.count
     if size > 0 {
       runs.append(run)
       count += size

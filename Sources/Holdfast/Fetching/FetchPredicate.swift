@@ -84,7 +84,8 @@ public func < <Root: ManagedObject, Value: AttributeValue & Comparable>(path: Ke
   path.fetchValue.compared(.lessThan, value.storeValue)
 }
 /// Smaller or equal; false for nil.
-public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root>
+{
   path.fetchValue.compared(.lessThanOrEqualTo, value.storeValue)
 }
 /// Larger; false for nil.
@@ -92,7 +93,8 @@ public func > <Root: ManagedObject, Value: AttributeValue & Comparable>(path: Ke
   path.fetchValue.compared(.greaterThan, value.storeValue)
 }
 /// Larger or equal; false for nil.
-public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
+public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root>
+{
   path.fetchValue.compared(.greaterThanOrEqualTo, value.storeValue)
 }
 
@@ -122,6 +124,13 @@ extension FetchValue where Value: AttributeValue & Comparable {
   }
 }
 
+/// What is left when a whole number is divided by a positive one, with the sign of the divided number.
+public func % <Root: ManagedObject, Value: AttributeValue & FixedWidthInteger>(path: KeyPath<Root, Value>, divisor: Int64) -> FetchValue<
+  Root, Int64
+> {
+  FetchValue(expression: .remainder(path.fetchValue.expression, divisor))
+}
+
 extension KeyPath where Root: ManagedObject, Value: AttributeValue {
   /// Equal to one of the values.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> { fetchValue.isIn(values) }
@@ -143,7 +152,9 @@ extension FetchValue where Value: TextAttributeValue {
   /// Text that is the same after folding.
   public func equals(_ text: String, _ folding: TextFolding) -> FetchPredicate<Root> { compared(.equalTo, .string(text), folding) }
   /// Text that begins with another.
-  public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.beginsWith, .string(text), folding) }
+  public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> {
+    compared(.beginsWith, .string(text), folding)
+  }
   /// Text that ends with another.
   public func endsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.endsWith, .string(text), folding) }
   /// Text that contains another.
@@ -165,7 +176,8 @@ extension KeyPath where Root: ManagedObject, Value: TextAttributeValue {
 
 extension KeyPath where Root: ManagedObject {
   /// The value of an attribute of the object that a to-one relationship leads to; nil when it leads nowhere.
-  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next> where Value == Destination? {
+  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
+  where Value == Destination? {
     fetchValue.then(next)
   }
 
@@ -189,18 +201,23 @@ extension KeyPath where Root: ManagedObject {
 
 extension FetchValue {
   /// The value of an attribute of the object that this to-one relationship leads to; nil when it leads nowhere.
-  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next> where Value == Destination? {
+  public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
+  where Value == Destination? {
     guard let path else { return FetchValue<Root, Next>(expression: expression) }
     return FetchValue<Root, Next>(expression: .property(path.appending(PropertyPath(KeyPathNames.name(next, in: Destination.self)))))
   }
 }
 
 /// The relationship leads to that object, or nowhere for nil.
-public func == <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<Root> {
+public func == <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
+  Root
+> {
   path.fetchValue.compared(.equalTo, object.map { .objectID($0.objectID) } ?? .null)
 }
 
 /// The relationship does not lead to that object; for nil: it leads somewhere.
-public func != <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<Root> {
+public func != <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
+  Root
+> {
   path.fetchValue.compared(.notEqualTo, object.map { .objectID($0.objectID) } ?? .null)
 }

@@ -42,7 +42,8 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
 
   /// Makes a request for the objects of a class.
   public init(
-    where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0, limit: Int = 0
+    where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0,
+    limit: Int = 0
   ) {
     self.init(entityName: Result.entityName, where: predicate, sortedBy: sortDescriptors, offset: offset, limit: limit)
   }

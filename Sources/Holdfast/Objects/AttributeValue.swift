@@ -41,7 +41,9 @@ extension Int16: AttributeValue {
   /// Whole numbers of 16 bits.
   public static var attributeTypes: [AttributeType] { [.integer16] }
   /// Reads a slot.
-  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int16 { Int16(truncatingIfNeeded: row.integer(slot)) }
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int16 {
+    Int16(truncatingIfNeeded: row.integer(slot))
+  }
   /// Writes a slot.
   @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: Int64(self))) }
   /// A whole number.
@@ -52,7 +54,9 @@ extension Int32: AttributeValue {
   /// Whole numbers of up to 32 bits.
   public static var attributeTypes: [AttributeType] { [.integer16, .integer32] }
   /// Reads a slot.
-  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int32 { Int32(truncatingIfNeeded: row.integer(slot)) }
+  @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int32 {
+    Int32(truncatingIfNeeded: row.integer(slot))
+  }
   /// Writes a slot.
   @inlinable public func store(in object: ManagedObject, _ slot: Int) { object.setCell(slot, UInt64(bitPattern: Int64(self))) }
   /// A whole number.

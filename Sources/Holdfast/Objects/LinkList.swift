@@ -115,7 +115,9 @@ struct LinkList {
     for place in 0..<Int(count) { insertIntoIndex(position: place) }
   }
 
-  private func home(_ key: Int64, _ mask: Int) -> Int { Int(truncatingIfNeeded: UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15 >> 20) & mask }
+  private func home(_ key: Int64, _ mask: Int) -> Int {
+    Int(truncatingIfNeeded: UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15 >> 20) & mask
+  }
 
   private func slot(of key: Int64) -> Int? {
     guard let index, let base else { return nil }
@@ -153,7 +155,7 @@ struct LinkList {
   }
 }
 
-/// What an object knows of one to-many relationship beyond what its result group answers.
+/// What an object knows of one to-many relationship beyond what its result group answers: 40 bytes.
 struct ToManyState {
   /// What the list is based on.
   enum Base: UInt8 {
@@ -167,20 +169,44 @@ struct ToManyState {
     case new
   }
 
-  var base = Base.untouched
+  /// What was added and removed since the last save.
+  private struct Changes {
+    var added = LinkList()
+    var removed = LinkList()
+  }
+
   /// All keys, when ``base`` is fired or new.
   var contents = LinkList()
-  /// Added since the last save; unused when ``base`` is new.
-  var added = LinkList()
-  /// Removed since the last save; unused when ``base`` is new.
-  var removed = LinkList()
+  /// Unused when ``base`` is new, and not there before the first change otherwise.
+  private var changes: UnsafeMutablePointer<Changes>?
+  var base = Base.untouched
 
   var isKnown: Bool { base == .fired || base == .new }
 
+  /// Added since the last save; of a new object, everything is.
+  var added: UnsafeBufferPointer<Int64> { changes?.pointee.added.keys ?? UnsafeBufferPointer(start: nil, count: 0) }
+
+  /// Removed since the last save.
+  var removed: UnsafeBufferPointer<Int64> { changes?.pointee.removed.keys ?? UnsafeBufferPointer(start: nil, count: 0) }
+
   func destroy() {
     contents.destroy()
-    added.destroy()
-    removed.destroy()
+    destroyChanges()
+  }
+
+  private func destroyChanges() {
+    guard let changes else { return }
+    changes.pointee.added.destroy()
+    changes.pointee.removed.destroy()
+    changes.deallocate()
+  }
+
+  private mutating func recorded() -> UnsafeMutablePointer<Changes> {
+    if let changes { return changes }
+    let fresh = UnsafeMutablePointer<Changes>.allocate(capacity: 1)
+    fresh.initialize(to: Changes())
+    changes = fresh
+    return fresh
   }
 
   /// Records a new target. False when it is known to be there already.
@@ -192,9 +218,10 @@ struct ToManyState {
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
+    let recorded = recorded()
     // While the content is not known, the removal that is taken back may have removed nothing.
-    if !removed.isEmpty && removed.remove(key) && base == .fired { return true }
-    if base == .fired && isNew { added.append(key) } else { _ = added.insert(key) }
+    if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired { return true }
+    if base == .fired && isNew { recorded.pointee.added.append(key) } else { _ = recorded.pointee.added.insert(key) }
     return true
   }
 
@@ -205,8 +232,9 @@ struct ToManyState {
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
-    if !added.isEmpty && added.remove(key) && base == .fired { return true }
-    _ = removed.insert(key)
+    let recorded = recorded()
+    if !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key) && base == .fired { return true }
+    _ = recorded.pointee.removed.insert(key)
     return true
   }
 
@@ -215,15 +243,15 @@ struct ToManyState {
     contents.destroy()
     contents = LinkList(copying: keys)
     // Only what makes a difference stays recorded.
-    for key in Array(removed.keys) where !contents.remove(key) { _ = removed.remove(key) }
-    for key in Array(added.keys) where !contents.insert(key) { _ = added.remove(key) }
+    for key in Array(removed) where !contents.remove(key) { _ = changes?.pointee.removed.remove(key) }
+    for key in Array(added) where !contents.insert(key) { _ = changes?.pointee.added.remove(key) }
     base = .fired
   }
 
   /// Forgets what was recorded, after it was saved.
   mutating func settle() {
-    added.removeAll()
-    removed.removeAll()
+    destroyChanges()
+    changes = nil
     base = isKnown ? .fired : .untouched
   }
 }

@@ -8,6 +8,17 @@ extension ManagedObject {
     target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
   }
 
+  /// The ID of the object that the to-one relationship in a slot leads to, without making the object: one load. Nil
+  /// also when that object is being deleted.
+  public final func toOneID(_ slot: Int) -> ManagedObjectID? {
+    let row = readRow
+    guard row.isPresent(slot) else { return nil }
+    let (key, destination) = (row.integer(slot), Int(plan.toOne[slot].destination))
+    let context = managedObjectContext
+    if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
+    return (key < 0 ? context.temporaryPrefixes : context.prefixes)[destination].withKey(key)
+  }
+
   /// Sets the to-one relationship in a slot, for accessors of typed subclasses, and keeps the inverse in step.
   public final func setToOne(_ slot: Int, _ target: ManagedObject?) { set(plan.toOne[slot], target) }
 
@@ -39,7 +50,8 @@ extension ManagedObject {
   final func set(_ link: LinkPlan, _ target: ManagedObject?) {
     if let target {
       precondition(
-        target.managedObjectContext === managedObjectContext, "A relationship was set to an object of another context; pass its objectID instead.")
+        target.managedObjectContext === managedObjectContext,
+        "A relationship was set to an object of another context; pass its objectID instead.")
       precondition(
         target.flags.entityIndex == UInt32(link.destination),
         "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
@@ -172,9 +184,19 @@ extension ManagedObject {
   private func storedTargets(_ index: Int) -> TargetKeys {
     _ = readRow
     guard !isInaccessible, let group else { return .list([]) }
+    if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, self, plan.toMany[index])
     guard let siblings, let answer = siblings.answer else { return .list([]) }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
+  }
+}
+
+extension ManagedObject {
+  /// The targets of this object and no sibling, kept as the object's own list.
+  private func targetsAlone(_ index: Int) -> TargetKeys {
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], [id.key]) else { return .list([]) }
+    answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
+    return .list(answer.targets)
   }
 }
 
@@ -194,7 +216,8 @@ enum TargetKeys {
 
   func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
     switch self {
-    case .answer(let siblings, let range): (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
+    case .answer(let siblings, let range):
+      (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
     case .list(let keys): keys.withUnsafeBufferPointer(body)
     }
   }

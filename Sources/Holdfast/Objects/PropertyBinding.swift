@@ -12,26 +12,27 @@ public struct PropertyBinding {
   public let name: String
   /// The slot; for a to-many relationship the to-many index.
   public let slot: Int
-  let keyPath: AnyKeyPath
+  /// Makes the key path, which takes as long as opening a small file and is needed for few properties only.
+  let keyPath: () -> AnyKeyPath
   let kind: Kind
 
   /// Binds an attribute.
   public static func attribute<Root: ManagedObject, Value: AttributeValue>(
-    _ name: String, _ keyPath: KeyPath<Root, Value>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
     PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, isOptional: Value.isOptional))
   }
 
   /// Binds a to-one relationship.
   public static func toOne<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: KeyPath<Root, Destination?>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, slot: Int
   ) -> PropertyBinding {
     PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .toOne(Destination.self))
   }
 
   /// Binds a to-many relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: KeyPath<Root, ToManyRelationship<Destination>>, index: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
   ) -> PropertyBinding {
     PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self))
   }
@@ -39,36 +40,34 @@ public struct PropertyBinding {
 
 /// Finds the name of a property by its key path.
 enum KeyPathNames {
-  private struct Known {
-    /// By the identity of the key path object, which the entry keeps alive so that it cannot be taken by another.
-    var byIdentity: [ObjectIdentifier: (keyPath: AnyKeyPath, name: String)] = [:]
-    var byClass: [ObjectIdentifier: [AnyKeyPath: String]] = [:]
+  private struct Entry {
+    /// Keeps the key path alive, so that no other can come to lie where it lies.
+    let keyPath: AnyKeyPath
+    let name: String
   }
 
-  /// Guards the tables; key paths are immutable.
-  private nonisolated(unsafe) static var known = Known()  // because every access holds the lock below
+  /// The key paths asked for lately, each where the hash of its identity says; a plain array, since dictionaries of key
+  /// paths cost a process more to set up than it looks up in a lifetime.
+  private nonisolated(unsafe) static var known: [Entry?] = Array(repeating: nil, count: 512)  // because every access holds the lock
   private static let lock = Mutex(())
 
   /// The name.
   ///
   /// A key path that the class does not list is a mistake of the program and traps.
   static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
-    lock.withLock { _ in
-      if let found = known.byIdentity[ObjectIdentifier(keyPath)] { return found.name }
-      let names = table(type)
-      guard let name = names[keyPath] else {
+    let place = Int(bitPattern: UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15 >> 32) & 511
+    return lock.withLock { _ in
+      for probe in 0..<4 {
+        guard let entry = known[(place + probe) & 511] else { break }
+        if entry.keyPath === keyPath { return entry.name }
+      }
+      guard let binding = type.properties.first(where: { $0.keyPath() == keyPath }) else {
         preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
       }
-      if known.byIdentity.count < 4096 { known.byIdentity[ObjectIdentifier(keyPath)] = (keyPath, name) }
-      return name
+      let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
+      known[(place + free) & 511] = Entry(keyPath: keyPath, name: binding.name)
+      return binding.name
     }
-  }
-
-  private static func table(_ type: ManagedObject.Type) -> [AnyKeyPath: String] {
-    if let table = known.byClass[ObjectIdentifier(type)] { return table }
-    let table = Dictionary(type.properties.map { ($0.keyPath, $0.name) }, uniquingKeysWith: { first, _ in first })
-    known.byClass[ObjectIdentifier(type)] = table
-    return table
   }
 }
 

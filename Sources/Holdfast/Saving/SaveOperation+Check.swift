@@ -13,7 +13,8 @@ extension SaveOperation {
     }
     guard conflicts.isEmpty else {
       throw ContextError(
-        .constraintConflict, reason: "\(conflicts.count) objects have values of a uniqueness constraint that another has.", objectIDs: conflicts)
+        .constraintConflict, reason: "\(conflicts.count) objects have values of a uniqueness constraint that another has.",
+        objectIDs: conflicts)
     }
   }
 
@@ -57,7 +58,8 @@ extension SaveOperation {
     }
     guard conflicts.isEmpty else {
       throw SaveFailure.conflict(
-        StoreError(.conflict, operation: "save", path: coordinator.storeDescription.path, reason: "Rows were changed.", conflicts: conflicts))
+        StoreError(
+          .conflict, operation: "save", path: coordinator.storeDescription.path, reason: "Rows were changed.", conflicts: conflicts))
     }
   }
 

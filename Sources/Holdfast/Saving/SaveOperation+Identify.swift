@@ -35,7 +35,11 @@ extension SaveOperation {
 
   /// The ID by which the context knows an object whose ID the store saw.
   func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
-    for object in inserted where object.id.entityNumber == id.entityNumber && permanent(object.id.key) == id.key { return object.id }
+    // Entities have other numbers in temporary IDs than in those of the store.
+    for object in inserted
+    where permanent(object.id.key) == id.key && context.prefixes[Int(object.flags.entityIndex)].rootNumber == id.rootNumber {
+      return object.id
+    }
     return id
   }
 }

@@ -16,7 +16,7 @@ extension SaveOperation {
     while start < objects.count {
       let end = min(start + RowGroup.size, objects.count)
       let rows: RowSelection = start == 0 && end == objects.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
-      let group = RowGroup((batch, rows), entity: Int(objects[start].flags.entityIndex))
+      let group = RowGroup(RowRun(batch: batch, rows: rows), entity: Int(objects[start].flags.entityIndex))
       for index in start..<end { adopt(objects[index], batch.pointer(index), group, index - start) }
       start = end
     }

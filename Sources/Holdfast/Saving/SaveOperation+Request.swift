@@ -4,8 +4,9 @@ extension SaveOperation {
   /// Turns the changes into sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new
   /// objects in place of temporary ones.
   func buildRequest() {
-    var byEntity: [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
-      Array(repeating: ([], [], []), count: context.entities.count)
+    var byEntity:
+      [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
+        Array(repeating: ([], [], []), count: context.entities.count)
     for object in inserted { byEntity[Int(object.flags.entityIndex)].inserted.append(object) }
     for object in updated { byEntity[Int(object.flags.entityIndex)].updated.append(object) }
     for object in deleted { byEntity[Int(object.flags.entityIndex)].deleted.append(object) }
@@ -141,29 +142,50 @@ extension SaveOperation {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let destination = relationship.destinationIndex
     let checksDeleted = context.mayHoldDeleted(destination)
-    func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64, to links: inout [SaveRequest.Link]) {
+    var links: [SaveRequest.Link] = []
+    links.reserveCapacity(inserted.count)
+    func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64) {
       let start = links.count
       for key in keys {
         if checksDeleted && context.isDeleted(destination, key) { continue }
         let target = permanent(key)
         if target >= 0 { links.append(SaveRequest.Link(source: source, target: target)) }
       }
-      if links.count - start > 1 { links[start...].sort() }
+      SaveOperation.sort(&links, from: start)
     }
     let entity = UInt32(relationship.entityIndex)
     for object in inserted where object.flags.entityIndex == entity {
-      guard let states = object.toMany else { continue }
-      add(states[relationship.toManyIndex].contents.keys, of: permanent(object.id.key), to: &changes.added)
+      if let states = object.toMany { add(states[relationship.toManyIndex].contents.keys, of: permanent(object.id.key)) }
     }
     for object in updated where object.flags.entityIndex == entity {
-      guard let states = object.toMany else { continue }
-      add(states[relationship.toManyIndex].added.keys, of: object.id.key, to: &changes.added)
-      add(states[relationship.toManyIndex].removed.keys, of: object.id.key, to: &changes.removed)
+      if let states = object.toMany { add(states[relationship.toManyIndex].added, of: object.id.key) }
     }
+    changes.added = links
+    links = []
+    for object in updated where object.flags.entityIndex == entity {
+      if let states = object.toMany { add(states[relationship.toManyIndex].removed, of: object.id.key) }
+    }
+    changes.removed = links
     if !updated.isEmpty {
       changes.added.sort()
       changes.removed.sort()
     }
     return changes
+  }
+
+  /// Sorts the end of a list: an object's few links by insertion, which sorting as such is slow to begin with.
+  private static func sort(_ links: inout [SaveRequest.Link], from start: Int) {
+    if links.count - start > 16 { return links[start...].sort() }
+    var place = start + 1
+    while place < links.count {
+      let link = links[place]
+      var hole = place
+      while hole > start, link < links[hole - 1] {
+        links[hole] = links[hole - 1]
+        hole -= 1
+      }
+      links[hole] = link
+      place += 1
+    }
   }
 }

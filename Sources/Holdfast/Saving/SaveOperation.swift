@@ -6,15 +6,15 @@ import Synchronization
 final class SaveOperation {
   let context: ManagedObjectContext
   var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
-  var inserted: ContiguousArray<ManagedObject> = []
-  var updated: ContiguousArray<ManagedObject> = []
-  var deleted: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
-  var permanentKeys: ContiguousArray<Int64> = []
-  var firstTemporaryKey: Int64 = 0
+  @exclusivity(unchecked) var permanentKeys: ContiguousArray<Int64> = []
+  @exclusivity(unchecked) var firstTemporaryKey: Int64 = 0
   var request = SaveRequest()
   /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
-  var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
 
   init(_ context: ManagedObjectContext) { self.context = context }
 
@@ -23,6 +23,7 @@ final class SaveOperation {
     try callWillSave()
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    try readFaults()
     try validate()
     try coordinator.saveLock.withLock { _ in
       try checkUniqueness()
@@ -61,10 +62,22 @@ final class SaveOperation {
         if !object.isDeleted { inserted.append(object) }
       } else if object.isDeleted {
         deleted.append(object)
-      } else if object.isUpdated, !object.isInaccessible {
+      } else if object.isUpdated {
         updated.append(object)
       }
     }
+  }
+
+  /// Objects of which only links changed, or that were deleted unread, may be faults still; their versions are needed. They
+  /// are read together.
+  private func readFaults() throws {
+    let saved = updated + deleted
+    try context.fire(together: saved.filter { $0.isFault })
+    let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
+    if missing.isEmpty { return }
+    throw ContextError(
+      .conflict, reason: "\(missing.count) changed objects have no row: somebody else deleted them, or they could not be read. Roll back.",
+      objectIDs: missing, cause: context.faultError)
   }
 
   private func prepare() throws -> any PreparedSave {

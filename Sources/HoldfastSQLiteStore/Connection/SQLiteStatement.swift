@@ -68,6 +68,9 @@ final class SQLiteStatement {
     sqlite3_reset(handle)
   }
 
+  /// Gives back the pages that the connection keeps and that nothing uses now.
+  func releasePages() { sqlite3_db_release_memory(sqlite3_db_handle(handle)) }
+
   /// Sets every parameter to null.
   func clearBindings() { sqlite3_clear_bindings(handle) }
 

@@ -10,10 +10,19 @@ struct RowStream {
     self.sink = sink
   }
 
+  /// From this many rows on, the pages that a statement went through are given back when it is done: the rows have been
+  /// decoded, and who reads a whole table once does not read its pages again soon.
+  private static let rowsOfALongScan = 10_000
+
   /// Hands on all rows of a statement. Returns whether more are wanted.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws -> Bool {
-    defer { if statement.isRunning { statement.reset() } }
+    var count = 0
+    defer {
+      if statement.isRunning { statement.reset() }
+      if count >= RowStream.rowsOfALongScan { statement.releasePages() }
+    }
     while try statement.step() {
+      count += 1
       try decoder.append(statement, to: builder)
       if builder.isFull, try sink.take(builder.seal(), .all) == .enough { return false }
     }

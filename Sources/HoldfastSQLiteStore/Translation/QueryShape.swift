@@ -16,7 +16,7 @@ struct QueryShape {
 
   /// Which part of an expression follows in the shape.
   private enum Tag: UInt8 {
-    case literal = 1, and, or, not, any, all, membership, between, comparison, constants, property, object, count, constant, sort
+    case literal = 1, and, or, not, any, all, membership, between, comparison, constants, property, object, count, constant, sort, remainder
   }
 
   private mutating func append(_ tag: Tag) { shape.append(tag.rawValue) }
@@ -54,7 +54,7 @@ struct QueryShape {
       bind(ConstantForm(lower, for: kind))
       bind(ConstantForm(upper, for: kind))
     case .membership(let value, let list): try append(membership: value, list, entity)
-    case .constant, .property, .object, .count: _ = try append(operand: expression, entity)
+    case .constant, .property, .object, .count, .remainder: _ = try append(operand: expression, entity)
     }
   }
 
@@ -139,6 +139,11 @@ struct QueryShape {
     case .count(let path):
       append(.count)
       append(path)
+      return .integer
+    case .remainder(let part, let divisor):
+      append(.remainder)
+      _ = try append(operand: part, entity)
+      bindings.append(.integer(divisor))
       return .integer
     case .constant(let value):
       append(.constant)

@@ -76,7 +76,7 @@ struct QueryTranslator {
     case .property:
       let operand = try operand(expression, &scope)
       return "(\(operand.sql) = 1)"
-    case .constant, .object, .count: throw QueryPaths.unsupported("A value where something true or false is needed")
+    case .constant, .object, .count, .remainder: throw QueryPaths.unsupported("A value where something true or false is needed")
     }
   }
 
@@ -225,6 +225,7 @@ struct QueryTranslator {
       return Operand(sql: value(column(alias, property.entity, property.slot), property.kind), kind: property.kind)
     case .object: return Operand(sql: "\(scope.alias).Z_PK", kind: .key)
     case .count(let path): return Operand(sql: try count(path, &scope), kind: .integer)
+    case .remainder(let part, _): return Operand(sql: "(\(try operand(part, &scope).sql) % \(placeholder()))", kind: .integer)
     case .constant(let value):
       let (kind, form) = ConstantOperand.form(value)
       switch form {

@@ -32,7 +32,9 @@ struct ModelCheck {
   }
 
   func problems() -> [ModelError.Problem] {
-    var found = repeated(entities.map(\.name)).map { problem($0, "There are two entities of this name; names must differ, also apart from case.") }
+    var found = repeated(entities.map(\.name)).map {
+      problem($0, "There are two entities of this name; names must differ, also apart from case.")
+    }
     for entity in entities { found += problems(in: entity) }
     return found
   }
@@ -43,7 +45,9 @@ struct ModelCheck {
     var found: [ModelError.Problem] = []
     if !isName(entity.name) { found.append(problem(entity.name, ModelCheck.nameRule)) }
     let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
-    found += repeated(names).map { problem("\(entity.name).\($0)", "There are two properties of this name; names must differ, also apart from case.") }
+    found += repeated(names).map {
+      problem("\(entity.name).\($0)", "There are two properties of this name; names must differ, also apart from case.")
+    }
     for name in names where !isName(name) { found.append(problem("\(entity.name).\(name)", ModelCheck.nameRule)) }
     for attribute in entity.attributes { found += problems(in: attribute, of: entity) }
     for relationship in entity.relationships { found += problems(in: relationship, of: entity) }
@@ -78,7 +82,8 @@ struct ModelCheck {
     if let inverse = destination.relationships.first(where: { $0.name == relationship.inverse }) {
       if inverse.destination != entity.name || inverse.inverse != relationship.name {
         found.append(
-          problem(path, "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse), not back here."))
+          problem(
+            path, "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse), not back here."))
       }
       if destination.name == entity.name && inverse.name == relationship.name {
         found.append(problem(path, "It is its own inverse, which this version cannot keep; declare two relationships."))
@@ -91,7 +96,9 @@ struct ModelCheck {
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
         found.append(problem(path, "The least count \(relationship.minCount) is above the largest count \(relationship.maxCount)."))
       }
-      if relationship.maxCount == 1 { found.append(problem(path, "A to-many relationship of at most one object is a to-one relationship.")) }
+      if relationship.maxCount == 1 {
+        found.append(problem(path, "A to-many relationship of at most one object is a to-one relationship."))
+      }
     }
     return found
   }
@@ -99,11 +106,13 @@ struct ModelCheck {
   private func problemsInGroups(of entity: EntityDescription) -> [ModelError.Problem] {
     let stored = Set(entity.attributes.map(\.name) + entity.relationships.filter { !$0.isToMany }.map(\.name))
     var found: [ModelError.Problem] = []
-    let groups = entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + entity.indexes.map { ("index \($0.name)", $0.properties) }
+    let groups =
+      entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + entity.indexes.map { ("index \($0.name)", $0.properties) }
     for (kind, names) in groups {
       if names.isEmpty { found.append(problem(entity.name, "A \(kind) names no property.")) }
       for name in names where !stored.contains(name) {
-        found.append(problem("\(entity.name).\(name)", "The \(kind) names a property that is neither an attribute nor a to-one relationship."))
+        found.append(
+          problem("\(entity.name).\(name)", "The \(kind) names a property that is neither an attribute nor a to-one relationship."))
       }
     }
     found += repeated(entity.indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }

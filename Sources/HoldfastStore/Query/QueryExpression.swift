@@ -89,6 +89,9 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
   case object
   /// The number of objects that a to-many relationship leads to.
   case count(PropertyPath)
+  /// What is left when a whole number is divided by a positive one; it has the sign of the divided number, as in Swift, C
+  /// and SQL. nil of nil.
+  case remainder(QueryExpression, Int64)
 
   // Truth
 
@@ -115,6 +118,18 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
   public var conjuncts: [QueryExpression] {
     if case .and(let parts) = self { return parts.flatMap(\.conjuncts) }
     return [self]
+  }
+
+  /// Every path that the expression names, those inside ANY and ALL prefixed with the path to their objects.
+  public var paths: [PropertyPath] {
+    switch self {
+    case .constant, .object, .literal: []
+    case .property(let path), .count(let path): [path]
+    case .remainder(let part, _), .between(let part, _, _), .membership(let part, _), .not(let part): part.paths
+    case .comparison(let left, _, let right, _): left.paths + right.paths
+    case .and(let parts), .or(let parts): parts.flatMap(\.paths)
+    case .any(let path, let part), .all(let path, let part): [path] + part.paths.map { path.appending($0) }
+    }
   }
 
   /// The AND of conjuncts: nil for none, the conjunct itself for one.

@@ -16,7 +16,8 @@ public struct ResolvedPath: Sendable, Hashable {
     var name = path.first
     for next in path.rest {
       guard case .relationship(let relationship)? = entity.property(named: name), !relationship.isToMany else {
-        throw QueryError(entity: start.name, part: path.description, reason: "\(entity.name).\(name) is not a to-one relationship, so nothing follows it.")
+        throw QueryError(
+          entity: start.name, part: path.description, reason: "\(entity.name).\(name) is not a to-one relationship, so nothing follows it.")
       }
       hops.append(relationship)
       entity = model.destination(of: relationship)

@@ -50,7 +50,7 @@ struct PredicateCompiler {
     case .membership(let value, let list): return try membership(value, list, entity)
     case .any(let path, let part): return try quantified(path, part, entity, all: false)
     case .all(let path, let part): return try quantified(path, part, entity, all: true)
-    case .constant, .property, .object, .count: return try truthOfValue(expression, entity)
+    case .constant, .property, .object, .count, .remainder: return try truthOfValue(expression, entity)
     }
   }
 
@@ -119,9 +119,10 @@ struct PredicateCompiler {
     case .property(let path):
       let path = try resolve(path, entity)
       guard let slot = path.slot, let column = path.column(in: model) else {
-        throw QueryError(entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+        throw QueryError(
+          entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
-      try ComparisonCheck.check(column, op, constant, entity: entity.name, part: "\(op)")
+      try ComparisonCheck.check(column, op, constant, entity: entity.name)
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
       let (test, whenNil) = (slotTest.compiled(), slotTest.whenNil)
       if path.hops.isEmpty { return { row, _ in test(row) } }
@@ -136,13 +137,30 @@ struct PredicateCompiler {
         throw QueryError(entity: entity.name, part: "SELF", reason: "An object can only be compared for equality with an object ID.")
       }
       return { row, _ in (row.key == id.key) == (op == .equalTo) }
+    case .remainder(.property(let path), let divisor):
+      return try remainder(path, divisor, left, op, constant, entity)
     default:
       let read = try reader(left, entity)
       return { row, source in ValueComparison.holds(read(row, source), op, constant, folding) }
     }
   }
 
-  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
+  /// A remainder of a slot of the row itself against a whole number is one division; everything else goes the general way.
+  private mutating func remainder(
+    _ path: PropertyPath, _ divisor: Int64, _ left: QueryExpression, _ op: ComparisonOperator, _ constant: StoreValue,
+    _ entity: ManagedObjectModel.Entity
+  ) throws(QueryError) -> Test {
+    let read = try reader(left, entity)
+    let resolved = try resolve(path, entity)
+    guard op == .equalTo, resolved.hops.isEmpty, let slot = resolved.slot, let number = constant.integer else {
+      return { row, source in ValueComparison.holds(read(row, source), op, constant) }
+    }
+    return { row, _ in row.isPresent(slot) && row.integer(slot) % divisor == number }
+  }
+
+  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
+    -> Test
+  {
     if let test = try integerMembership(value, list, entity) { return test }
     var tests: [Test] = []
     for element in list { tests.append(try comparison(value, .equalTo, .constant(element), [], entity)) }
@@ -150,16 +168,22 @@ struct PredicateCompiler {
   }
 
   /// A list of whole numbers or objects against a slot of the row itself: one hash per row.
-  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test? {
+  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
+    -> Test?
+  {
     guard list.count > 4, case .property(let path) = value else { return nil }
     let resolved = try resolve(path, entity)
     guard resolved.hops.isEmpty, let slot = resolved.slot, let column = resolved.column(in: model) else { return nil }
     guard column.cellKind == .integer || column.cellKind == .key else { return nil }
     var wanted: Set<Int64> = []
     for element in list {
-      if case .objectID(let id) = element, column.cellKind == .key { wanted.insert(id.key) }
-      else if let number = element.integer, column.cellKind == .integer { wanted.insert(number) }
-      else { return nil }
+      if case .objectID(let id) = element, column.cellKind == .key {
+        wanted.insert(id.key)
+      } else if let number = element.integer, column.cellKind == .integer {
+        wanted.insert(number)
+      } else {
+        return nil
+      }
     }
     return { row, _ in row.isPresent(slot) && wanted.contains(row.integer(slot)) }
   }
@@ -206,7 +230,8 @@ struct PredicateCompiler {
     case .property(let path):
       let resolved = try resolve(path, entity)
       guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-        throw QueryError(entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+        throw QueryError(
+          entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
       let hops = resolved.hops
       if !hops.isEmpty { cross(hops) }
@@ -219,6 +244,10 @@ struct PredicateCompiler {
         guard let end = PredicateCompiler.follow(hops, row, source) else { return .int64(0) }
         return .int64(Int64(source.targets(of: end, relationship).count))
       }
+    case .remainder(let part, let divisor):
+      try ComparisonCheck.check(remainderOf: part, by: divisor, entity, model)
+      let read = try reader(part, entity)
+      return { row, source in read(row, source).integer.map { .int64($0 % divisor) } ?? .null }
     default:
       let test = try truth(expression, entity)
       return { row, source in .bool(test(row, source)) }

@@ -37,7 +37,8 @@ public enum ValueComparison {
     switch op {
     case .beginsWith: return whole.starts(with: part)
     case .endsWith: return whole.reversed().starts(with: part.reversed())
-    default: return part.isEmpty || (part.count <= whole.count && (0...(whole.count - part.count)).contains { whole[$0...].starts(with: part) })
+    default:
+      return part.isEmpty || (part.count <= whole.count && (0...(whole.count - part.count)).contains { whole[$0...].starts(with: part) })
     }
   }
 
@@ -103,16 +104,40 @@ enum NumberText {
 }
 
 /// Refuses comparisons that mean nothing, such as a number with a text.
-enum ComparisonCheck {
+public enum ComparisonCheck {
+  /// Whether a column's values can be compared so with a constant. Where they cannot, the evaluator refuses the query.
+  public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
+    if constant == .null { return true }
+    if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
+    return isComparable(column, constant)
+  }
+
   static func check(
-    _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String, part: String
+    _ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue, entity: String
   ) throws(QueryError) {
     if constant == .null { return }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
-      throw QueryError(entity: entity, part: part, reason: "Only text has parts that can be compared.")
+      throw QueryError(entity: entity, part: "\(op)", reason: "Only text has parts that can be compared.")
     }
     guard !isComparable(column, constant) else { return }
-    throw QueryError(entity: entity, part: part, reason: "A value of type \(column) cannot be compared with this constant.")
+    throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) cannot be compared with this constant.")
+  }
+
+  /// Refuses remainders of what is no whole number, and by what is not positive.
+  static func check(
+    remainderOf part: QueryExpression, by divisor: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
+  ) throws(QueryError) {
+    func fail(_ reason: String) -> QueryError { QueryError(entity: entity.name, part: "remainder", reason: reason) }
+    guard divisor > 0 else { throw fail("Only a positive number divides.") }
+    switch part {
+    case .count: return
+    case .property(let path):
+      switch try ResolvedPath(path, from: entity, in: model).column(in: model) {
+      case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64): return
+      default: throw fail("\(path) is no whole number.")
+      }
+    default: throw fail("Only an attribute or a count has a remainder.")
+    }
   }
 
   private static func isComparable(_ column: ColumnType, _ constant: StoreValue) -> Bool {

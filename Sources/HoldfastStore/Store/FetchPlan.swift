@@ -150,7 +150,8 @@ public final class RelationshipAnswer: Sendable {
 
   /// Makes an answer.
   public init(offsets: [Int32], targets: [Int64], entities: [Int]? = nil, orderKeys: [Int64]? = nil) {
-    precondition(offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer do not span its targets.")
+    precondition(
+      offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer do not span its targets.")
     self.offsets = offsets
     self.targets = targets
     self.entities = entities

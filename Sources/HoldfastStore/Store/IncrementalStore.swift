@@ -72,7 +72,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - *Requires*: one prepared save at a time; the keys of inserted rows come from ``allocateKeys(entity:count:)``.
   /// - *Behaviour*: **S1** compares every expected version and throws all conflicts at once, each with the persisted row.
   ///   **S2** where uniqueness is declared, throws all constraint conflicts at once. **S3** takes the disk space. **S4**
-  ///   readers see nothing of it until ``PreparedSave/commit()``. **S5** when it throws, the store is as before.
+  ///   readers see nothing of it until ``PreparedSave/commit()``. **S5** when it throws, the store is as before. **S10**
+  ///   rows and links are as the request says, with the versions of the request; a value of a uniqueness constraint is free
+  ///   when the row that had it gives it up in the same request. **S11** what pointed to deleted rows is severed, as
+  ///   ``SaveRequest/EntityChanges/deleted`` says.
   /// - *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
   func prepare(_ request: SaveRequest) throws -> any PreparedSave
 

@@ -14,8 +14,10 @@ public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let substrings = ComparisonCapabilities(rawValue: 8)
   /// The same and equality on text without regard to case or diacritics, by ``TextFolding``.
   public static let folding = ComparisonCapabilities(rawValue: 16)
+  /// Remainders of whole numbers as operands of the others.
+  public static let remainders = ComparisonCapabilities(rawValue: 32)
   /// All of them.
-  public static let all: ComparisonCapabilities = [.equality, .order, .membership, .substrings, .folding]
+  public static let all: ComparisonCapabilities = [.equality, .order, .membership, .substrings, .folding, .remainders]
 }
 
 /// Which relationships a store follows in predicates and sorts.
@@ -49,8 +51,8 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var booleanOperators = false
   /// The relationships that predicates and sorts may cross.
   public var traversal: TraversalCapabilities = []
-  /// Equality of one attribute with a uniqueness constraint of its own, answered without reading all rows, whatever
-  /// ``comparisons`` says.
+  /// Equality of all properties of a uniqueness constraint with values other than nil, answered without reading all rows,
+  /// whatever ``comparisons`` says: one comparison, or an AND of one for each property.
   public var uniqueLookups = false
   /// Sorting by attributes of ``comparedTypes``, made total by the key.
   public var sorting = false

@@ -78,7 +78,8 @@ public struct RowView: Sendable {
   ///
   /// Never traps on what a store delivered: bytes that are no value of the column's type read as null.
   public subscript(slot: Int) -> StoreValue {
-    precondition(slot >= 0 && slot < batch.layout.columns.count, "Slot \(slot) of a row with \(batch.layout.columns.count) slots was asked for.")
+    precondition(
+      slot >= 0 && slot < batch.layout.columns.count, "Slot \(slot) of a row with \(batch.layout.columns.count) slots was asked for.")
     return pointer.value(slot, batch.layout.columns[slot], idPrefix: batch.idPrefix)
   }
 

@@ -35,6 +35,7 @@ public final class RowBatchBuilder {
   public let layout: RowLayout
   private let idPrefix: ManagedObjectID?
   @usableFromInline let fixedByteCount: Int
+  /// The page; another's while ``capacity`` is 0.
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
   @usableFromInline @exclusivity(unchecked) var capacity: Int
   @usableFromInline @exclusivity(unchecked) var used = 0
@@ -63,8 +64,8 @@ public final class RowBatchBuilder {
   }
 
   deinit {
-    free(base)
-    free(offsets)
+    if capacity > 0 { free(base) }
+    if offsetCapacity > 0 { free(offsets) }
   }
 
   /// The rows appended since the last seal.
@@ -219,12 +220,15 @@ public final class RowBatchBuilder {
     let batch = RowBatch(
       layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used, base: kept,
       offsets: keptOffsets.assumingMemoryBound(to: UInt32.self))
-    // The next page is likely as large as this one.
+    // The next page is likely as large as a full one was; a builder that sealed what there was is likely done, and
+    // gets a page only when there is another row.
     let wasFull = isFull
-    capacity = wasFull ? RowBatchBuilder.pageByteCount + 4096 : max(512, fixedByteCount)
-    offsetCapacity = wasFull ? rowCount + rowCount / 8 + 4 : 4
-    base = RowBatchBuilder.allocate(capacity)
-    offsets = RowBatchBuilder.allocate(offsetCapacity * 4).assumingMemoryBound(to: UInt32.self)
+    capacity = wasFull ? RowBatchBuilder.pageByteCount + 4096 : 0
+    offsetCapacity = wasFull ? rowCount + rowCount / 8 + 4 : 0
+    if wasFull {
+      base = RowBatchBuilder.allocate(capacity)
+      offsets = RowBatchBuilder.allocate(offsetCapacity * 4).assumingMemoryBound(to: UInt32.self)
+    }
     used = 0
     rowStart = 0
     rowCount = 0
@@ -249,14 +253,18 @@ public final class RowBatchBuilder {
 
   @usableFromInline func grow(to needed: Int) {
     precondition(needed < Int(UInt32.max), "A row of more than 4 GiB was built.")
-    capacity = max(needed + 8, capacity < 32_768 ? capacity * 2 : capacity < 65_536 ? 65_536 + 4096 : capacity * 2)
-    guard let grown = realloc(base, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    let isNew = capacity == 0
+    capacity = max(needed + 8, 512, capacity < 32_768 ? capacity * 2 : capacity < 65_536 ? 65_536 + 4096 : capacity * 2)
+    guard let grown = realloc(isNew ? nil : base, capacity) else {
+      preconditionFailure("There is no memory for \(capacity) bytes of rows.")
+    }
     base = grown
   }
 
   @usableFromInline func growOffsets() {
-    offsetCapacity *= 2
-    guard let grown = realloc(offsets, offsetCapacity * 4) else { preconditionFailure("There is no memory for row offsets.") }
+    let isNew = offsetCapacity == 0
+    offsetCapacity = max(4, offsetCapacity * 2)
+    guard let grown = realloc(isNew ? nil : offsets, offsetCapacity * 4) else { preconditionFailure("There is no memory for row offsets.") }
     offsets = grown.assumingMemoryBound(to: UInt32.self)
   }
 
@@ -266,6 +274,7 @@ public final class RowBatchBuilder {
   }
 
   private static func shrink(_ bytes: UnsafeMutableRawPointer, from capacity: Int, to count: Int) -> UnsafeMutableRawPointer {
-    capacity - count > 64 ? realloc(bytes, max(count, 8)) ?? bytes : bytes
+    if capacity == 0 { return allocate(8) }
+    return capacity - count > 64 ? realloc(bytes, max(count, 8)) ?? bytes : bytes
   }
 }

@@ -59,9 +59,10 @@ public enum StoreValue: Sendable, Hashable, Codable {
     case .integer64: return integer.map { .int64($0) }
     case .boolean: return integer.flatMap { $0 == 0 || $0 == 1 ? .bool($0 == 1) : nil }
     case .double: return real.map { .double($0) }
-    case .float: return real.flatMap { number in
-      number.isNaN ? .float(.nan) : Float(exactly: number).map { .float($0) }
-    }
+    case .float:
+      return real.flatMap { number in
+        number.isNaN ? .float(.nan) : Float(exactly: number).map { .float($0) }
+      }
     case .decimal: return integer.map { .decimal(Decimal($0)) }
     case .string, .date, .binaryData, .uuid, .uri: return nil
     }

@@ -62,7 +62,7 @@ struct RandomGraph {
   private static let integers: [Int64] = [0, 1, -1, 2, 3, 7, 32_767, -32_768, 100]
   private static let large: [Int64] = [.max, .min, 1 << 53, 1 << 53 + 1, -(1 << 53) - 1, .max - 1]
   private static let reals: [Double] = [
-    0, -0.0, 1, 0.5, 2.5, -1, 3, 1e300, -1e300, .infinity, -.infinity, 5e-324, 9_007_199_254_740_992, 0x1p63, 0.1,
+    0, -0.0, 1, 0.5, 2.5, -1, 3, 1e300, -1e300, .infinity, -.infinity, .leastNonzeroMagnitude, 9_007_199_254_740_992, 0x1p63, 0.1,
   ]
 
   mutating func pick<T>(_ list: [T]) -> T { list[Int(random.next() % UInt64(list.count))] }

@@ -22,9 +22,10 @@ import Testing
     case .boolean: return [.bool(false), .bool(true)]
     case .double:
       return [
-        0, 0.1, 5e-324, .leastNormalMagnitude, .greatestFiniteMagnitude, -.infinity, .infinity, 1.0.nextUp, 3, -7, 9_007_199_254_740_993,
+        0, 0.1, .leastNonzeroMagnitude, .leastNormalMagnitude, .greatestFiniteMagnitude, -.infinity, .infinity, 1.0.nextUp, 3, -7,
+        9_007_199_254_740_992,
       ].map { .double($0) }
-    case .float: return [0, 0.1, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.infinity, 16_777_217, 3].map { .float($0) }
+    case .float: return [0, 0.1, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.infinity, 16_777_216, 3].map { .float($0) }
     case .date: return [0, 86_400, -86_400, 0.5, 123_456_789.123_456_78, -978_307_200, 63_113_904_000, 1e300].map { .date($0) }
     case .string:
       return [

@@ -46,22 +46,59 @@ enum Kennel {
 
 final class Dog: ManagedObject {
   enum Slot {
-    static let age = 0, born = 1, chip = 2, collar = 3, isGood = 4, name = 5, notes = 6, owner = 7, photo = 8, price = 9, uid = 10, weight = 11
+    static let age = 0, born = 1, chip = 2, collar = 3, isGood = 4, name = 5, notes = 6, owner = 7, photo = 8, price = 9, uid = 10,
+      weight = 11
     static let friendOf = 0, friends = 1, vaccinations = 2
   }
   override class var entityName: String { "Dog" }
-  var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
-  var born: Date? { get { self[Slot.born] } set { self[Slot.born] = newValue } }
-  var chip: Int64? { get { self[Slot.chip] } set { self[Slot.chip] = newValue } }
-  var collar: Collar? { get { toOne(Slot.collar) } set { setToOne(Slot.collar, newValue) } }
-  var isGood: Bool { get { self[Slot.isGood] } set { self[Slot.isGood] = newValue } }
-  var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
-  var notes: String? { get { self[Slot.notes] } set { self[Slot.notes] = newValue } }
-  var owner: Person? { get { toOne(Slot.owner) } set { setToOne(Slot.owner, newValue) } }
-  var photo: Data? { get { self[Slot.photo] } set { self[Slot.photo] = newValue } }
-  var price: Decimal? { get { self[Slot.price] } set { self[Slot.price] = newValue } }
-  var uid: UUID? { get { self[Slot.uid] } set { self[Slot.uid] = newValue } }
-  var weight: Double? { get { self[Slot.weight] } set { self[Slot.weight] = newValue } }
+  var age: Int {
+    get { self[Slot.age] }
+    set { self[Slot.age] = newValue }
+  }
+  var born: Date? {
+    get { self[Slot.born] }
+    set { self[Slot.born] = newValue }
+  }
+  var chip: Int64? {
+    get { self[Slot.chip] }
+    set { self[Slot.chip] = newValue }
+  }
+  var collar: Collar? {
+    get { toOne(Slot.collar) }
+    set { setToOne(Slot.collar, newValue) }
+  }
+  var isGood: Bool {
+    get { self[Slot.isGood] }
+    set { self[Slot.isGood] = newValue }
+  }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
+  var notes: String? {
+    get { self[Slot.notes] }
+    set { self[Slot.notes] = newValue }
+  }
+  var owner: Person? {
+    get { toOne(Slot.owner) }
+    set { setToOne(Slot.owner, newValue) }
+  }
+  var photo: Data? {
+    get { self[Slot.photo] }
+    set { self[Slot.photo] = newValue }
+  }
+  var price: Decimal? {
+    get { self[Slot.price] }
+    set { self[Slot.price] = newValue }
+  }
+  var uid: UUID? {
+    get { self[Slot.uid] }
+    set { self[Slot.uid] = newValue }
+  }
+  var weight: Double? {
+    get { self[Slot.weight] }
+    set { self[Slot.weight] = newValue }
+  }
   var friends: ToManyRelationship<Dog> { toMany(Slot.friends) }
   var friendOf: ToManyRelationship<Dog> { toMany(Slot.friendOf) }
   var vaccinations: ToManyRelationship<Vaccination> { toMany(Slot.vaccinations) }
@@ -86,8 +123,14 @@ final class Person: ManagedObject {
     static let dogs = 0, licences = 1
   }
   override class var entityName: String { "Person" }
-  var city: String? { get { self[Slot.city] } set { self[Slot.city] = newValue } }
-  var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
+  var city: String? {
+    get { self[Slot.city] }
+    set { self[Slot.city] = newValue }
+  }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
   var dogs: ToManyRelationship<Dog> { toMany(Slot.dogs) }
   var licences: ToManyRelationship<Licence> { toMany(Slot.licences) }
   override class var properties: [PropertyBinding] {
@@ -101,8 +144,14 @@ final class Person: ManagedObject {
 final class Collar: ManagedObject {
   enum Slot { static let color = 0, dog = 1 }
   override class var entityName: String { "Collar" }
-  var color: String { get { self[Slot.color] } set { self[Slot.color] = newValue } }
-  var dog: Dog? { get { toOne(Slot.dog) } set { setToOne(Slot.dog, newValue) } }
+  var color: String {
+    get { self[Slot.color] }
+    set { self[Slot.color] = newValue }
+  }
+  var dog: Dog? {
+    get { toOne(Slot.dog) }
+    set { setToOne(Slot.dog, newValue) }
+  }
   override class var properties: [PropertyBinding] {
     [.attribute("color", \Collar.color, slot: Slot.color), .toOne("dog", \Collar.dog, slot: Slot.dog)]
   }
@@ -111,8 +160,14 @@ final class Collar: ManagedObject {
 final class Vaccination: ManagedObject {
   enum Slot { static let dog = 0, kind = 1 }
   override class var entityName: String { "Vaccination" }
-  var dog: Dog? { get { toOne(Slot.dog) } set { setToOne(Slot.dog, newValue) } }
-  var kind: String { get { self[Slot.kind] } set { self[Slot.kind] = newValue } }
+  var dog: Dog? {
+    get { toOne(Slot.dog) }
+    set { setToOne(Slot.dog, newValue) }
+  }
+  var kind: String {
+    get { self[Slot.kind] }
+    set { self[Slot.kind] = newValue }
+  }
   override class var properties: [PropertyBinding] {
     [.toOne("dog", \Vaccination.dog, slot: Slot.dog), .attribute("kind", \Vaccination.kind, slot: Slot.kind)]
   }
@@ -121,8 +176,14 @@ final class Vaccination: ManagedObject {
 final class Licence: ManagedObject {
   enum Slot { static let holder = 0, number = 1 }
   override class var entityName: String { "Licence" }
-  var holder: Person? { get { toOne(Slot.holder) } set { setToOne(Slot.holder, newValue) } }
-  var number: Int32 { get { self[Slot.number] } set { self[Slot.number] = newValue } }
+  var holder: Person? {
+    get { toOne(Slot.holder) }
+    set { setToOne(Slot.holder, newValue) }
+  }
+  var number: Int32 {
+    get { self[Slot.number] }
+    set { self[Slot.number] = newValue }
+  }
   override class var properties: [PropertyBinding] {
     [.toOne("holder", \Licence.holder, slot: Slot.holder), .attribute("number", \Licence.number, slot: Slot.number)]
   }

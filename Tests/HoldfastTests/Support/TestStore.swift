@@ -1,11 +1,14 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
 import Synchronization
 
 /// The stores on which the stack must behave alike.
 enum TestStore: String, CaseIterable, Sendable {
   case memory
+  case sqlite
   case weakest
 
   /// A store with contents of its own, which can be opened again and again.
@@ -14,7 +17,7 @@ enum TestStore: String, CaseIterable, Sendable {
   /// Where a store keeps its contents during a test.
   final class Place: Sendable {
     let store: TestStore
-    private let scratch = ScratchContents()
+    private let minimal = MinimalStore.Contents()
     private let contents = MemoryStoreContents()
     let folder: URL
 
@@ -26,10 +29,17 @@ enum TestStore: String, CaseIterable, Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
+    /// Keeps the place, and with it its files, as long as somebody can open the store.
     var description: StoreDescription {
+      let bare = bareDescription
+      return StoreDescription(type: bare.type, path: bare.path) { withExtendedLifetime(self) { bare.makeStore() } }
+    }
+
+    private var bareDescription: StoreDescription {
       switch store {
       case .memory: .memory(contents: contents)
-      case .weakest: .scratch(scratch)
+      case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
+      case .weakest: MinimalStore.description(contents: minimal)
       }
     }
 
@@ -43,6 +53,19 @@ enum TestStore: String, CaseIterable, Sendable {
         opened = coordinator
         return coordinator
       }
+    }
+
+    /// A context of its own on a coordinator of its own, and the store that records what it is asked.
+    func recording(wrapping: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore = { $0 }) throws -> (
+      ManagedObjectContext, RecordingStore
+    ) {
+      try close()
+      let store = RecordingStore(wrapping(description.makeStore()))
+      let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      store.clear()
+      return (context, store)
     }
 
     /// A context of its own on the contents.

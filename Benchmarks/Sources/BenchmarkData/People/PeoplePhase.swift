@@ -18,4 +18,15 @@ public enum PeoplePhase: String, CaseIterable, Sendable {
   case delete = "W7"
   /// Count, and average age by company.
   case aggregate = "W8"
+
+  /// Other figures with the same answer: the same done in another way.
+  public var variants: [String] {
+    switch self {
+    case .insert: ["W1close"]
+    case .readAll: ["W2again"]
+    case .search: ["W4i"]
+    case .walk: ["W5b"]
+    case .readOne, .update, .delete, .aggregate: []
+    }
+  }
 }

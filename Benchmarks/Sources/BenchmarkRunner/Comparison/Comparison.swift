@@ -170,6 +170,7 @@ public struct Comparison {
     case .people: arguments += ["--people", String(peopleCount)]
     case .packages: arguments += ["--packages", packages.stanzas, "--plan", packages.plan]
     }
+    if step.isCounting { arguments.append("--counting") }
     return try ChildProcess(ChildProcess.ownPath(), arguments).run()
   }
 }

@@ -32,7 +32,10 @@ struct ComparisonInputs {
 
   /// Tells a ledger what the inputs give.
   func expect(in ledger: inout ChecksumLedger) {
-    for answer in peopleAnswers { ledger.expect(answer.value, in: answer.phase, on: .people) }
+    for answer in peopleAnswers {
+      ledger.expect(answer.value, in: answer.phase, on: .people)
+      for variant in PeoplePhase(rawValue: answer.phase)?.variants ?? [] { ledger.expect(answer.value, in: variant, on: .people) }
+    }
     for answer in packageAnswers { ledger.expect(answer.value, in: answer.phase, on: .packages) }
   }
 

@@ -21,7 +21,8 @@ public import BenchmarkData
 /// | `problems` | sentences about what did not agree or failed |
 /// | `samples` | one object per figure and round, in the order of measuring |
 ///
-/// A sample has `store`, `input` ("people" or "packages"), `phase`, `round` (from 1), `wallSeconds`, `cpuSeconds`, `check`
+/// A sample has `store`, `input` ("people" or "packages"), `phase`, `round` (from 1; 0 for the one in
+/// which requests and statements were counted, whose times mean nothing), `wallSeconds`, `cpuSeconds`, `check`
 /// (decimal digits as a string, since many readers keep only 53 bits of a number), `residentDeltaKilobytes`,
 /// `peakResidentKilobytes`, `heapDeltaBytes`, `processSeconds` (start to end of the process that measured), and, where
 /// they are known, `fileBytes`, `requests` and `statements`.

@@ -4,7 +4,7 @@ public struct Sample: Hashable, Sendable {
   public var store: String
   /// What it was measured with.
   public var input: MeasurementInput
-  /// The round, from 1.
+  /// The round, from 1; 0 where requests and statements were counted, whose times mean nothing.
   public var round: Int
   /// What the measuring process reported.
   public var figure: Figure
@@ -22,6 +22,9 @@ public struct Sample: Hashable, Sendable {
     self.fileBytes = fileBytes
     self.processSeconds = processSeconds
   }
+
+  /// Whether its times and its memory mean something: nothing was counted.
+  var isTimed: Bool { round > 0 }
 }
 
 extension Sample: Encodable {

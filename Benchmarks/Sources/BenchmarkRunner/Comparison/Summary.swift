@@ -3,7 +3,7 @@ internal import BenchmarkData
 /// What the rounds of one phase of one store come to.
 ///
 /// Times are the least of all rounds, since everything that disturbs a measurement only adds to it; memory, file and
-/// counts are the greatest.
+/// counts are the greatest. Requests and statements come from a round of their own, which has no part in the times.
 public struct Summary: Hashable, Sendable {
   /// The store.
   public let store: String
@@ -34,7 +34,7 @@ public struct Summary: Hashable, Sendable {
     let phases = known.filter(Set(samples.map(Phase.init)).contains) + unique(samples.map(Phase.init)).filter { !known.contains($0) }
     return phases.flatMap { phase in
       let all = samples.filter { $0.input == phase.input && $0.figure.workload == phase.name }
-      let fastest = all.map(\.figure.cpuSeconds).min() ?? 0
+      let fastest = all.filter(\.isTimed).map(\.figure.cpuSeconds).min() ?? 0
       return unique(all.map(\.store)).map { store in Summary(all.filter { $0.store == store }, fastest: fastest) }
     }
   }
@@ -52,18 +52,20 @@ public struct Summary: Hashable, Sendable {
   }
 
   private static let known =
-    PeoplePhase.allCases.map { Phase(.people, $0.rawValue) } + PackagePhase.allCases.map { Phase(.packages, $0.rawValue) }
+    PeoplePhase.allCases.flatMap { [$0.rawValue] + $0.variants }.map { Phase(.people, $0) }
+    + PackagePhase.allCases.map { Phase(.packages, $0.rawValue) }
 
   /// Sums up the samples of one store in one phase; there is at least one.
   private init(_ samples: [Sample], fastest: Double) {
     store = samples[0].store
     input = samples[0].input
     phase = samples[0].figure.workload
-    seconds = samples.map(\.figure.seconds).min() ?? 0
-    let cpu = samples.map(\.figure.cpuSeconds).min() ?? 0
+    let timed = samples.filter(\.isTimed)
+    seconds = timed.map(\.figure.seconds).min() ?? 0
+    let cpu = timed.map(\.figure.cpuSeconds).min() ?? 0
     cpuSeconds = cpu
-    peakKilobytes = samples.map(\.figure.peakKilobytes).max() ?? 0
-    heapDeltaBytes = samples.map(\.figure.heapDeltaBytes).max() ?? 0
+    peakKilobytes = timed.map(\.figure.peakKilobytes).max() ?? 0
+    heapDeltaBytes = timed.map(\.figure.heapDeltaBytes).max() ?? 0
     fileBytes = samples.compactMap(\.fileBytes).max()
     requests = samples.compactMap(\.figure.requests).max()
     statements = samples.compactMap(\.figure.statements).max()

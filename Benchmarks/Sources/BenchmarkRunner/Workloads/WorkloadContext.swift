@@ -29,16 +29,19 @@ public struct WorkloadContext: Sendable {
   public let path: String
   /// How many people there are; 0 with packages.
   public let peopleCount: Int
+  /// Whether requests and statements are to be counted, which costs time: the times of such a run are not used.
+  public let isCounting: Bool
   private let packageFiles: PackageFiles?
   private let sink: @Sendable (Figure) -> Void
 
   /// Describes what a workload is given.
   public init(
-    path: String, peopleCount: Int = 0, packageFiles: PackageFiles? = nil,
+    path: String, peopleCount: Int = 0, isCounting: Bool = false, packageFiles: PackageFiles? = nil,
     sink: @escaping @Sendable (Figure) -> Void = { Output.standardOutput.write($0.line + "\n") }
   ) {
     self.path = path
     self.peopleCount = peopleCount
+    self.isCounting = isCounting
     self.packageFiles = packageFiles
     self.sink = sink
   }
@@ -54,24 +57,14 @@ public struct WorkloadContext: Sendable {
     try JSONDecoder().decode(PackagePlan.self, from: Data(contentsOf: URL(filePath: files().plan)))
   }
 
-  /// Reports a figure of what was done since a mark.
+  /// Reports a figure.
   ///
-  /// - Parameters:
-  ///   - name: the name of the figure; those of ``/BenchmarkData/PeoplePhase`` and ``/BenchmarkData/PackagePhase`` are
-  ///     checked against the input, others among the stores.
-  ///   - mark: where the clock started.
-  ///   - check: the checksum of what was read or done.
-  ///   - seconds: the time to report, where it ended before other work that the mark also covers.
-  ///   - requests: how many requests the stack sent to the store, if counted.
-  ///   - statements: how many statements the store executed, if counted.
-  public func report(
-    _ name: String, since mark: Mark, check: UInt64, seconds: Double? = nil, requests: Int? = nil, statements: Int? = nil
-  ) {
-    var figure = mark.figure(name, check: check, seconds: seconds)
-    figure.requests = requests
-    figure.statements = statements
-    sink(figure)
-  }
+  /// Those named in ``/BenchmarkData/PeoplePhase`` and ``/BenchmarkData/PackagePhase`` are checked against the input, others
+  /// among the stores.
+  public func report(_ figure: Figure) { sink(figure) }
+
+  /// Reports a figure of what was done since a mark.
+  public func report(_ name: String, since mark: Mark, check: UInt64) { report(mark.figure(name, check: check)) }
 
   private func files() throws -> PackageFiles {
     guard let packageFiles else { throw MeasurementError.noPackages }

@@ -1,0 +1,108 @@
+internal import BenchmarkData
+internal import Holdfast
+
+/// What the workloads on packages do with a context; each answer is the checksum of its ``/BenchmarkData/PackagePhase``.
+struct PackageGraph {
+  let context: ManagedObjectContext
+
+  /// Every package, in no particular order.
+  func all() throws -> [StoredPackage] { try context.fetch(FetchRequest<StoredPackage>()) }
+
+  /// Reads every attribute of some packages, with section and maintainer.
+  func read(_ packages: [StoredPackage]) -> UInt64 {
+    var checksum = PackageChecksum()
+    for package in packages { checksum.add(package.fields) }
+    return checksum.fieldValue
+  }
+
+  /// Follows every link of some packages, which are all that there are.
+  func followLinks(of packages: [StoredPackage]) -> UInt64 {
+    let keys = Dictionary(uniqueKeysWithValues: packages.map { ($0, $0.key.hash) })
+    var checksum = PackageChecksum()
+    for (package, source) in keys {
+      for kind in PackageRelationKind.allCases {
+        for target in package.links(kind) { checksum.addLink(kind, from: source, to: keys[target] ?? 0) }
+      }
+    }
+    return checksum.linkValue
+  }
+
+  /// The packages that a plan asks for, in order of their keys.
+  func search(_ search: PackagePlan.Search) throws -> UInt64 {
+    let size = FetchPredicate<StoredPackage>(
+      .and([
+        (\StoredPackage.installedSize >= search.minimumInstalledSize).expression,
+        (\StoredPackage.installedSize <= search.maximumInstalledSize).expression,
+      ]))
+    let found = try context.fetch(
+      FetchRequest(
+        where: (\StoredPackage.name).beginsWith(search.namePrefix) && size && (\StoredPackage.summary).contains(search.summaryPart),
+        sortedBy: [
+          FetchSortDescriptor(\StoredPackage.name), FetchSortDescriptor(\StoredPackage.version),
+          FetchSortDescriptor(\StoredPackage.architecture),
+        ], limit: search.limit))
+    return PackageAnswers.search(found.map(\.key.hash))
+  }
+
+  /// From each of some packages everything that it depends on, directly or not.
+  func traverse(from keys: [PackageKey]) throws -> UInt64 {
+    try keys.reduce(0) { sum, key in reachable(from: try package(key)).reduce(sum) { $0 &+ PackageAnswers.traversed($1.name) } }
+  }
+
+  /// The packages of a section.
+  func packages(ofSection section: String?) throws -> [StoredPackage] {
+    guard let section else { return [] }
+    return try context.fetch(FetchRequest(where: (\StoredPackage.section).then(\.name) == section))
+  }
+
+  /// One KiB more for each of some packages; not saved yet.
+  func grow(_ packages: [StoredPackage]) -> UInt64 {
+    packages.reduce(0) { sum, package in
+      let size = (package.installedSize ?? 0) + 1
+      package.installedSize = size
+      return sum &+ PackageAnswers.updated(size)
+    }
+  }
+
+  /// How many links of all kinds there are, counted through the objects.
+  func linkCount() throws -> Int {
+    try all().reduce(0) { sum, package in PackageRelationKind.allCases.reduce(sum) { $0 + package.links($1).count } }
+  }
+
+  private func package(_ key: PackageKey) throws -> StoredPackage {
+    let request = FetchRequest(
+      where: \StoredPackage.name == key.name && \StoredPackage.version == key.version && \StoredPackage.architecture == key.architecture)
+    guard let package = try context.fetch(request).first else { throw MissingObject("package \(key.name)") }
+    return package
+  }
+
+  private func reachable(from start: StoredPackage) -> Set<StoredPackage> {
+    var reached: Set = [start]
+    var open = [start]
+    while let next = open.popLast() {
+      for target in next.depends where reached.insert(target).inserted { open.append(target) }
+    }
+    return reached
+  }
+}
+
+extension StoredPackage {
+  /// Name, version and architecture.
+  var key: PackageKey { PackageKey(name: name, version: version, architecture: architecture) }
+
+  /// Every attribute with section and maintainer.
+  var fields: PackageFields {
+    var fields = PackageFields(key: key)
+    fields.section = section?.name
+    fields.maintainer = maintainer.map { PackageMaintainer(name: $0.name, email: $0.email) }
+    fields.installedSize = installedSize
+    fields.size = size
+    fields.summary = summary
+    fields.longDescription = longDescription
+    fields.homepage = homepage
+    fields.priority = priority
+    fields.source = source
+    fields.multiArch = multiArch
+    return fields
+  }
+}

@@ -1,0 +1,117 @@
+internal import BenchmarkData
+internal import BenchmarkRunner
+internal import Holdfast
+
+/// The workloads on packages.
+///
+/// | workload | clock |
+/// |---|---|
+/// | `import` | open … last batch saved |
+/// | `load` | open … all attributes read |
+/// | `links` | open … all links followed |
+/// | `search` `traverse` | the requests, the store open |
+/// | `update` `delete` | the fetch … saved, the store open |
+struct PackageWorkloads {
+  let kind: StoreKind
+
+  /// For a store that is read piece by piece: a process for each phase.
+  var separate: [Workload] {
+    [
+      workload("import", .makesStore) {
+        try importAll($0)
+        try $0.close()
+      },
+      workload("load", .readsStore) { try load($0) { try open($0) } },
+      workload("links", .readsStore) { try links($0) { try open($0) } },
+      workload("search", .readsStore) { try search($0, try open($0)) },
+      workload("traverse", .readsStore) { try traverse($0, try open($0)) },
+      workload("update", .changesStore) { try update($0, try open($0)) },
+      workload("delete", .changesStore) { try delete($0, try open($0)) },
+    ]
+  }
+
+  /// For a store in memory: one process that imports everything; each phase begins with a context of its own.
+  var together: [Workload] {
+    [
+      workload("READ", .needsNoFile) { run in
+        try importAll(run)
+        try load(run, graph)
+        try links(run, graph)
+        try search(run, graph(run))
+        try traverse(run, graph(run))
+        try update(run, graph(run))
+        try delete(run, graph(run))
+      }
+    ]
+  }
+
+  private func workload(_ name: String, _ use: Workload.StoreUse, _ body: @escaping @Sendable (StoreRun) throws -> Void) -> Workload {
+    let kind = kind
+    return Workload(name, .packages, use) { try body(StoreRun(kind, $0)) }
+  }
+
+  private func open(_ run: StoreRun) throws -> PackageGraph {
+    PackageGraph(context: try run.open(PackageModel.make(), PackageModel.classes))
+  }
+
+  private func graph(_ run: StoreRun) throws -> PackageGraph { PackageGraph(context: try run.newContext()) }
+
+  // MARK: Phases
+
+  private func importAll(_ run: StoreRun) throws {
+    let index = try run.context.packages()
+    try StoreFiles(run.context.path).remove()
+    run.begin()
+    var work = PackageImport(index, into: try open(run).context)
+    let count = try work.run()
+    run.report(PackagePhase.importing.rawValue, check: UInt64(count))
+  }
+
+  private func load(_ run: StoreRun, _ open: (StoreRun) throws -> PackageGraph) throws {
+    run.begin()
+    let graph = try open(run)
+    let packages = try graph.all()
+    let sum = graph.read(packages)
+    withExtendedLifetime(packages) { run.report(PackagePhase.load.rawValue, check: sum) }
+  }
+
+  private func links(_ run: StoreRun, _ open: (StoreRun) throws -> PackageGraph) throws {
+    run.begin()
+    let graph = try open(run)
+    let packages = try graph.all()
+    let sum = graph.followLinks(of: packages)
+    withExtendedLifetime(packages) { run.report(PackagePhase.links.rawValue, check: sum) }
+  }
+
+  private func search(_ run: StoreRun, _ graph: PackageGraph) throws {
+    let plan = try run.context.packagePlan()
+    run.begin()
+    run.report(PackagePhase.search.rawValue, check: try graph.search(plan.search))
+  }
+
+  private func traverse(_ run: StoreRun, _ graph: PackageGraph) throws {
+    let plan = try run.context.packagePlan()
+    run.begin()
+    run.report(PackagePhase.traverse.rawValue, check: try graph.traverse(from: plan.samples))
+  }
+
+  private func update(_ run: StoreRun, _ graph: PackageGraph) throws {
+    let plan = try run.context.packagePlan()
+    run.begin()
+    let sum = graph.grow(try graph.packages(ofSection: plan.updateSection))
+    try graph.context.save()
+    run.report(PackagePhase.update.rawValue, check: sum)
+  }
+
+  /// Deletes a section's packages; the links that remain are counted after the clock in a context that knows nothing of it.
+  private func delete(_ run: StoreRun, _ graph: PackageGraph) throws {
+    let plan = try run.context.packagePlan()
+    run.begin()
+    let packages = try graph.packages(ofSection: plan.deleteSection)
+    for package in packages { graph.context.delete(package) }
+    try graph.context.save()
+    let figure = run.figure(PackagePhase.delete.rawValue)
+    let remaining = try self.graph(run).linkCount()
+    run.report(figure, check: PackageAnswers.deleted(packages.count, remainingLinks: remaining))
+  }
+}

@@ -1,0 +1,108 @@
+internal import BenchmarkData
+internal import Holdfast
+internal import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What the workloads on people do with a context; each answer is the checksum of its ``/BenchmarkData/PeoplePhase``.
+///
+/// Everything goes through objects and requests as in any other program: no short cut past the stack.
+struct PeopleGraph {
+  let context: ManagedObjectContext
+  /// How many persons the store holds.
+  let count: Int
+
+  /// Every person, in no particular order.
+  func all() throws -> [StoredPerson] { try context.fetch(FetchRequest<StoredPerson>()) }
+
+  /// Reads every attribute of some persons.
+  func read(_ persons: [StoredPerson]) -> UInt64 { persons.reduce(0) { $0 &+ checksum($1) } }
+
+  /// The person with an id, which the store must hold.
+  func person(_ id: Int64) throws -> StoredPerson {
+    guard let person = try context.fetch(FetchRequest(where: \StoredPerson.id == id)).first else { throw MissingObject("person \(id)") }
+    return person
+  }
+
+  /// The person in the middle of the sample.
+  func one() throws -> UInt64 { UInt64(try person(PeopleDataset.sampleID(count / 2, of: count)).id) }
+
+  /// Aged 30 to 40 and called A-something, by name, the first hundred.
+  func search() throws -> UInt64 {
+    let found = try context.fetch(
+      FetchRequest(
+        where: (\StoredPerson.age).isBetween(30...40) && (\StoredPerson.name).beginsWith("A"),
+        sortedBy: [FetchSortDescriptor(\StoredPerson.name)], limit: 100))
+    return found.reduce(UInt64(found.count)) { $0 + UInt64($1.id) }
+  }
+
+  /// A thousand persons one by one, with employer and friends.
+  func walk() throws -> UInt64 {
+    try (0..<sampleSize).reduce(0) { sum, k in sum + relatives(of: try person(PeopleDataset.sampleID(k, of: count))) }
+  }
+
+  /// The same with one request for all persons.
+  func walkTogether() throws -> UInt64 {
+    let ids = (0..<sampleSize).map { PeopleDataset.sampleID($0, of: count) }
+    let persons = try context.fetch(FetchRequest(where: (\StoredPerson.id).isIn(Set(ids))))
+    let found = Dictionary(uniqueKeysWithValues: persons.map { ($0.id, $0) })
+    return try ids.reduce(0) { sum, id in
+      guard let person = found[id] else { throw MissingObject("person \(id)") }
+      return sum + relatives(of: person)
+    }
+  }
+
+  /// The number of persons, and the average age by company.
+  func aggregate() throws -> UInt64 {
+    let groups = try context.fetch(
+      DictionaryFetchRequest<StoredPerson>(
+        columns: ["employer": .property("employer"), "employees": .count(), "age": .average("age")], groupedBy: ["employer"]))
+    return try groups.reduce(UInt64(try context.count(for: FetchRequest<StoredPerson>()))) { sum, group in
+      guard case .int64(let employees) = group["employees"], case .double(let age) = group["age"] else {
+        throw MissingObject("the average age of a company")
+      }
+      return sum + UInt64(employees) + UInt64(age * 1000)
+    }
+  }
+
+  /// One year more for one person in a hundred; not saved yet.
+  func celebrate(_ persons: [StoredPerson]) -> UInt64 {
+    persons.reduce(0) { sum, person in
+      person.age += 1
+      return sum + 1 + UInt64(person.age)
+    }
+  }
+
+  /// How many friend links there are, counted through the objects.
+  func linkCount() throws -> Int { try all().reduce(0) { $0 + $1.friends.count } }
+
+  private func checksum(_ person: StoredPerson) -> UInt64 {
+    let uid = person.uid.uuid
+    let avatar = person.avatar
+    return personChecksum(
+      id: person.id, name: person.name, email: person.email, age: person.age, height: person.height, isActive: person.isActive,
+      birthday: person.birthday.timeIntervalSinceReferenceDate, uidFirst: uid.0, uidLast: uid.15, notes: person.notes,
+      avatar: avatar.map { ($0.count, $0.first ?? 0) }, employerKey: person.employerID?.key ?? 0)
+  }
+
+  private func relatives(of person: StoredPerson) -> UInt64 {
+    person.friends.reduce(UInt64(person.employer?.name.utf8.count ?? 0)) { $0 + 1 + UInt64($1.name.utf8.count) }
+  }
+}
+
+/// How many persons a walk visits.
+private let sampleSize = 1000
+
+/// A store did not give what it was given.
+struct MissingObject: Error, CustomStringConvertible {
+  private let name: String
+
+  init(_ name: String) { self.name = name }
+
+  /// One sentence.
+  var description: String { "The store does not hold \(name), although it was saved." }
+}

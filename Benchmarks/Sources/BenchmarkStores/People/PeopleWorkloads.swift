@@ -1,0 +1,163 @@
+internal import BenchmarkData
+internal import BenchmarkRunner
+internal import Holdfast
+internal import HoldfastStore
+
+/// The workloads on people, with the clocks of the floors in C.
+///
+/// | workload | clock |
+/// |---|---|
+/// | `W1` | open … saved; `W1close` adds closing |
+/// | `W2` `W3` | open … all attributes read, open … object |
+/// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed the store; `W4i` with an index on names, `W5b` with one request for all persons |
+/// | `W6` `W7` | the fetch … saved, the store open |
+///
+/// Models are made before any clock starts: an application has its model when it opens a store.
+struct PeopleWorkloads {
+  let kind: StoreKind
+
+  /// For a store that is read piece by piece: a process for each workload.
+  var separate: [Workload] {
+    [
+      workload("W1", .makesStore, insert), workload("W2", .readsStore, readAll), workload("W3", .readsStore, readOne),
+      workload("W4", .readsStore, search), workload("W4i", .changesStore, searchIndexed),
+      workload("W5", .readsStore) { try warm("W5", $0) { try $0.walk() } },
+      workload("W5b", .readsStore) { try warm("W5b", $0) { try $0.walkTogether() } },
+      workload("W8", .readsStore) { try warm("W8", $0) { try $0.aggregate() } },
+      workload("W6", .changesStore) { try update("W6", $0) },
+      workload("W7", .changesStore) { try delete("W7", $0) },
+    ]
+  }
+
+  /// For a store in memory: one process that makes the graph and does everything with it.
+  var together: [Workload] { [workload("READ", .needsNoFile, everything)] }
+
+  private func workload(_ name: String, _ use: Workload.StoreUse, _ body: @escaping @Sendable (StoreRun) throws -> Void) -> Workload {
+    let kind = kind
+    return Workload(name, .people, use) { try body(StoreRun(kind, $0)) }
+  }
+
+  private func open(_ run: StoreRun, _ model: ManagedObjectModel) throws -> PeopleGraph {
+    let context = try run.open(model, PeopleModel.classes)
+    return PeopleGraph(context: context, count: run.context.peopleCount)
+  }
+
+  // MARK: Making
+
+  private func insert(_ run: StoreRun) throws {
+    let people = run.context.people()
+    try StoreFiles(run.context.path).remove()
+    let model = try PeopleModel.make()
+    run.begin()
+    let graph = try open(run, model)
+    let objects = graph.insert(people)
+    try graph.context.save()
+    withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
+    try run.close()
+    run.report("W1close", check: UInt64(objects.persons.count))
+  }
+
+  // MARK: Reading
+
+  private func readAll(_ run: StoreRun) throws {
+    let model = try PeopleModel.make()
+    run.begin()
+    let graph = try open(run, model)
+    let persons = try graph.all()
+    let sum = graph.read(persons)
+    withExtendedLifetime(persons) { run.report("W2", check: sum) }
+  }
+
+  private func readOne(_ run: StoreRun) throws {
+    let model = try PeopleModel.make()
+    run.begin()
+    run.report("W3", check: try open(run, model).one())
+  }
+
+  private func search(_ run: StoreRun) throws { try warm("W4", run) { try $0.search() } }
+
+  private func searchIndexed(_ run: StoreRun) throws { try warm("W4i", run, indexesNames: true) { try $0.search() } }
+
+  /// Measures a question to a store that has answered another one.
+  private func warm(_ name: String, _ run: StoreRun, indexesNames: Bool = false, _ body: (PeopleGraph) throws -> UInt64) throws {
+    let graph = try open(run, PeopleModel.make(indexesNames: indexesNames))
+    _ = try graph.context.count(for: FetchRequest(where: \StoredPerson.id == PeopleDataset.id(at: 0)))
+    run.begin()
+    run.report(name, check: try body(graph))
+  }
+
+  // MARK: Changing
+
+  private func update(_ name: String, _ run: StoreRun) throws {
+    let graph = try open(run, PeopleModel.make())
+    run.begin()
+    let sum = graph.celebrate(try graph.persons(withRemainder: 11))
+    try graph.context.save()
+    run.report(name, check: sum)
+  }
+
+  private func delete(_ name: String, _ run: StoreRun) throws {
+    let graph = try open(run, PeopleModel.make())
+    run.begin()
+    let deleted = try graph.persons(withRemainder: 37)
+    for person in deleted { graph.context.delete(person) }
+    try graph.context.save()
+    try report(name, run, deleted: deleted.count)
+  }
+
+  /// Counts the remaining links, which is not measured, in a context that knows nothing of the deletion.
+  private func report(_ name: String, _ run: StoreRun, deleted: Int) throws {
+    let figure = run.figure(name)
+    let remaining = try PeopleGraph(context: run.newContext(), count: run.context.peopleCount).linkCount()
+    run.report(figure, check: UInt64(deleted + 7 * remaining))
+  }
+
+  // MARK: All in one process
+
+  private func everything(_ run: StoreRun) throws {
+    try makeGraph(run)
+    let graph = PeopleGraph(context: try run.newContext(), count: run.context.peopleCount)
+    let persons = try readGraph(run, graph)
+    run.begin()
+    run.report("W3", check: try graph.one())
+    run.begin()
+    run.report("W4", check: try graph.search())
+    run.begin()
+    run.report("W5", check: try graph.walk())
+    run.begin()
+    run.report("W8", check: try graph.aggregate())
+    run.begin()
+    let sum = graph.celebrate(try graph.persons(withRemainder: 11))
+    try graph.context.save()
+    run.report("W6", check: sum)
+    run.begin()
+    let deleted = try graph.persons(withRemainder: 37)
+    for person in deleted { graph.context.delete(person) }
+    try graph.context.save()
+    try report("W7", run, deleted: deleted.count)
+    withExtendedLifetime(persons) {}
+  }
+
+  /// The objects of this context go when it is done: what reads afterwards begins with nothing.
+  private func makeGraph(_ run: StoreRun) throws {
+    let people = run.context.people()
+    let model = try PeopleModel.make()
+    run.begin()
+    let graph = try open(run, model)
+    let objects = graph.insert(people)
+    try graph.context.save()
+    withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
+    // The same objects again, as a program that made them would read them.
+    run.begin()
+    let sum = graph.read(try graph.all())
+    withExtendedLifetime(objects) { run.report("W2again", check: sum) }
+  }
+
+  private func readGraph(_ run: StoreRun, _ graph: PeopleGraph) throws -> [StoredPerson] {
+    run.begin()
+    let persons = try graph.all()
+    let sum = graph.read(persons)
+    run.report("W2", check: sum)
+    return persons
+  }
+}

@@ -1,0 +1,37 @@
+internal import HoldfastMemoryStore
+internal import HoldfastSQLiteStore
+public import HoldfastStore
+
+/// A kind of store: its name on the command line, how one is described, and how its statements are counted.
+public struct StoreKind: Sendable {
+  let name: String
+  let describe: @Sendable (_ path: String) -> StoreDescription
+  /// The statements that a store of this kind executed since it was opened; nil when it has none.
+  let statements: @Sendable (any IncrementalStore) -> Int?
+
+  /// Describes a kind of store.
+  public init(
+    _ name: String, statements: @escaping @Sendable (any IncrementalStore) -> Int? = { _ in nil },
+    describe: @escaping @Sendable (_ path: String) -> StoreDescription
+  ) {
+    self.name = name
+    self.statements = statements
+    self.describe = describe
+  }
+
+  /// Everything in memory, nothing in a file.
+  public static let memory = StoreKind("memory") { _ in .memory() }
+
+  /// A SQLite file with full durability, as the store opens it unless told otherwise.
+  public static let sqlite = StoreKind("sqlite", statements: { ($0 as? SQLiteStore)?.statementCount }) { .sqlite(at: $0) }
+
+  /// The same kind with every store wrapped in another, for tests of what a wrong store does.
+  public func wrapping(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreKind {
+    StoreKind(name, statements: statements) { path in
+      var description = describe(path)
+      let makeStore = description.makeStore
+      description.makeStore = { wrap(makeStore()) }
+      return description
+    }
+  }
+}

@@ -1,0 +1,72 @@
+internal import BenchmarkRunner
+internal import Holdfast
+internal import HoldfastStore
+
+/// One measuring process at work: opens the store, starts clocks and reports figures with what was counted.
+///
+/// The clock starts with ``begin()``, before or after ``open(_:_:)`` as the phase demands.
+final class StoreRun {
+  let context: WorkloadContext
+  private let kind: StoreKind
+  /// Nil when the times are what is wanted.
+  private let counter: RequestCounter?
+  private var classes: [ManagedObject.Type] = []
+  private var coordinator: PersistentStoreCoordinator?
+  private var mark = Mark.begin()
+  private var requestsBefore = 0
+  private var statementsBefore = 0
+
+  init(_ kind: StoreKind, _ context: WorkloadContext) {
+    self.kind = kind
+    self.context = context
+    counter = context.isCounting ? RequestCounter() : nil
+  }
+
+  /// Opens the store and makes a context.
+  func open(_ model: ManagedObjectModel, _ classes: [ManagedObject.Type]) throws -> ManagedObjectContext {
+    let description = counter?.counting(kind, at: context.path) ?? kind.describe(context.path)
+    coordinator = try PersistentStoreCoordinator(model: model, store: description)
+    self.classes = classes
+    return try newContext()
+  }
+
+  /// Makes a further context, which knows no object yet. The store must be open.
+  func newContext() throws -> ManagedObjectContext {
+    guard let coordinator else { preconditionFailure("A context was made before the store was opened.") }
+    return try ManagedObjectContext(coordinator: coordinator, classes: classes)
+  }
+
+  /// Closes the store; nothing of it remains beside its file.
+  func close() throws {
+    try coordinator?.close()
+    coordinator = nil
+  }
+
+  /// Starts the clock.
+  func begin() {
+    requestsBefore = counter?.total ?? 0
+    statementsBefore = counter?.statements ?? 0
+    mark = Mark.begin()
+  }
+
+  /// The figure of what was done since the clock was started, without its checksum, for phases whose answer takes more
+  /// work to tell.
+  func figure(_ name: String) -> Figure {
+    var figure = mark.figure(name, check: 0)
+    if let counter {
+      figure.requests = counter.total - requestsBefore
+      figure.statements = counter.statements.map { $0 - statementsBefore }
+    }
+    return figure
+  }
+
+  /// Reports what was done since the clock was started.
+  func report(_ name: String, check: UInt64) { report(figure(name), check: check) }
+
+  /// Reports a figure that was taken before.
+  func report(_ figure: Figure, check: UInt64) {
+    var figure = figure
+    figure.check = check
+    context.report(figure)
+  }
+}

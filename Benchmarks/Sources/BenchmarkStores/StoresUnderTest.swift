@@ -1,0 +1,13 @@
+public import BenchmarkRunner
+
+extension StoreUnderTest {
+  /// A store that keeps its data in memory, where one process does everything.
+  public static func resident(_ kind: StoreKind) -> StoreUnderTest {
+    StoreUnderTest(kind.name, workloads: PeopleWorkloads(kind: kind).together + PackageWorkloads(kind: kind).together)
+  }
+
+  /// A store that reads its file piece by piece, where each workload is a process.
+  public static func persistent(_ kind: StoreKind) -> StoreUnderTest {
+    StoreUnderTest(kind.name, workloads: PeopleWorkloads(kind: kind).separate + PackageWorkloads(kind: kind).separate)
+  }
+}

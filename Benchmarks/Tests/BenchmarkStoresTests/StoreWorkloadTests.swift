@@ -1,0 +1,47 @@
+import BenchmarkData
+import BenchmarkRunner
+import BenchmarkStores
+import Testing
+
+/// Every workload on the real stores gives the answer of its input.
+@Suite struct StoreWorkloadTests {
+  @Test("The workloads on people give the checksums of the floors", arguments: [150, 1000])
+  func people(_ count: Int) throws {
+    let people = PeopleDataset(count: count)
+    let expected = PeoplePhase.allCases.reduce(into: [String: UInt64]()) { expected, phase in
+      for name in [phase.rawValue] + phase.variants { expected[name] = people.expected(phase) }
+    }
+    for store in StoreBench.all {
+      let figures = try StoreBench().run(store, .people, people: count)
+      #expect(Set(figures.map(\.workload)).isSuperset(of: PeoplePhase.allCases.map(\.rawValue)), "\(store.name)")
+      for figure in figures { #expect(figure.check == expected[figure.workload], "\(store.name) \(figure.workload)") }
+    }
+  }
+
+  @Test("The workloads on packages give the checksums of the input")
+  func packages() throws {
+    let bench = try StoreBench(packages: StoreBench.archive)
+    let index = try bench.packages()
+    for store in StoreBench.all {
+      let figures = try bench.run(store, .packages)
+      #expect(figures.map(\.workload) == PackagePhase.allCases.map(\.rawValue), "\(store.name)")
+      for figure in figures {
+        let phase = try #require(PackagePhase(rawValue: figure.workload))
+        #expect(figure.check == index.expected(phase, PackagePlan(index: index)), "\(store.name) \(figure.workload)")
+      }
+    }
+  }
+
+  @Test("Requests and statements are there when they are counted, and only then")
+  func counts() throws {
+    for store in StoreBench.all {
+      let timed = try StoreBench().run(store, .people, people: 1000)
+      #expect(timed.allSatisfy { $0.requests == nil && $0.statements == nil })
+      let counted = try StoreBench().run(store, .people, people: 1000, isCounting: true)
+      #expect(counted.allSatisfy { ($0.statements != nil) == (store.name == "sqlite") })
+      // All rows come with one request; what the employers' keys need is in the rows.
+      #expect(counted.first { $0.workload == "W2" }?.requests == 1, "\(store.name)")
+      #expect(counted.first { $0.workload == "W8" }?.requests == 2, "\(store.name)")
+    }
+  }
+}

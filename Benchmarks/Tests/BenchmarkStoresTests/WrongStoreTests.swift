@@ -1,0 +1,55 @@
+import BenchmarkData
+import BenchmarkStores
+import Foundation
+import Testing
+
+@testable import BenchmarkRunner
+
+/// A comparison of real stores of which one does not keep what it was given.
+@Suite struct WrongStoreTests {
+  let folder = NSTemporaryDirectory() + "wrong-store-" + UUID().uuidString
+
+  /// Compares stores with 150 people and a small archive, each workload in this process.
+  func compare(_ stores: [StoreUnderTest]) throws -> (status: Int32, complaints: String) {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try StoreBench.archive.write(toFile: folder + "/input", atomically: true, encoding: .utf8)
+    var options = ComparisonOptions()
+    options.peopleCount = 150
+    options.packages = .file(folder + "/input")
+    options.rounds = 1
+    options.outputFolder = folder + "/out"
+    var complaints = ""
+    var comparison = Comparison(
+      options, stores: stores,
+      launch: { step, path, files in
+        let figures = try StoreBench.run(step.workload, path, files, 150, step.isCounting)
+        return ChildProcess.Result(status: 0, output: figures.map { $0.line + "\n" }.joined(), seconds: 1)
+      }, print: { _ in }, complain: { complaints += $0 })
+    return (comparison.run(), complaints)
+  }
+
+  @Test("Real stores agree")
+  func agreement() throws {
+    let outcome = try compare(StoreBench.all)
+    #expect(outcome.status == 0, "\(outcome.complaints)")
+  }
+
+  @Test("One person with a wrong age in one store fails the comparison, which names the store")
+  func wrongAge() throws {
+    let sqlite = StoreKind.sqlite.wrapping { AlteringStore($0) }
+    let outcome = try compare([.resident(.memory), .persistent(sqlite)])
+    #expect(outcome.status == 1)
+    #expect(outcome.complaints.contains("The stores do not agree: in W2 on people, sqlite gives"))
+    #expect(!outcome.complaints.contains("memory gives"))
+  }
+
+  @Test("The same in memory")
+  func wrongAgeInMemory() throws {
+    let memory = StoreKind.memory.wrapping { AlteringStore($0) }
+    let outcome = try compare([.resident(memory), .persistent(.sqlite)])
+    #expect(outcome.status == 1)
+    #expect(outcome.complaints.contains("The stores do not agree: in W2 on people, memory gives"))
+    #expect(!outcome.complaints.contains("sqlite gives"))
+  }
+}

@@ -1,0 +1,210 @@
+import HoldfastStore
+
+/// One run of one case: makes places and stores, gathers what is wrong, and cleans up. Used by one thread.
+final class CaseRun {
+  let harness: any StoreHarness
+  private(set) var failures: [StoreConformanceFailure.Difference] = []
+  private var places: [StorePlace] = []
+  private var opened: [any IncrementalStore] = []
+  /// More differences than this are counted only.
+  private static let mostFailures = 20
+
+  init(_ harness: any StoreHarness) { self.harness = harness }
+
+  // MARK: Places and stores
+
+  func makePlace() throws -> StorePlace {
+    let place = try harness.makePlace()
+    places.append(place)
+    return place
+  }
+
+  /// Opens a store on a place.
+  func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> OpenStore { try open(place.description, model) }
+
+  func open(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> OpenStore {
+    let store = description.makeStore()
+    let metadata = try store.open(model: model)
+    opened.append(store)
+    return OpenStore(store, model, metadata, self)
+  }
+
+  /// Opens a new store.
+  func openNew(_ model: ManagedObjectModel) throws -> OpenStore { try open(makePlace(), model) }
+
+  func close(_ store: OpenStore) throws {
+    opened.removeAll { $0 === store.store }
+    try store.store.close()
+  }
+
+  func finish() {
+    for store in opened { try? store.close() }
+    for place in places { place.discard() }
+  }
+
+  // MARK: Findings
+
+  func fail(_ expected: String, got: String) {
+    if failures.count < CaseRun.mostFailures { failures.append(.init(expected: expected, got: got)) }
+  }
+
+  func expect(_ holds: Bool, _ expected: @autoclosure () -> String, got: @autoclosure () -> String) {
+    if !holds { fail(expected(), got: got()) }
+  }
+
+  func expectEqual<T: Equatable>(_ got: T, _ expected: T, _ what: @autoclosure () -> String) {
+    if got != expected { fail("\(what()) to be \(expected)", got: "\(got)") }
+  }
+
+  /// Expects an error with one of the codes, and hands it back.
+  @discardableResult func expectError(_ codes: StoreError.Code..., of what: String, _ body: () throws -> Void) -> StoreError? {
+    let names = codes.map(\.rawValue).joined(separator: " or ")
+    do {
+      try body()
+      fail("\(what) to throw an error with code \(names)", got: "no error")
+    } catch let error as StoreError {
+      expect(codes.contains(error.code), "\(what) to throw an error with code \(names)", got: error.description)
+      return codes.contains(error.code) ? error : nil
+    } catch {
+      fail("\(what) to throw a StoreError", got: "\(error)")
+    }
+    return nil
+  }
+}
+
+/// Keeps all rows that it gets, and what is odd about how it got them.
+final class CollectingSink: RowSink {
+  private(set) var rows: [RowView] = []
+  private(set) var batches: [RowBatch] = []
+  private(set) var takeCount = 0
+  private let enoughAfter: Int
+
+  /// - Parameter enoughAfter: how many rows are enough.
+  init(enoughAfter: Int = .max) { self.enoughAfter = enoughAfter }
+
+  func take(_ batch: RowBatch, _ selection: RowSelection) -> SinkDemand {
+    takeCount += 1
+    batches.append(batch)
+    switch selection {
+    case .all: rows += (0..<batch.count).map { batch[$0] }
+    case .one(let index): rows.append(batch[index])
+    case .rows(let indexes): rows += indexes.map { batch[Int($0)] }
+    }
+    return rows.count >= enoughAfter ? .enough : .more
+  }
+}
+
+/// A store that a case has open, with the questions that cases ask.
+final class OpenStore {
+  let store: any IncrementalStore
+  let model: ManagedObjectModel
+  let metadata: StoreMetadata
+  let run: CaseRun
+
+  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ metadata: StoreMetadata, _ run: CaseRun) {
+    self.store = store
+    self.model = model
+    self.metadata = metadata
+    self.run = run
+  }
+
+  var identity: StoreIdentity { metadata.identity }
+
+  func entity(_ name: String) -> ManagedObjectModel.Entity { model.entity(named: name)! }
+
+  func keys(_ entity: String, _ count: Int) throws -> [Int64] { try store.allocateKeys(entity: self.entity(entity).index, count: count) }
+
+  // MARK: Asking
+
+  func latest<T>(_ body: (any ReadView) throws -> T) throws -> T {
+    let view = try store.beginRead(.latest)
+    defer { view.end() }
+    return try body(view)
+  }
+
+  func fetch(_ plan: FetchPlan, in view: (any ReadView)? = nil) throws -> [RowView] {
+    guard let view else { return try latest { try fetch(plan, in: $0) } }
+    let sink = CollectingSink()
+    try store.fetch(plan, in: view, into: sink)
+    return sink.rows
+  }
+
+  func plan(_ entity: String, _ predicate: QueryExpression? = nil, sorts: [SortTerm] = []) -> FetchPlan {
+    let index = self.entity(entity).index
+    return FetchPlan(entity: index, concreteEntities: [index], predicate: predicate, sorts: sorts)
+  }
+
+  func rows(_ entity: String, _ keys: [Int64], in view: (any ReadView)? = nil) throws -> [RowView] {
+    guard let view else { return try latest { try rows(entity, keys, in: $0) } }
+    let sink = CollectingSink()
+    try store.rows(FaultRequest(entity: self.entity(entity).index, keys: keys), in: view, into: sink)
+    return sink.rows
+  }
+
+  /// The targets of each source, sorted.
+  func targets(_ entity: String, _ relationship: String, _ sources: [Int64], in view: (any ReadView)? = nil) throws -> [[Int64]] {
+    guard let view else { return try latest { try targets(entity, relationship, sources, in: $0) } }
+    let described = self.entity(entity)
+    let place = described.relationship(named: relationship)!.index
+    let answer = try store.relationships(RelationshipRequest(entity: described.index, relationship: place, sources: sources), in: view)
+    run.expectEqual(
+      answer.offsets.count, sources.count + 1, "the number of offsets for \(sources.count) sources of \(entity).\(relationship)")
+    guard answer.offsets.count == sources.count + 1 else { return sources.map { _ in [] } }
+    return sources.indices.map { answer.targets[Int(answer.offsets[$0])..<Int(answer.offsets[$0 + 1])].sorted() }
+  }
+
+  // MARK: Saving
+
+  func save(_ request: SaveRequest) throws { try store.prepare(request).commit() }
+
+  /// Saves edits and applies them to the graph that says what is expected.
+  func save(_ graph: ExpectedGraph, _ edit: (GraphEdit) -> Void) throws {
+    let edits = GraphEdit(graph)
+    edit(edits)
+    try save(edits.request())
+    edits.apply()
+  }
+
+  // MARK: Comparing
+
+  /// Expects all rows of all entities and all links to be those of a graph.
+  func expectContents(_ graph: ExpectedGraph, _ when: String, in view: (any ReadView)? = nil) throws {
+    guard let view else { return try latest { try expectContents(graph, when, in: $0) } }
+    for entity in model.entities {
+      try expectRows(fetch(plan(entity.name), in: view), Array(graph.rows(of: entity).values), "\(when), the rows of \(entity.name)")
+      let sources = graph.rows(of: entity).keys.sorted()
+      for relationship in entity.toManyRelationships where !sources.isEmpty {
+        let got = try targets(entity.name, relationship.name, sources, in: view)
+        for (source, got) in zip(sources, got) {
+          run.expectEqual(
+            got, graph.targets(of: source, relationship), "\(when), the targets of \(entity.name).\(relationship.name) of \(source)")
+        }
+      }
+    }
+  }
+
+  /// Expects rows, in any order.
+  func expectRows(_ got: [RowView], _ expected: [RowView], _ what: String) {
+    let byKey = Dictionary(got.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+    if byKey.count != got.count { run.fail("\(what) each once", got: "\(got.count) rows with \(byKey.count) keys") }
+    for row in expected.sorted(by: { $0.key < $1.key }) {
+      guard let found = byKey[row.key] else {
+        run.fail("\(what) with key \(row.key)", got: "no such row")
+        continue
+      }
+      expectSame(found, row, what)
+    }
+    let keys = Set(expected.map(\.key))
+    for key in byKey.keys.sorted() where !keys.contains(key) { run.fail("\(what) without one of key \(key)", got: "it") }
+  }
+
+  func expectSame(_ got: RowView, _ expected: RowView, _ what: String) {
+    run.expectEqual(got.version, expected.version, "\(what): the version of row \(expected.key)")
+    guard got.batch.layout == expected.batch.layout else {
+      return run.fail("\(what): row \(expected.key) with the columns \(expected.batch.layout.columns)", got: "\(got.batch.layout.columns)")
+    }
+    for slot in got.batch.layout.columns.indices where got[slot] != expected[slot] {
+      run.fail("\(what): slot \(slot) of row \(expected.key) to be \(expected[slot])", got: "\(got[slot])")
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import HoldfastStore
+
+/// C1, O1–O5, M1: declaring, opening, closing, metadata.
+enum OpeningCases {
+  static let all = [
+    StoreConformanceCase("C1", "capabilities are the declared ones at every call", declaredCapabilities),
+    StoreConformanceCase("O1", "the UUID is the same at every opening", sameIdentity),
+    StoreConformanceCase("O1", "two stores have two UUIDs", twoIdentities),
+    StoreConformanceCase("O2", "a new store is empty", newStoreIsEmpty),
+    StoreConformanceCase("O2", "a new store is not made when opened read-only", readOnlyMakesNothing),
+    StoreConformanceCase("O2", "a store opened read-only answers and refuses changes", readOnlyRefusesChanges),
+    StoreConformanceCase("O3", "a model with other version hashes is refused and nothing is changed", otherModel),
+    StoreConformanceCase("O3", "what is no store is refused", damagedStore),
+    StoreConformanceCase("O5", "what was committed is there at the next opening", reopening),
+    StoreConformanceCase("O5", "what was changed, deleted and linked is so at the next opening", reopeningAfterChanges),
+    StoreConformanceCase("O5", "closing twice does nothing more, and a closed store refuses requests", closing),
+    StoreConformanceCase("M1", "metadata is there at once and at the next opening, and replaces what was there", metadata),
+  ]
+
+  private static func declaredCapabilities(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let unopened = place.description.makeStore()
+    run.expectEqual(unopened.capabilities, run.harness.capabilities, "the capabilities of a store that is not open")
+    let store = try run.open(place, ConformanceModel.general)
+    run.expectEqual(store.store.capabilities, run.harness.capabilities, "the capabilities of an open store")
+    _ = try ConformanceRows.people(store)
+    run.expectEqual(store.store.capabilities, run.harness.capabilities, "the capabilities after a save")
+  }
+
+  private static func sameIdentity(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let first = try run.open(place, ConformanceModel.general)
+    run.expect(!first.identity.storeUUID.isEmpty, "a UUID", got: "an empty text")
+    run.expectEqual(first.identity.storeUUID, first.identity.storeUUID.uppercased(), "the UUID as upper-case text")
+    try run.close(first)
+    let second = try run.open(place, ConformanceModel.general)
+    run.expectEqual(second.identity.storeUUID, first.identity.storeUUID, "the UUID at the second opening")
+  }
+
+  private static func twoIdentities(_ run: CaseRun) throws {
+    let first = try run.openNew(ConformanceModel.general), second = try run.openNew(ConformanceModel.general)
+    run.expect(first.identity.storeUUID != second.identity.storeUUID, "stores at two places to have two UUIDs", got: "one")
+  }
+
+  private static func newStoreIsEmpty(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    try store.expectContents(ExpectedGraph(store), "in a new store")
+    run.expect(store.metadata.userInfo.isEmpty, "no metadata in a new store", got: "\(store.metadata.userInfo)")
+  }
+
+  private static func readOnlyMakesNothing(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    guard let readOnly = place.readOnly else { return }
+    run.expectError(.notFound, of: "opening a store read-only that does not exist") {
+      let store = readOnly.makeStore()
+      _ = try store.open(model: ConformanceModel.general)
+      try store.close()
+    }
+  }
+
+  private static func readOnlyRefusesChanges(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    guard let readOnly = place.readOnly else { return }
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    try run.close(store)
+    let reader = try run.open(readOnly, ConformanceModel.general)
+    try reader.expectContents(ExpectedGraph(graph), "in a store opened read-only")
+    let edit = GraphEdit(graph)
+    edit.update("Club", graph.rows("Club").keys.min() ?? 0, ["name": .string("changed")])
+    run.expectError(.readOnly, of: "saving to a store opened read-only") { try reader.store.prepare(edit.request()).commit() }
+    run.expectError(.readOnly, of: "writing metadata of a store opened read-only") { try reader.store.setMetadata(["a": .bool(true)]) }
+    try reader.expectContents(graph, "after refused changes")
+  }
+
+  private static func otherModel(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    try run.close(store)
+    run.expectError(.incompatibleModel, of: "opening with a model that has one attribute more") {
+      let other = place.description.makeStore()
+      defer { try? other.close() }
+      _ = try other.open(model: ConformanceModel.changed)
+    }
+    try run.open(place, ConformanceModel.general).expectContents(graph, "after another model was refused")
+  }
+
+  private static func damagedStore(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    _ = try ConformanceRows.people(store)
+    try run.close(store)
+    guard let damage = place.damage else { return }
+    try damage()
+    run.expectError(.notAStore, .damaged, of: "opening a damaged store") {
+      let damaged = place.description.makeStore()
+      defer { try? damaged.close() }
+      _ = try damaged.open(model: ConformanceModel.general)
+    }
+  }
+
+  private static func reopening(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    try again.expectContents(graph, "at the second opening")
+  }
+
+  private static func reopeningAfterChanges(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
+    try store.save(graph) { edit in
+      edit.update("Person", people[1], ["name": .string("renamed"), "employer": .int64(companies[3])])
+      edit.delete("Person", people[2])
+      edit.delete("Company", companies[0])
+      edit.link("Person", "friends", people[1], people[5])
+    }
+    try run.close(store)
+    try run.open(place, ConformanceModel.general).expectContents(graph, "at the second opening")
+  }
+
+  private static func closing(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let view = try store.store.beginRead(.latest)
+    try store.store.close()
+    try store.store.close()
+    run.expectError(.notOpen, of: "reading in a view of a closed store") { _ = try store.fetch(store.plan("Person"), in: view) }
+    view.end()
+    run.expectError(.notOpen, of: "beginning to read a closed store") { _ = try store.store.beginRead(.latest) }
+    run.expectError(.notOpen, of: "saving to a closed store") { try store.store.prepare(SaveRequest()).commit() }
+  }
+
+  private static func metadata(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    try store.store.setMetadata(["gone": .int64(1), "kept": .string("before")])
+    let values: [String: StoreValue] = ["kept": .string("caf\u{E9}"), "number": .int64(.max), "date": .date(0.5), "flag": .bool(true)]
+    try store.store.setMetadata(values)
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    run.expectEqual(again.metadata.userInfo, values, "the metadata at the next opening")
+    run.expectEqual(again.identity.storeUUID, store.identity.storeUUID, "the UUID after metadata was written")
+    try again.expectContents(graph, "after metadata was written")
+  }
+}

@@ -1,0 +1,176 @@
+import HoldfastStore
+
+/// F2, F3, F6: sorting, windows, counts and aggregates.
+enum OrderCases {
+  static let all =
+    AttributeType.allCases.map { type in
+      StoreConformanceCase("F2", "sorting by \(type.rawValue), ties by key", requires: sorting([type])) { try sortedByType(type, $0) }
+    } + [
+      StoreConformanceCase("F2", "sorting by several attributes", requires: sorting([.integer16, .string]), sortedByTwo),
+      StoreConformanceCase(
+        "F2", "sorting by folded text",
+        requires: .with {
+          $0.sorting = true
+          $0.comparedTypes = [.string]
+          $0.comparisons = .folding
+        }, sortedByFoldedText),
+      StoreConformanceCase(
+        "F2", "sorting through to-one relationships",
+        requires: .with {
+          $0.sorting = true
+          $0.comparedTypes = [.string, .integer32]
+          $0.traversal = .toOne
+        }, sortedThroughToOne),
+      StoreConformanceCase(
+        "F3", "offset and limit count in the order",
+        requires: .with {
+          $0.sorting = true
+          $0.windowing = true
+          $0.comparedTypes = [.integer16, .string]
+        }, windows),
+      StoreConformanceCase("F6", "counts of all rows", requires: .with { $0.counting = true }, counts),
+      StoreConformanceCase(
+        "F6", "aggregates of all rows and of groups",
+        requires: .with { $0.aggregates = true }, aggregates),
+    ]
+    + AttributeType.allCases.map { type in
+      StoreConformanceCase("F6", "count, smallest and largest of \(type.rawValue)", requires: .with { $0.aggregates = true }) {
+        try extremes(type, $0)
+      }
+    }
+
+  private static func sorting(_ types: Set<AttributeType>) -> StoreCapabilities {
+    .with {
+      $0.sorting = true
+      $0.comparedTypes = types
+    }
+  }
+
+  private static func expectOrder(_ terms: [SortTerm], _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+    let order = try RowOrder(terms, entity: store.entity(entity), model: store.model)
+    let expected = graph.rows(entity).values.sorted { order.precedes($0.pointer, $1.pointer, graph) }
+    let got = try store.fetch(store.plan(entity, sorts: terms))
+    store.run.expectEqual(
+      got.map(\.key), expected.map(\.key), "the order of \(entity) by \(terms.map { "\($0.path) \($0.isAscending ? "up" : "down")" })")
+    store.expectRows(got, expected, "sorted rows of \(entity)")
+  }
+
+  private static func sortedByType(_ type: AttributeType, _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = PropertyPath(ConformanceModel.attributeName(type))
+    for isAscending in [true, false] { try expectOrder([SortTerm(path, isAscending: isAscending)], "Sample", store, graph) }
+  }
+
+  private static func sortedByTwo(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
+      try expectOrder([SortTerm("name", isAscending: first), SortTerm("age", isAscending: second)], "Person", store, graph)
+      try expectOrder([SortTerm("age", isAscending: first), SortTerm("city", isAscending: second)], "Person", store, graph)
+    }
+  }
+
+  private static func sortedByFoldedText(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = PropertyPath(ConformanceModel.attributeName(.string))
+    let foldings: [TextFolding] = [.caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
+    for folding in foldings {
+      for isAscending in [true, false] {
+        try expectOrder([SortTerm(path, isAscending: isAscending, folding: folding)], "Sample", store, graph)
+      }
+    }
+  }
+
+  private static func sortedThroughToOne(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for isAscending in [true, false] {
+      try expectOrder([SortTerm("employer.name", isAscending: isAscending), SortTerm("name")], "Person", store, graph)
+      try expectOrder([SortTerm("employer.size", isAscending: isAscending)], "Person", store, graph)
+      try expectOrder([SortTerm("holder.employer.name", isAscending: isAscending)], "Passport", store, graph)
+    }
+  }
+
+  private static func windows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let terms = [SortTerm("age", isAscending: false)]
+    let order = try RowOrder(terms, entity: store.entity("Person"), model: store.model)
+    let all = graph.rows("Person").values.sorted { order.precedes($0.pointer, $1.pointer, graph) }.map(\.key)
+    for offset in [0, 1, 5, 23, 24, 100] {
+      for limit in [nil, 0, 1, 3, 24, 100] as [Int?] {
+        var plan = store.plan("Person", sorts: terms)
+        plan.offset = offset
+        plan.limit = limit
+        let expected = Array(all.dropFirst(offset).prefix(limit ?? .max))
+        run.expectEqual(try store.fetch(plan).map(\.key), expected, "the window at \(offset) of \(limit.map(String.init) ?? "all") people")
+      }
+    }
+  }
+
+  private static func counts(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    for round in 0..<2 {
+      for entity in store.model.entities {
+        var plan = store.plan(entity.name)
+        plan.output = .count
+        let got = try store.fetch(plan)
+        run.expectEqual(got.map(\.values), [[.int64(Int64(graph.rows(of: entity).count))]], "the count of \(entity.name)")
+      }
+      if round == 0 { try store.save(graph) { for key in people.prefix(3) { $0.delete("Person", key) } } }
+    }
+  }
+
+  private static func expectAggregates(_ plan: AggregatePlan, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+    let described = store.entity(entity)
+    let aggregator = RowAggregator(plan, entity: described)
+    for row in graph.rows(entity).values { aggregator.add(row.pointer, idPrefix: store.identity.prefix(for: described)) }
+    let reference = try aggregator.result()
+    var asked = store.plan(entity)
+    asked.output = .aggregates(plan)
+    let got = try store.fetch(asked)
+    let expected = (0..<reference.count).map { reference[$0].values }
+    for values in expected where !got.contains(where: { $0.values == values }) {
+      store.run.fail("a group \(values) for \(plan.columns) by \(plan.groupBy)", got: "\(got.map(\.values))")
+    }
+    store.run.expectEqual(got.count, expected.count, "the number of groups for \(plan.columns) by \(plan.groupBy)")
+    if let layout = got.first?.batch.layout {
+      store.run.expect(layout == plan.layout(in: described), "the layout of \(plan)", got: "\(layout.columns)")
+    }
+  }
+
+  private static func aggregates(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let empty = ExpectedGraph(store)
+    let person = store.entity("Person")
+    guard let age = person.slot(named: "age"), let number = person.slot(named: "number"), let name = person.slot(named: "name") else {
+      return
+    }
+    let columns: [AggregateColumn] = [
+      .count(slot: nil), .count(slot: age), .sum(slot: age), .average(slot: age), .minimum(slot: number), .maximum(slot: name),
+      .sum(slot: number),
+    ]
+    try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Person", store, empty)
+    try expectAggregates(AggregatePlan(groupBy: [name], columns: [.group(slot: name)] + columns), "Person", store, empty)
+    let graph = try ConformanceRows.people(store)
+    try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Person", store, graph)
+    for slot in [name, age] {
+      try expectAggregates(AggregatePlan(groupBy: [slot], columns: [.group(slot: slot)] + columns), "Person", store, graph)
+    }
+    let two: [AggregateColumn] = [.group(slot: age), .count(slot: nil), .group(slot: name)]
+    try expectAggregates(AggregatePlan(groupBy: [name, age], columns: two), "Person", store, graph)
+  }
+
+  private static func extremes(_ type: AttributeType, _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    guard let slot = store.entity("Sample").slot(named: ConformanceModel.attributeName(type)) else { return }
+    let columns: [AggregateColumn] = [.count(slot: slot), .minimum(slot: slot), .maximum(slot: slot)]
+    try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Sample", store, graph)
+    try expectAggregates(AggregatePlan(groupBy: [slot], columns: [.group(slot: slot), .count(slot: nil)]), "Sample", store, graph)
+  }
+}

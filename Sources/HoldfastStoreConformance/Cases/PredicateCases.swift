@@ -1,0 +1,285 @@
+import HoldfastStore
+
+/// F1 for each declared ability: the store's answers are those of the reference evaluator.
+enum PredicateCases {
+  static let all =
+    AttributeType.allCases.flatMap(typeCases) + [
+      StoreConformanceCase("F1", "nil in comparisons", requires: needs([.equality, .order], [.integer16, .string]), comparisonsWithNil),
+      StoreConformanceCase("F1", "objects and to-one targets compared", requires: needs([.equality], []), objects),
+      StoreConformanceCase(
+        "F1", "case and diacritics folded", requires: needs([.equality, .substrings, .folding], [.string]), folded),
+      StoreConformanceCase(
+        "F1", "AND, OR and NOT",
+        requires: needs([.equality, .order], [.integer64, .string, .boolean, .double]) { $0.booleanOperators = true }, booleans),
+      StoreConformanceCase(
+        "F1", "paths through to-one relationships",
+        requires: needs([.equality, .order], [.string, .integer32]) { $0.traversal = .toOne }, toOnePaths),
+      StoreConformanceCase(
+        "F1", "ANY and ALL over to-many relationships",
+        requires: needs([.equality, .order], [.string, .integer16]) { $0.traversal = .quantifiers }, quantifiers),
+      StoreConformanceCase(
+        "F1", "ANY and ALL at the end of and before to-one paths",
+        requires: needs([.equality, .order], [.string, .integer16]) { $0.traversal = [.quantifiers, .toOne] }, quantifiersOnPaths),
+      StoreConformanceCase(
+        "F1", "numbers of objects of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
+      StoreConformanceCase("F1", "look-ups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
+      StoreConformanceCase(
+        "F1", "look-ups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
+      StoreConformanceCase(
+        "F6", "counts of rows that meet a predicate", requires: needs([.equality], [.string]) { $0.counting = true }, countsWithPredicate),
+    ]
+
+  static func needs(
+    _ comparisons: ComparisonCapabilities, _ types: Set<AttributeType>, _ more: (inout StoreCapabilities) -> Void = { _ in }
+  ) -> StoreCapabilities {
+    .with {
+      $0.comparisons = comparisons
+      $0.comparedTypes = types
+      more(&$0)
+    }
+  }
+
+  private static func typeCases(_ type: AttributeType) -> [StoreConformanceCase] {
+    let name = type.rawValue
+    var cases = [
+      StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], [type])) { run in
+        try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type) + [.null], run)
+      },
+      StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], [type])) { try ordered(type, $0) },
+      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], [type]) { $0.largestList = 8 }) {
+        try members(type, $0)
+      },
+    ]
+    if type == .string || type == .uri {
+      cases.append(
+        StoreConformanceCase("F1", "parts of text on \(name)", requires: needs([.substrings], [type])) { run in
+          try compare(type, [.beginsWith, .endsWith, .contains], parts, run)
+        })
+    }
+    return cases
+  }
+
+  private static let parts: [StoreValue] =
+    ["", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/"]
+    .map { .string($0) }
+
+  // MARK: Asking both
+
+  private static func compare(_ type: AttributeType, _ operators: [ComparisonOperator], _ constants: [StoreValue], _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
+    for op in operators {
+      for constant in constants { try ask(.comparison(path, op, .constant(constant), []), "Sample", store, graph) }
+    }
+  }
+
+  /// Asks the store and the reference evaluator, and compares the keys.
+  static func ask(_ predicate: QueryExpression, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+    let expected = try matching(predicate, entity, store, graph)
+    try store.expectRows(store.fetch(store.plan(entity, predicate)), expected, "the rows of \(entity) where \(predicate)")
+  }
+
+  static func matching(_ predicate: QueryExpression, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws -> [RowView] {
+    let test = try RowPredicate(predicate, entity: store.entity(entity), model: store.model)
+    return graph.rows(entity).values.filter { test.matches($0.pointer, graph) }
+  }
+
+  private static func ordered(_ type: AttributeType, _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
+    let constants = ConformanceValues.constants(of: type)
+    for constant in constants {
+      for op in [ComparisonOperator.lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo] {
+        try ask(.comparison(path, op, .constant(constant), []), "Sample", store, graph)
+      }
+    }
+    for (index, lower) in constants.enumerated() {
+      try ask(.between(path, lower, constants[(index * 2 + 1) % constants.count]), "Sample", store, graph)
+      try ask(.between(path, lower, lower), "Sample", store, graph)
+    }
+  }
+
+  private static func members(_ type: AttributeType, _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
+    let constants = ConformanceValues.constants(of: type)
+    try ask(.membership(path, []), "Sample", store, graph)
+    for size in [1, 2, 5, 8] {
+      for start in constants.indices {
+        let list = (0..<min(size, constants.count)).map { constants[(start + $0) % constants.count] }
+        try ask(.membership(path, list), "Sample", store, graph)
+      }
+    }
+  }
+
+  // MARK: Single abilities
+
+  private static func comparisonsWithNil(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for name in ["age", "city"] {
+      for op in [ComparisonOperator.equalTo, .notEqualTo, .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo] {
+        try ask(.comparison(.property(PropertyPath(name)), op, .constant(.null), []), "Person", store, graph)
+      }
+    }
+    try ask(.comparison(.property("city"), .notEqualTo, .constant(.string("City 1")), []), "Person", store, graph)
+    try ask(.comparison(.property("city"), .equalTo, .property("code"), []), "Person", store, graph)
+    try ask(.comparison(.property("city"), .notEqualTo, .property("code"), []), "Person", store, graph)
+    try ask(.comparison(.constant(.int16(20)), .lessThan, .property("age"), []), "Person", store, graph)
+  }
+
+  private static func objects(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let person = graph.rows("Person").keys.min() ?? 0, company = graph.rows("Company").keys.min() ?? 0
+    let personID = StoreValue.objectID(store.identity.objectID(entity: store.entity("Person"), key: person))
+    let companyID = StoreValue.objectID(store.identity.objectID(entity: store.entity("Company"), key: company))
+    for op in [ComparisonOperator.equalTo, .notEqualTo] {
+      try ask(.comparison(.object, op, .constant(personID), []), "Person", store, graph)
+      try ask(.comparison(.property("employer"), op, .constant(companyID), []), "Person", store, graph)
+      try ask(.comparison(.property("employer"), op, .constant(.null), []), "Person", store, graph)
+      try ask(.comparison(.property("holder"), op, .constant(personID), []), "Passport", store, graph)
+    }
+  }
+
+  private static func folded(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(.string)))
+    let foldings: [TextFolding] = [.caseInsensitive, .diacriticInsensitive, [.caseInsensitive, .diacriticInsensitive]]
+    for text in ["", "A", "CAF\u{C9}", "cafe", "Cafe\u{301}", "strasse", "STRA\u{1E9E}E", "abc", "IT'S", "missing"] {
+      for folding in foldings {
+        for op in [ComparisonOperator.equalTo, .notEqualTo, .beginsWith, .endsWith, .contains] {
+          try ask(.comparison(path, op, .constant(.string(text)), folding), "Sample", store, graph)
+        }
+      }
+    }
+  }
+
+  private static func booleans(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let a = comparison(.integer64, .greaterThan, .int64(0)), b = comparison(.string, .equalTo, .string("abc"))
+    let c = comparison(.double, .lessThan, .double(1)), d = comparison(.integer64, .equalTo, .null)
+    let flag = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(.boolean)))
+    let questions: [QueryExpression] = [
+      .and([a, c]), .or([a, b]), .not(a), .not(b), .not(d), .and([]), .or([]), .and([a]), .or([b]), .not(.and([a, c])),
+      .not(.or([a, b, c])),
+      .and([.or([a, b]), .not(c)]), .or([.and([a, c]), .and([b, .not(d)])]), .not(.not(a)), flag, .not(flag), .and([flag, a]),
+      .literal(true),
+      .literal(false), .not(.literal(true)), .or([.literal(false), b]), .and([.not(a), .not(d)]),
+    ]
+    for question in questions { try ask(question, "Sample", store, graph) }
+  }
+
+  private static func comparison(_ type: AttributeType, _ op: ComparisonOperator, _ value: StoreValue) -> QueryExpression {
+    .comparison(.property(PropertyPath(ConformanceModel.attributeName(type))), op, .constant(value), [])
+  }
+
+  private static func toOnePaths(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for op in [ComparisonOperator.equalTo, .notEqualTo, .lessThan, .greaterThanOrEqualTo] {
+      try ask(.comparison(.property("employer.name"), op, .constant(.string("Company 1")), []), "Person", store, graph)
+      try ask(.comparison(.property("employer.size"), op, .constant(.int32(100)), []), "Person", store, graph)
+      try ask(.comparison(.property("employer.size"), op, .constant(.null), []), "Person", store, graph)
+      try ask(.comparison(.property("holder.employer.name"), op, .constant(.string("Company 0")), []), "Passport", store, graph)
+      try ask(.comparison(.property("passport.number"), op, .constant(.string("P2")), []), "Person", store, graph)
+      try ask(.comparison(.property("passport.number"), op, .property("name"), []), "Person", store, graph)
+    }
+  }
+
+  private static let adults = QueryExpression.comparison(.property("age"), .greaterThanOrEqualTo, .constant(.int16(20)), [])
+
+  private static func quantifiers(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let named = QueryExpression.comparison(.property("name"), .equalTo, .constant(.string("Person 3")), [])
+    let ageless = QueryExpression.comparison(.property("age"), .equalTo, .constant(.null), [])
+    for part in [adults, named, ageless] {
+      for (entity, path) in [("Company", "employees"), ("Person", "friends"), ("Person", "friendOf"), ("Club", "members")] {
+        try ask(.any(PropertyPath(path), part), entity, store, graph)
+        try ask(.all(PropertyPath(path), part), entity, store, graph)
+      }
+    }
+    try ask(.any("friends", .any("friends", named)), "Person", store, graph)
+    try ask(.all("employees", .any("friends", adults)), "Company", store, graph)
+    try ask(.any("clubs", .all("members", adults)), "Person", store, graph)
+  }
+
+  private static func quantifiersOnPaths(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let inCompany = QueryExpression.comparison(.property("employer.name"), .equalTo, .constant(.string("Company 1")), [])
+    try ask(.any("employer.employees", adults), "Person", store, graph)
+    try ask(.all("employer.employees", adults), "Person", store, graph)
+    try ask(.any("friends", inCompany), "Person", store, graph)
+    try ask(.all("friends", inCompany), "Person", store, graph)
+    try ask(.any("holder.friends", inCompany), "Passport", store, graph)
+  }
+
+  private static func counts(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for (entity, path) in [
+      ("Company", "employees"), ("Person", "friends"), ("Person", "friendOf"), ("Person", "clubs"), ("Club", "members"),
+    ] {
+      for op in [ComparisonOperator.equalTo, .notEqualTo, .greaterThan, .lessThanOrEqualTo] {
+        for number in [0, 1, 3] as [Int64] {
+          try ask(.comparison(.count(PropertyPath(path)), op, .constant(.int64(number)), []), entity, store, graph)
+        }
+      }
+    }
+  }
+
+  private static func uniqueLookups(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for index in 0..<26 {
+      try ask(lookup("code", .string("c\(index)")), "Person", store, graph)
+      try ask(lookup("number", .int64(Int64(index) * 10)), "Person", store, graph)
+    }
+    for constant in [StoreValue.string(""), .string("C1"), .string("c1 "), .string("c")] {
+      try ask(lookup("code", constant), "Person", store, graph)
+    }
+    for constant in [StoreValue.int64(-1), .int64(15), .int32(20), .double(30), .double(30.5)] {
+      try ask(lookup("number", constant), "Person", store, graph)
+    }
+  }
+
+  private static func lookup(_ name: String, _ value: StoreValue) -> QueryExpression {
+    .comparison(.property(PropertyPath(name)), .equalTo, .constant(value), [])
+  }
+
+  private static func uniqueLookupsAfterChanges(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    let key = try store.keys("Person", 1)[0]
+    try store.save(graph) { edit in
+      edit.update("Person", people[0], ["code": .string("new")])
+      edit.update("Person", people[1], ["code": .null])
+      edit.update("Person", people[3], ["name": .string("renamed")])
+      edit.delete("Person", people[4])
+      edit.insert("Person", key, ["name": .string("inserted"), "code": .string("inserted"), "number": .int64(7)])
+    }
+    for code in ["c0", "new", "c1", "c3", "c4", "inserted", "c6"] { try ask(lookup("code", .string(code)), "Person", store, graph) }
+    for number in [0, 7, 30, 40, 60] as [Int64] { try ask(lookup("number", .int64(number)), "Person", store, graph) }
+  }
+
+  private static func countsWithPredicate(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for name in ["Person 0", "Person 3", "missing"] {
+      let predicate = lookup("name", .string(name))
+      var plan = store.plan("Person", predicate)
+      plan.output = .count
+      let got = try store.fetch(plan)
+      let expected = try matching(predicate, "Person", store, graph).count
+      run.expectEqual(got.map { $0[0] }, [.int64(Int64(expected))], "the count of people named \(name)")
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import HoldfastStore
+
+/// F1, F4–F6, R1–R2 without predicates and sorts: what every store can do.
+enum ReadingCases {
+  static let all =
+    [
+      StoreConformanceCase("F1", "all rows of an entity, each once, and of no other", allRows),
+      StoreConformanceCase("F1", "all rows after many small saves", manySaves),
+      StoreConformanceCase("F4", "stops after the sink has enough", stopsWhenEnough),
+      StoreConformanceCase("F4", "passes on what the sink throws", passesOnErrors),
+      StoreConformanceCase("F5", "rows have layout, ID, key and version, and one batch is of one entity", layouts),
+      StoreConformanceCase("F6", "keys are rows without columns", keysOnly),
+      StoreConformanceCase("R1", "each row that is asked for, once", rowsByKey),
+      StoreConformanceCase("R2", "keys that do not exist are left out", missingKeys),
+    ]
+    + AttributeType.allCases.map { type in
+      StoreConformanceCase("F5", "values of type \(type.rawValue) come back as they were") { try valuesComeBack(type, $0) }
+    }
+
+  private static func allRows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    try store.expectContents(graph, "after a first save")
+  }
+
+  private static func manySaves(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    let keys = try store.keys("Club", 150)
+    for (round, key) in keys.enumerated() {
+      try store.save(graph) { edit in
+        edit.insert("Club", key, ["name": .string("Club \(round)")])
+        if round % 3 == 2, graph.rows("Club")[keys[round / 2]] != nil {
+          edit.update("Club", keys[round / 2], ["name": .string("Renamed \(round)")])
+        }
+        if round % 5 == 4 { edit.delete("Club", keys[round - 3]) }
+      }
+    }
+    try store.expectRows(store.fetch(store.plan("Club")), Array(graph.rows("Club").values), "the rows of Club")
+    try store.expectRows(store.rows("Club", keys), Array(graph.rows("Club").values), "the rows of Club by key")
+  }
+
+  /// Enough rows for several batches of 64 KiB.
+  private static func manyRows(_ store: OpenStore) throws -> ExpectedGraph {
+    let graph = ExpectedGraph(store)
+    let keys = try store.keys("Company", 4_000)
+    try store.save(graph) { edit in
+      for key in keys { edit.insert("Company", key, ["name": .string("A company with a rather long name, so that pages fill: \(key)")]) }
+    }
+    return graph
+  }
+
+  private static func stopsWhenEnough(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try manyRows(store)
+    let sink = CollectingSink(enoughAfter: 1)
+    try store.latest { try store.store.fetch(store.plan("Company"), in: $0, into: sink) }
+    run.expect(sink.takeCount <= 2, "at most one delivery after the sink has enough", got: "\(sink.takeCount - 1) more")
+    try store.expectRows(store.fetch(store.plan("Company")), Array(graph.rows("Company").values), "the rows of Company")
+  }
+
+  private struct SinkFailure: Error {}
+
+  private final class ThrowingSink: RowSink {
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand { throw SinkFailure() }
+  }
+
+  private static func passesOnErrors(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let key = graph.rows("Company").keys.min() ?? 0
+    try store.latest { view in
+      expectSinkFailure(run, "fetch") { try store.store.fetch(store.plan("Company"), in: view, into: ThrowingSink()) }
+      let request = FaultRequest(entity: store.entity("Company").index, keys: [key])
+      expectSinkFailure(run, "rows") { try store.store.rows(request, in: view, into: ThrowingSink()) }
+    }
+    try store.expectContents(graph, "after a sink threw")
+  }
+
+  private static func expectSinkFailure(_ run: CaseRun, _ what: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      run.fail("\(what) to throw what the sink threw", got: "no error")
+    } catch is SinkFailure {
+    } catch let error as StoreError where error.cause is SinkFailure {
+    } catch {
+      run.fail("\(what) to throw what the sink threw", got: "\(error)")
+    }
+  }
+
+  private static func layouts(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for entity in store.model.entities {
+      let sink = CollectingSink()
+      try store.latest { view in
+        try store.store.fetch(store.plan(entity.name), in: view, into: sink)
+        let keys = graph.rows(of: entity).keys.sorted()
+        try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: view, into: sink)
+      }
+      for batch in sink.batches {
+        run.expect(batch.layout == entity.layout, "the layout of \(entity.name)", got: "\(batch.layout.columns)")
+        run.expectEqual(batch.idPrefix?.entityName, entity.name, "the entity of the IDs of a batch of \(entity.name)")
+        run.expectEqual(batch.idPrefix?.storeIdentifier, store.identity.storeUUID, "the store of the IDs of a batch of \(entity.name)")
+      }
+      for row in sink.rows {
+        run.expectEqual(row.objectID, store.identity.objectID(entity: entity, key: row.key), "the ID of row \(row.key) of \(entity.name)")
+      }
+    }
+  }
+
+  private static func keysOnly(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for entity in store.model.entities {
+      var plan = store.plan(entity.name)
+      plan.output = .keys
+      let got = try store.fetch(plan)
+      run.expectEqual(got.map(\.key).sorted(), graph.rows(of: entity).keys.sorted(), "the keys of \(entity.name)")
+      for row in got {
+        run.expect(row.batch.layout == .keysOnly, "keys of \(entity.name) without columns", got: "\(row.batch.layout.columns)")
+        run.expectEqual(row.objectID, store.identity.objectID(entity: entity, key: row.key), "the ID of key \(row.key) of \(entity.name)")
+      }
+    }
+  }
+
+  private static func rowsByKey(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for entity in store.model.entities {
+      let rows = graph.rows(of: entity), keys = rows.keys.sorted()
+      try store.expectRows(store.rows(entity.name, keys), Array(rows.values), "all rows of \(entity.name) by key")
+      try store.expectRows(store.rows(entity.name, keys.reversed()), Array(rows.values), "all rows of \(entity.name) by descending key")
+      for key in keys { try store.expectRows(store.rows(entity.name, [key]), rows[key].map { [$0] } ?? [], "row \(key) of \(entity.name)") }
+    }
+    let many = try manyRows(store)
+    let keys = many.rows("Company").keys.sorted { $0 % 97 == $1 % 97 ? $0 < $1 : $0 % 97 < $1 % 97 }
+    try store.expectRows(store.rows("Company", keys), Array(many.rows("Company").values), "4,000 rows of Company by key")
+  }
+
+  private static func missingKeys(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let keys = graph.rows("Person").keys.sorted()
+    try store.save(graph) { $0.delete("Person", keys[4]) }
+    let unused = try store.keys("Person", 1)[0]
+    let asked = [unused, keys[3], keys[4], keys[5], Int64.max, 1 << 40]
+    try store.expectRows(
+      store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows that there are")
+    try store.expectRows(store.rows("Person", []), [], "the rows of no keys")
+  }
+
+  private static func valuesComeBack(_ type: AttributeType, _ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    let values = ConformanceValues.values(of: type) + [.null]
+    let keys = try store.keys("Sample", values.count)
+    try store.save(graph) { edit in
+      for (key, value) in zip(keys, values) { edit.insert("Sample", key, [ConformanceModel.attributeName(type): value]) }
+    }
+    try store.expectRows(store.fetch(store.plan("Sample")), Array(graph.rows("Sample").values), "fetched rows")
+    try store.save(graph) { edit in
+      for (index, key) in keys.enumerated() {
+        edit.update("Sample", key, [ConformanceModel.attributeName(type): values[(index + 1) % values.count]])
+      }
+    }
+    try store.expectRows(store.rows("Sample", keys), Array(graph.rows("Sample").values), "rows by key after an update")
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    try again.expectRows(again.fetch(again.plan("Sample")), Array(graph.rows("Sample").values), "fetched rows at the next opening")
+  }
+}

@@ -1,0 +1,144 @@
+import HoldfastStore
+
+/// L1–L3: targets of to-many relationships.
+enum RelationshipCases {
+  static let all = [
+    StoreConformanceCase("L1", "one-to-many targets, source by source", oneToMany),
+    StoreConformanceCase("L1", "many-to-many targets from both sides", manyToMany),
+    StoreConformanceCase("L1", "targets in the order of the sources, without repetition", orderOfSources),
+    StoreConformanceCase("L1", "targets of many sources with many links", manyLinks),
+    StoreConformanceCase("L2", "both sides agree after links and keys change", bothSidesAfterChanges),
+    StoreConformanceCase("L2", "links added twice or removed though absent change nothing", repeatedLinks),
+    StoreConformanceCase("L3", "sources that do not exist have no targets", missingSources),
+  ]
+
+  private static func expectTargets(
+    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
+  ) throws {
+    guard let described = store.entity(entity).relationship(named: relationship) else { return }
+    let got = try store.targets(entity, relationship, sources)
+    for (source, got) in zip(sources, got) {
+      store.run.expectEqual(got, graph.targets(of: source, described), "\(when), \(entity).\(relationship) of \(source)")
+    }
+  }
+
+  private static func oneToMany(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let companies = graph.rows("Company").keys.sorted()
+    try expectTargets(store, graph, "Company", "employees", companies, "for all at once")
+    for company in companies { try expectTargets(store, graph, "Company", "employees", [company], "for one") }
+    try expectTargets(store, graph, "Company", "employees", [], "for none")
+  }
+
+  private static func manyToMany(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    for relationship in ["friends", "friendOf", "clubs"] {
+      try expectTargets(store, graph, "Person", relationship, people, "for all at once")
+      for person in people { try expectTargets(store, graph, "Person", relationship, [person], "for one") }
+    }
+    try expectTargets(store, graph, "Club", "members", graph.rows("Club").keys.sorted(), "for all at once")
+  }
+
+  private static func orderOfSources(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted { ($0 % 5, $0) > ($1 % 5, $1) }
+    for relationship in ["friends", "friendOf"] { try expectTargets(store, graph, "Person", relationship, people, "in another order") }
+    try expectTargets(store, graph, "Company", "employees", graph.rows("Company").keys.sorted(by: >), "in another order")
+    let view = try store.store.beginRead(.latest)
+    let place = store.entity("Person").relationship(named: "friends")?.index ?? 0
+    let answer = try store.store.relationships(
+      RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
+    for index in people.indices where answer.offsets.count == people.count + 1 {
+      let targets = answer.targets[Int(answer.offsets[index])..<Int(answer.offsets[index + 1])]
+      run.expectEqual(Set(targets).count, targets.count, "the number of different friends of \(people[index])")
+    }
+    view.end()
+  }
+
+  private static func manyLinks(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    let clubs = try store.keys("Club", 40), people = try store.keys("Person", 700)
+    try store.save(graph) { edit in
+      for club in clubs { edit.insert("Club", club, ["name": .string("Club \(club)")]) }
+      for (index, person) in people.enumerated() {
+        edit.insert("Person", person, ["name": .string("Person \(index)")])
+        for step in 0..<4 { edit.link("Person", "clubs", person, clubs[(index * 7 + step * 11) % clubs.count]) }
+      }
+    }
+    try expectTargets(store, graph, "Club", "members", clubs, "after a first save")
+    try store.save(graph) { edit in
+      for (index, person) in people.enumerated() where index % 10 == 3 {
+        edit.update("Person", person, [:])
+        edit.unlink("Person", "clubs", person, clubs[(index * 7) % clubs.count])
+        edit.link("Person", "clubs", person, clubs[(index * 7 + 1) % clubs.count])
+      }
+    }
+    try expectTargets(store, graph, "Club", "members", clubs, "after links changed")
+    try expectTargets(store, graph, "Person", "clubs", people, "after links changed")
+  }
+
+  private static func bothSidesAfterChanges(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
+    try store.save(graph) { edit in
+      edit.update("Person", people[0], ["employer": .int64(companies[2])])
+      edit.update("Person", people[1], ["employer": .null])
+      edit.update("Person", people[6], ["employer": .int64(companies[3])])
+      edit.link("Person", "friends", people[0], people[1])
+      edit.link("Person", "friends", people[1], people[0])
+      edit.link("Person", "friendOf", people[2], people[2])
+      for target in graph.targets(of: people[3], store.entity("Person").relationship(named: "friends")!) {
+        edit.unlink("Person", "friends", people[3], target)
+      }
+    }
+    try store.expectContents(graph, "after links and keys changed")
+  }
+
+  private static func repeatedLinks(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    let friends = graph.targets(of: people[7], store.entity("Person").relationship(named: "friends")!)
+    try store.save(graph) { edit in
+      for friend in friends { edit.link("Person", "friends", people[7], friend) }
+      for (index, person) in people.enumerated() where index % 4 == 0 { edit.unlink("Person", "friends", person, people[1]) }
+    }
+    try store.expectContents(graph, "after links were added again and absent ones removed")
+    // Absent links of people who have none at all, beside links that are there.
+    let new = try store.keys("Person", 4)
+    try store.save(graph) { edit in
+      for key in new { edit.insert("Person", key, ["name": .string("New")]) }
+      edit.link("Person", "friends", new[1], new[0])
+      edit.link("Person", "friends", new[3], new[2])
+    }
+    try store.save(graph) { edit in
+      edit.unlink("Person", "friends", new[0], new[1])
+      edit.unlink("Person", "friends", new[1], new[0])
+      edit.unlink("Person", "friends", new[2], new[2])
+      edit.unlink("Person", "friends", new[3], new[2])
+      edit.link("Person", "friends", new[3], new[0])
+    }
+    try store.expectContents(graph, "after absent links of people without any were removed")
+  }
+
+  private static func missingSources(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
+    let unused = try store.keys("Company", 1)[0]
+    try store.save(graph) { edit in
+      edit.delete("Person", people[5])
+      edit.delete("Company", companies[1])
+    }
+    run.expectEqual(
+      try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
+    try expectTargets(store, graph, "Company", "employees", [unused, companies[0], companies[1], 1 << 40], "with missing sources")
+    try expectTargets(store, graph, "Person", "friends", [people[4], people[5], .max, people[6]], "with missing sources")
+  }
+}

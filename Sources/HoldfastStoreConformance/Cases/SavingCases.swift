@@ -1,0 +1,154 @@
+import HoldfastStore
+
+/// K1, S10: keys and what a save does.
+enum SavingCases {
+  static let all = [
+    StoreConformanceCase("K1", "as many keys as asked for, ascending, positive, each once", keys),
+    StoreConformanceCase("K1", "keys of several entities do not disturb each other", keysOfEntities),
+    StoreConformanceCase("K1", "keys are not given again after a commit, a deletion and reopening", keysAfterReopening),
+    StoreConformanceCase("S10", "an empty save changes nothing", emptySave),
+    StoreConformanceCase("S10", "inserted, updated and deleted rows are as the request says", rows),
+    StoreConformanceCase("S10", "a row without changed values changes its version only", versionOnly),
+    StoreConformanceCase("S10", "many saves leave what a simple model expects", manySaves),
+    StoreConformanceCase("S10", "the request coded and decoded does the same", codedRequest),
+  ]
+
+  private static func keys(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    var seen: Set<Int64> = []
+    for count in [1, 0, 5, 1, 1000, 2] {
+      let keys = try store.keys("Person", count)
+      run.expectEqual(keys.count, count, "the number of keys")
+      run.expect(zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 }, "ascending keys", got: "\(keys.prefix(10))")
+      run.expect(keys.allSatisfy { $0 > 0 }, "positive keys", got: "\(keys.prefix(10))")
+      for key in keys where !seen.insert(key).inserted { run.fail("keys that were never given", got: "\(key) again") }
+    }
+  }
+
+  private static func keysOfEntities(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    var seen: [String: Set<Int64>] = [:]
+    for round in 0..<20 {
+      for entity in ["Person", "Company", "Sample"] {
+        for key in try store.keys(entity, round % 3 + 1) where !seen[entity, default: []].insert(key).inserted {
+          run.fail("keys of \(entity) that were never given", got: "\(key) again")
+        }
+      }
+    }
+  }
+
+  private static func keysAfterReopening(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    let keys = try store.keys("Club", 4)
+    try store.save(graph) { edit in for key in keys { edit.insert("Club", key, ["name": .string("Club")]) } }
+    try store.save(graph) { edit in for key in keys { edit.delete("Club", key) } }
+    let more = try store.keys("Club", 3)
+    run.expect(Set(more).isDisjoint(with: keys), "keys other than those of deleted rows", got: "\(more) after \(keys)")
+    try store.save(graph) { $0.insert("Club", more[0], ["name": .string("Club")]) }
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    let last = try again.keys("Club", 3)
+    run.expect(
+      Set(last).isDisjoint(with: keys + [more[0]]), "keys other than those of rows that were committed",
+      got: "\(last) after \(keys), \(more[0])")
+  }
+
+  private static func emptySave(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    try store.save(SaveRequest())
+    let graph = try ConformanceRows.people(store)
+    try store.save(SaveRequest())
+    try store.expectContents(graph, "after an empty save")
+  }
+
+  private static func rows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted(), passports = graph.rows("Passport").keys.sorted()
+    let new = try store.keys("Person", 2)
+    try store.save(graph) { edit in
+      edit.insert("Person", new[0], version: 9, ["name": .string("Inserted"), "passport": .int64(passports[0])])
+      edit.insert("Person", new[1], ["name": .string("")])
+      edit.update("Passport", passports[0], ["holder": .int64(new[0])])
+      edit.update("Person", people[0], ["passport": .null])
+      edit.update("Person", people[1], ["name": .string(String(repeating: "n", count: 100_000)), "age": .null, "number": .int64(-5)])
+      edit.delete("Person", people[23])
+    }
+    try store.expectContents(graph, "after rows of every kind")
+  }
+
+  private static func versionOnly(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    for _ in 0..<3 { try store.save(graph) { edit in for key in people.prefix(4) { edit.update("Person", key, [:]) } } }
+    try store.expectContents(graph, "after versions were raised")
+  }
+
+  private static func manySaves(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    var store = try run.open(place, ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    var random = SeededNumbers(seed: 20_260_801)
+    for round in 0..<60 {
+      let new = try store.keys("Person", 3), company = try store.keys("Company", 1)[0]
+      try store.save(graph) { edit in change(edit, graph, new, company, &random) }
+      if round % 15 == 14 {
+        try store.expectContents(graph, "after \(round + 1) random saves")
+        try run.close(store)
+        store = try run.open(place, ConformanceModel.general)
+      }
+    }
+    try store.expectContents(graph, "after 60 random saves")
+  }
+
+  private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ new: [Int64], _ company: Int64, _ random: inout SeededNumbers) {
+    var people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
+    if random.next(below: 4) == 0 { edit.insert("Company", company, ["name": .string("Company \(company)")]) }
+    if companies.count > 2, random.next(below: 6) == 0 { edit.delete("Company", companies.remove(at: random.next(below: companies.count))) }
+    let employer = companies.isEmpty ? StoreValue.null : .int64(companies[random.next(below: companies.count)])
+    for key in new { edit.insert("Person", key, ["name": .string("Person \(key)"), "number": .int64(key), "employer": employer]) }
+    for _ in 0..<min(2, people.count / 4) {
+      edit.delete("Person", people.remove(at: random.next(below: people.count)))
+      let changed = people.remove(at: random.next(below: people.count))
+      edit.update(
+        "Person", changed, ["age": .int16(Int16(random.next(below: 90))), "employer": random.next(below: 3) == 0 ? .null : employer])
+    }
+    guard people.count > 3 else { return }
+    let source = people[random.next(below: people.count)]
+    for friend in graph.targets(of: source, graph.model.entity(named: "Person")!.relationship(named: "friends")!).prefix(1) {
+      edit.unlink("Person", "friends", source, friend)
+    }
+    let other = people.first { $0 != source } ?? source
+    for key in new { edit.link("Person", "friends", other, key) }
+  }
+
+  private static func codedRequest(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted()
+    let key = try store.keys("Person", 1)[0]
+    let edit = GraphEdit(graph)
+    edit.insert("Person", key, ["name": .string("New")])
+    edit.update("Person", people[0], ["name": .string("Changed")])
+    edit.delete("Person", people[1])
+    edit.link("Person", "friends", key, people[0])
+    try store.save(CodedCopy.of(edit.request()))
+    edit.apply()
+    try store.expectContents(graph, "after a coded request")
+  }
+}
+
+/// Numbers that are the same in every run.
+struct SeededNumbers {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next(below bound: Int) -> Int {
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return Int((state >> 33) % UInt64(bound))
+  }
+}

@@ -1,0 +1,160 @@
+import HoldfastStore
+
+/// V1–V3, S4, S8, S9: what readers see while others save.
+enum ViewCases {
+  static let all = [
+    StoreConformanceCase("V1", "a snapshot stays as it was whatever is saved", requires: .with { $0.snapshots = true }, snapshotStays),
+    StoreConformanceCase(
+      "V1", "a snapshot stays as it was over many saves", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
+    StoreConformanceCase("V2", "a latest view sees every save committed before", latestSees),
+    StoreConformanceCase("V3", "requests in an ended view throw", endedView),
+    StoreConformanceCase("V3", "views that are ended give back what they hold", endedViewsGiveBack),
+    StoreConformanceCase("V3", "views that are let go end themselves", droppedViewsGiveBack),
+    StoreConformanceCase("S4", "readers see nothing before the commit", nothingBeforeCommit),
+    StoreConformanceCase("S8", "the next view sees all of a commit", nextViewSeesAll),
+    StoreConformanceCase("S9", "an aborted save leaves nothing", aborted),
+  ]
+
+  /// Changes of every kind to the people of ``ConformanceRows``.
+  private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ newKey: Int64, round: Int = 0) {
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted(),
+      clubs = graph.rows("Club").keys.sorted()
+    edit.insert("Person", newKey, ["name": .string("New \(round)"), "employer": .int64(companies[0])])
+    edit.update("Person", people[0], ["name": .string("Changed \(round)"), "employer": round % 2 == 0 ? .null : .int64(companies[0])])
+    edit.delete("Person", people[3])
+    edit.delete("Company", companies[companies.count - 1])
+    edit.link("Person", "friends", people[0], people[1])
+    edit.link("Person", "clubs", newKey, clubs[2])
+    for target in graph.targets(of: people[5], graph.model.entity(named: "Person")!.relationship(named: "friends")!)
+    where target != people[3] {
+      edit.unlink("Person", "friends", people[5], target)
+    }
+  }
+
+  private static func snapshotStays(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let before = ExpectedGraph(graph)
+    let view = try store.store.beginRead(.snapshot)
+    let key = try store.keys("Person", 1)[0]
+    try store.save(graph) { change($0, graph, key) }
+    try store.expectContents(before, "in a snapshot from before a save", in: view)
+    try store.expectContents(graph, "in a view from after the save")
+    view.end()
+  }
+
+  private static func snapshotOverManySaves(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let before = ExpectedGraph(graph)
+    let view = try store.store.beginRead(.snapshot)
+    let person = graph.rows("Person").keys.min() ?? 0
+    for round in 0..<80 { try store.save(graph) { $0.update("Person", person, ["name": .string("Round \(round)")]) } }
+    try store.expectContents(before, "in a snapshot from before 80 saves", in: view)
+    try store.expectContents(graph, "after 80 saves")
+    view.end()
+  }
+
+  private static func latestSees(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for round in 0..<3 {
+      let key = try store.keys("Person", 1)[0]
+      if round < 2 {
+        try store.save(graph) { change($0, graph, key, round: round) }
+      } else {
+        try store.save(graph) { $0.insert("Person", key, ["name": .string("Last")]) }
+      }
+      // The very first request after the save, before anything else could freshen the store.
+      try store.expectRows(store.fetch(store.plan("Person")), Array(graph.rows("Person").values), "the people after save \(round)")
+      try store.expectContents(graph, "after save \(round)")
+    }
+  }
+
+  private static func endedView(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for kind in [ReadViewKind.latest, .snapshot] {
+      let view = try store.store.beginRead(kind)
+      _ = try store.fetch(store.plan("Person"), in: view)
+      view.end()
+      view.end()
+      expectThrows(run, "a fetch in an ended view") { _ = try store.fetch(store.plan("Person"), in: view) }
+      expectThrows(run, "a fault in an ended view") { _ = try store.rows("Person", [1], in: view) }
+      expectThrows(run, "a relationship request in an ended view") { _ = try store.targets("Company", "employees", [1], in: view) }
+    }
+    try store.expectContents(graph, "after views ended")
+  }
+
+  private static func expectThrows(_ run: CaseRun, _ what: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      run.fail("\(what) to throw", got: "an answer")
+    } catch {}
+  }
+
+  private static func endedViewsGiveBack(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for _ in 0..<100 {
+      let latest = try store.store.beginRead(.latest), snapshot = try store.store.beginRead(.snapshot)
+      _ = try store.fetch(store.plan("Club"), in: snapshot)
+      latest.end()
+      snapshot.end()
+    }
+    try store.expectContents(graph, "after 200 views ended")
+  }
+
+  private static func droppedViewsGiveBack(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    for _ in 0..<100 {
+      let view = try store.store.beginRead(.snapshot)
+      _ = try store.fetch(store.plan("Club"), in: view)
+    }
+    try store.expectContents(graph, "after 100 views were let go")
+  }
+
+  private static func nothingBeforeCommit(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let key = try store.keys("Person", 1)[0]
+    let edit = GraphEdit(graph)
+    change(edit, graph, key)
+    let prepared = try store.store.prepare(edit.request())
+    try store.expectContents(graph, "between prepare and commit")
+    try prepared.commit()
+    edit.apply()
+    try store.expectContents(graph, "after the commit")
+  }
+
+  private static func nextViewSeesAll(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let key = try store.keys("Person", 1)[0]
+    try store.save(graph) { change($0, graph, key) }
+    for kind in [ReadViewKind.latest, .snapshot] {
+      let view = try store.store.beginRead(kind)
+      try store.expectContents(graph, "in a \(kind) view after the commit", in: view)
+      view.end()
+    }
+  }
+
+  private static func aborted(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let key = try store.keys("Person", 1)[0]
+    let edit = GraphEdit(graph)
+    change(edit, graph, key)
+    try store.store.prepare(edit.request()).abort()
+    try store.expectContents(graph, "after an abort")
+    try store.save(graph) { change($0, graph, key) }
+    try store.expectContents(graph, "when the same is saved after an abort")
+    let last = GraphEdit(graph)
+    last.delete("Person", graph.rows("Person").keys.min() ?? 0)
+    try store.store.prepare(last.request()).abort()
+    try run.close(store)
+    try run.open(place, ConformanceModel.general).expectContents(graph, "at the next opening after an abort")
+  }
+}

@@ -1,0 +1,182 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The models with which the kit tries stores.
+enum ConformanceModel {
+  /// An entity with an optional attribute of each type, and people, companies, clubs and passports with relationships
+  /// of every shape.
+  static let general = make(generalEntities)
+
+  /// The same with one more attribute, so that a store made with ``general`` must refuse it.
+  static let changed = make(
+    generalEntities.map { entity in
+      var entity = entity
+      if entity.name == "Club" { entity.attributes.append(AttributeDescription("founded", .date, isOptional: true)) }
+      return entity
+    })
+
+  private static let generalEntities = [
+    EntityDescription("Sample", attributes: AttributeType.allCases.map { AttributeDescription(attributeName($0), $0, isOptional: true) }),
+    EntityDescription(
+      "Person",
+      attributes: [
+        AttributeDescription("age", .integer16, isOptional: true), AttributeDescription("city", .string, isOptional: true),
+        AttributeDescription("code", .string, isOptional: true), AttributeDescription("name", .string),
+        AttributeDescription("number", .integer64, isOptional: true),
+      ],
+      relationships: [
+        .toOne("employer", to: "Company", inverse: "employees"), .toOne("passport", to: "Passport", inverse: "holder"),
+        .toMany("friends", to: "Person", inverse: "friendOf"), .toMany("friendOf", to: "Person", inverse: "friends"),
+        .toMany("clubs", to: "Club", inverse: "members"),
+      ],
+      uniquenessConstraints: [["code"], ["number"], ["city", "age"]]),
+    EntityDescription(
+      "Company", attributes: [AttributeDescription("name", .string), AttributeDescription("size", .integer32, isOptional: true)],
+      relationships: [.toMany("employees", to: "Person", inverse: "employer")]),
+    EntityDescription(
+      "Club", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("members", to: "Person", inverse: "clubs")]),
+    EntityDescription(
+      "Passport", attributes: [AttributeDescription("number", .string)],
+      relationships: [.toOne("holder", to: "Person", inverse: "passport")]),
+  ]
+
+  /// The attribute of `Sample` that has a type.
+  static func attributeName(_ type: AttributeType) -> String { "a_\(type.rawValue)" }
+
+  /// For a delete rule, a hub that is deleted and spokes that point to it in every shape. Both sides of every pair that
+  /// is not to a spoke exist too: a hub is linked with other hubs.
+  static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
+    make([
+      EntityDescription(
+        "Hub", attributes: [AttributeDescription("name", .string)],
+        relationships: [
+          .toOne("single", to: "Spoke", inverse: "singleHub", deleteRule: rule),
+          .toMany("many", to: "Spoke", inverse: "manyHub", deleteRule: rule),
+          .toMany("linked", to: "Spoke", inverse: "linkedHubs", deleteRule: rule),
+          .toMany("next", to: "Hub", inverse: "previous", deleteRule: rule),
+          .toMany("previous", to: "Hub", inverse: "next", deleteRule: rule),
+          .toMany("above", to: "Above", inverse: "hubs", deleteRule: rule),
+        ]),
+      EntityDescription(
+        "Spoke", attributes: [AttributeDescription("name", .string)],
+        relationships: [
+          .toOne("singleHub", to: "Hub", inverse: "single"), .toOne("manyHub", to: "Hub", inverse: "many"),
+          .toMany("linkedHubs", to: "Hub", inverse: "linked"),
+        ]),
+      // Before Hub in the order of names, so that its side names the links.
+      EntityDescription(
+        "Above", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("hubs", to: "Hub", inverse: "above")]),
+    ])
+  }
+
+  private static func make(_ entities: [EntityDescription]) -> ManagedObjectModel {
+    do {
+      return try ManagedObjectModel(entities: entities)
+    } catch {
+      preconditionFailure("A model of the kit is wrong: \(error)")
+    }
+  }
+}
+
+/// Values with which stores go wrong: the ends of ranges, near misses, text that looks alike.
+enum ConformanceValues {
+  /// Values of a type, without nil, all different.
+  static func values(of type: AttributeType) -> [StoreValue] {
+    switch type {
+    case .integer16: [0, 1, -1, 2, 10, Int16.min, Int16.max].map { .int16($0) }
+    case .integer32: [0, 1, -1, 2, 70_000, Int32.min, Int32.max].map { .int32($0) }
+    case .integer64: [0, 1, -1, 2, 9_007_199_254_740_993, -9_007_199_254_740_993, Int64.min, Int64.max].map { .int64($0) }
+    case .boolean: [.bool(false), .bool(true)]
+    case .double: [0, 1, -1, 0.1, 2.5, 1e300, -1e-300, 9_007_199_254_740_992].map { .double($0) }
+    case .float: [0, 1, -1, 0.1, 2.5, 1e30, -1e-30].map { .float($0) }
+    case .date: [0, 1, -1, 0.5, 793_000_000.125, -1e10].map { .date($0) }
+    case .decimal:
+      ["0", "1", "-1", "0.1", "2.5", "12345678901234567890.123", "-0.0001"].compactMap { Decimal(string: $0) }.map { .decimal($0) }
+    case .string: texts.map { .string($0) }
+    case .uri: ["", "https://example.org/a", "https://example.org/A", "file:///tmp/%C3%A4", "relative/path?q=1#f"].map { .uri($0) }
+    case .binaryData: [[], [0], [0, 0], [1, 2, 3], [255], Array(0...255)].map { .data(Data($0)) }
+    case .uuid: uuids.map { .uuid($0) }
+    }
+  }
+
+  /// Texts: empty, alike but for case or accents, the same characters in other code points, quotes, wildcards, zero
+  /// bytes, beyond the basic plane, and one longer than any short form.
+  static let texts = [
+    "", "a", "A", "ab", "abc", "ABC", "b", "caf\u{E9}", "cafe\u{301}", "Caf\u{E9}", "cafe", "stra\u{DF}e", "STRASSE", "it's", "a\"b", "50%",
+    "5_0",
+    "a*c", "zero\u{0}byte", "\u{1F600}", "\u{FFFD}", "line\nbreak", " space", String(repeating: "long ", count: 60),
+  ]
+
+  private static let uuids = [
+    "00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000001", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8",
+    "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "80000000-0000-0000-0000-000000000000",
+  ].compactMap(UUID.init(uuidString:))
+
+  /// Constants to compare with: the values, and some between or beyond them.
+  static func constants(of type: AttributeType) -> [StoreValue] {
+    switch type {
+    case .integer16, .integer32, .integer64: values(of: type) + [.int64(3), .int64(70_001), .double(0.5), .double(1)]
+    case .double, .float: values(of: type) + [.double(0.2), .int64(1), .double(-1e301), .double(Double(Float(0.1)))]
+    case .date: values(of: type) + [.date(0.25)]
+    case .decimal: values(of: type) + [.int64(1), .double(2.5)]
+    case .string: values(of: type) + [.string("missing"), .string("\u{E9}")]
+    default: values(of: type)
+    }
+  }
+}
+
+/// Rows for cases that ask questions, made by fixed rules.
+enum ConformanceRows {
+  /// Puts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
+  static func samples(_ store: OpenStore) throws -> ExpectedGraph {
+    let graph = ExpectedGraph(store)
+    let pools = AttributeType.allCases.map { ConformanceValues.values(of: $0) }
+    let rowCount = 2 * (pools.map(\.count).max() ?? 0) + 7
+    let keys = try store.keys("Sample", rowCount)
+    try store.save(graph) { edit in
+      for (row, key) in keys.enumerated() {
+        var values: [String: StoreValue] = [:]
+        for (type, pool) in zip(AttributeType.allCases, pools) {
+          // Each type walks its values at a step of its own, with a nil after the last.
+          let place = (row * (type.coreDataCode % 3 == 0 ? 1 : 5) + row / pool.count) % (pool.count + 1)
+          if place < pool.count { values[ConformanceModel.attributeName(type)] = pool[place] }
+        }
+        edit.insert("Sample", key, version: Int64(row % 3 + 1), values)
+      }
+    }
+    return graph
+  }
+
+  /// Puts people, companies, clubs and passports into a store and a graph, with links of every kind.
+  static func people(_ store: OpenStore) throws -> ExpectedGraph {
+    let graph = ExpectedGraph(store)
+    let people = try store.keys("Person", 24), companies = try store.keys("Company", 4), clubs = try store.keys("Club", 3)
+    let passports = try store.keys("Passport", 6)
+    try store.save(graph) { edit in
+      for (index, key) in companies.enumerated() {
+        edit.insert("Company", key, ["name": .string("Company \(index)"), "size": index == 2 ? .null : .int32(Int32(index * 100))])
+      }
+      for (index, key) in clubs.enumerated() { edit.insert("Club", key, ["name": .string("Club \(index)")]) }
+      for (index, key) in passports.enumerated() {
+        edit.insert("Passport", key, ["number": .string("P\(index)"), "holder": .int64(people[index * 2])])
+      }
+      for (index, key) in people.enumerated() {
+        var values: [String: StoreValue] = ["name": .string("Person \(index % 9)"), "number": .int64(Int64(index) * 10)]
+        if index % 4 != 3 { values["age"] = .int16(Int16(index % 6 * 10)) }
+        if index % 5 != 0 { values["city"] = .string("City \(index)") }
+        if index % 3 != 2 { values["code"] = .string("c\(index)") }
+        if index % 7 != 6 { values["employer"] = .int64(companies[index % 3]) }
+        if index % 2 == 0, index / 2 < passports.count { values["passport"] = .int64(passports[index / 2]) }
+        edit.insert("Person", key, values)
+        for step in 1..<(1 + index % 4) { edit.link("Person", "friends", key, people[(index * 5 + step * 3) % people.count]) }
+        if index % 3 == 0 { edit.link("Person", "clubs", key, clubs[index % 2]) }
+      }
+    }
+    return graph
+  }
+}

@@ -1,0 +1,208 @@
+import HoldfastStore
+
+/// What a store should hold, in the simplest form there is: the model by which answers are judged. It never asks the
+/// store.
+final class ExpectedGraph: EvaluationSource {
+  let model: ManagedObjectModel
+  let identity: StoreIdentity
+  /// The rows by entity index and key.
+  private(set) var rows: [[Int64: RowView]]
+  /// The links of many-to-many relationships by entity and place of the naming one.
+  private(set) var links: [[Int]: Set<SaveRequest.Link>] = [:]
+
+  init(_ store: OpenStore) {
+    model = store.model
+    identity = store.identity
+    rows = model.entities.map { _ in [:] }
+  }
+
+  init(_ other: ExpectedGraph) {
+    model = other.model
+    identity = other.identity
+    rows = other.rows
+    links = other.links
+  }
+
+  func rows(of entity: ManagedObjectModel.Entity) -> [Int64: RowView] { rows[entity.index] }
+  func rows(_ entity: String) -> [Int64: RowView] { rows[model.entity(named: entity)!.index] }
+
+  func makeRow(_ entity: ManagedObjectModel.Entity, _ key: Int64, version: Int64, _ values: [StoreValue]) -> RowView {
+    let builder = RowBatchBuilder(entity: entity, identity: identity)
+    do {
+      try builder.append(key: key, version: version, values: values)
+    } catch {
+      preconditionFailure("A row of the kit does not fit \(entity.name): \(error)")
+    }
+    return builder.seal()[0]
+  }
+
+  func put(_ row: RowView, _ entity: Int) { rows[entity][row.key] = row }
+  func remove(_ key: Int64, _ entity: Int) { rows[entity][key] = nil }
+  func link(_ change: SaveRequest.LinkChanges) {
+    links[[change.entity, change.relationship], default: []].subtract(change.removed)
+    links[[change.entity, change.relationship], default: []].formUnion(change.added)
+  }
+
+  // MARK: Relationships
+
+  func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key]?.pointer }
+
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { targets(of: row.key, relationship) }
+
+  /// The targets of a to-many relationship, sorted.
+  func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+    let inverse = model.inverse(of: relationship)
+    guard relationship.isManyToMany else {
+      return rows[inverse.entityIndex].values.filter { $0.pointer.isPresent(inverse.slot) && $0.pointer.integer(inverse.slot) == key }.map(
+        \.key
+      ).sorted()
+    }
+    if relationship.namesLinks {
+      return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
+    }
+    return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == key }.map(\.source).sorted()
+  }
+}
+
+/// Changes of an ``ExpectedGraph``, also as a save request.
+final class GraphEdit {
+  private let graph: ExpectedGraph
+  private var inserted: [Int: [RowView]] = [:]
+  private var updated: [Int: [(row: RowView, expected: Int64, mask: UInt64)]] = [:]
+  private var deleted: [Int: [(key: Int64, expected: Int64)]] = [:]
+  private var locked: [Int: [(key: Int64, expected: Int64)]] = [:]
+  private var added: [[Int]: Set<SaveRequest.Link>] = [:]
+  private var removed: [[Int]: Set<SaveRequest.Link>] = [:]
+
+  init(_ graph: ExpectedGraph) { self.graph = graph }
+
+  private func entity(_ name: String) -> ManagedObjectModel.Entity { graph.model.entity(named: name)! }
+
+  private func row(
+    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: Int64, _ base: [StoreValue]?, _ values: [String: StoreValue]
+  ) -> RowView {
+    var all = base ?? Array(repeating: .null, count: entity.slots.count)
+    for (name, value) in values { all[entity.slot(named: name)!] = value }
+    return graph.makeRow(entity, key, version: version, all)
+  }
+
+  func insert(_ name: String, _ key: Int64, version: Int64 = 1, _ values: [String: StoreValue]) {
+    inserted[entity(name).index, default: []].append(row(entity(name), key, version, nil, values))
+  }
+
+  /// Changes some values; with none it changes the version only.
+  func update(_ name: String, _ key: Int64, expected: Int64? = nil, _ values: [String: StoreValue]) {
+    let entity = entity(name)
+    let before = graph.rows(of: entity)[key]
+    let version = expected ?? before?.version ?? 1
+    let row = row(entity, key, version + 1, before?.values, values)
+    let mask = values.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1)!) }
+    updated[entity.index, default: []].append((row, version, mask))
+  }
+
+  func delete(_ name: String, _ key: Int64, expected: Int64? = nil) {
+    deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
+  }
+
+  func lock(_ name: String, _ key: Int64, expected: Int64? = nil) {
+    locked[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
+  }
+
+  func link(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+    change(name, relationship, source, target) { added[$0, default: []].insert($1) }
+  }
+  func unlink(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+    change(name, relationship, source, target) { removed[$0, default: []].insert($1) }
+  }
+
+  private func change(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: ([Int], SaveRequest.Link) -> Void) {
+    let described = entity(name).relationship(named: relationship)!
+    if described.namesLinks {
+      body([described.entityIndex, described.index], SaveRequest.Link(source: source, target: target))
+    } else {
+      let inverse = graph.model.inverse(of: described)
+      body([inverse.entityIndex, inverse.index], SaveRequest.Link(source: target, target: source))
+    }
+  }
+
+  // MARK: As a request
+
+  func request() -> SaveRequest {
+    let entities = Set(inserted.keys).union(updated.keys).union(deleted.keys).union(locked.keys).sorted().map(changes)
+    let links = Set(added.keys).union(removed.keys).sorted { $0.lexicographicallyPrecedes($1) }.map { place in
+      var changes = SaveRequest.LinkChanges(entity: place[0], relationship: place[1])
+      changes.added = (added[place] ?? []).sorted()
+      changes.removed = (removed[place] ?? []).sorted()
+      return changes
+    }
+    return SaveRequest(entities: entities, links: links)
+  }
+
+  private func changes(_ entity: Int) -> SaveRequest.EntityChanges {
+    var changes = SaveRequest.EntityChanges(entity: entity)
+    changes.inserted = batches(inserted[entity] ?? [], entity)
+    let updates = (updated[entity] ?? []).sorted { $0.row.key < $1.row.key }
+    if !updates.isEmpty {
+      let builder = RowBatchBuilder(entity: graph.model.entities[entity], identity: graph.identity)
+      for update in updates { builder.append(update.row.pointer) }
+      changes.updated = [
+        SaveRequest.UpdatedRows(
+          rows: builder.seal(), expectedVersions: updates.map(\.expected), changedSlots: updates.map(\.mask), wordsPerRow: 1)
+      ]
+    }
+    changes.deleted = keyed(deleted[entity] ?? [])
+    changes.locked = keyed(locked[entity] ?? [])
+    return changes
+  }
+
+  private func batches(_ rows: [RowView], _ entity: Int) -> [RowBatch] {
+    let builder = RowBatchBuilder(entity: graph.model.entities[entity], identity: graph.identity)
+    var batches: [RowBatch] = []
+    for row in rows.sorted(by: { $0.key < $1.key }) {
+      builder.append(row.pointer)
+      if builder.isFull { batches.append(builder.seal()) }
+    }
+    return builder.count > 0 ? batches + [builder.seal()] : batches
+  }
+
+  private func keyed(_ rows: [(key: Int64, expected: Int64)]) -> SaveRequest.KeyedRows {
+    let sorted = rows.sorted { $0.key < $1.key }
+    return SaveRequest.KeyedRows(keys: sorted.map(\.key), expectedVersions: sorted.map(\.expected))
+  }
+
+  // MARK: In the graph
+
+  func apply() {
+    let request = request()
+    for changes in request.entities {
+      for batch in changes.inserted { for index in 0..<batch.count { graph.put(batch[index], changes.entity) } }
+      for updated in changes.updated { for index in 0..<updated.rows.count { graph.put(updated.rows[index], changes.entity) } }
+    }
+    for change in request.links { graph.link(change) }
+    for changes in request.entities { for key in changes.deleted.keys { graph.remove(key, changes.entity) } }
+    for changes in request.entities { for key in changes.deleted.keys { sever(key, graph.model.entities[changes.entity]) } }
+  }
+
+  /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise.
+  private func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity) {
+    for relationship in entity.relationships where relationship.deleteRule != .noAction {
+      let inverse = graph.model.inverse(of: relationship)
+      if relationship.isManyToMany {
+        let naming = relationship.namesLinks ? relationship : inverse
+        var change = SaveRequest.LinkChanges(entity: naming.entityIndex, relationship: naming.index)
+        change.removed = (graph.links[[naming.entityIndex, naming.index]] ?? []).filter {
+          (relationship.namesLinks ? $0.source : $0.target) == key
+        }
+        graph.link(change)
+      } else if !inverse.isToMany {
+        for row in graph.rows[inverse.entityIndex].values
+        where row.pointer.isPresent(inverse.slot) && row.pointer.integer(inverse.slot) == key {
+          var values = row.values
+          values[inverse.slot] = .null
+          graph.put(
+            graph.makeRow(graph.model.entities[inverse.entityIndex], row.key, version: row.version + 1, values), inverse.entityIndex)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,278 @@
+public import HoldfastStore
+import Synchronization
+
+/// The weakest store that the contract allows: it declares nothing, keeps its rows as values in dictionaries, and
+/// delivers them in an unhelpful order, two at a time. The whole framework must work on it.
+///
+/// It is also the shortest example of a store.
+public final class MinimalStore: IncrementalStore {
+  /// Where the rows live, so that they can be found again by another store.
+  public final class Contents: Sendable {
+    fileprivate let state = Mutex(MinimalState())
+    /// Makes contents that no store has opened yet.
+    public init() {}
+  }
+
+  private let contents: Contents
+  private let session = Mutex<Session?>(nil)
+
+  private struct Session {
+    var model: ManagedObjectModel
+    var identity: StoreIdentity
+  }
+
+  /// Makes a store, not yet open.
+  public init(contents: Contents = Contents()) { self.contents = contents }
+
+  deinit { try? close() }
+
+  /// A description whose stores share their contents.
+  public static func description(contents: Contents = Contents()) -> StoreDescription {
+    StoreDescription(type: "minimal") { MinimalStore(contents: contents) }
+  }
+
+  /// Nothing.
+  public var capabilities: StoreCapabilities { StoreCapabilities() }
+
+  // MARK: Opening and closing
+
+  /// Opens the contents.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+    try contents.state.withLock { state in
+      guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
+      let hashes = model.entities.map(\.versionHash)
+      guard state.versionHashes == nil || state.versionHashes == hashes else {
+        throw MinimalStoreError.make(.incompatibleModel, "open the store", "Its contents were made with another model.")
+      }
+      state.versionHashes = hashes
+      state.isOpen = true
+      let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
+      session.withLock { $0 = Session(model: model, identity: identity) }
+      return StoreMetadata(identity: identity, userInfo: state.metadata)
+    }
+  }
+
+  /// Closes the store.
+  public func close() throws {
+    let wasOpen = session.withLock { session in
+      defer { session = nil }
+      return session != nil
+    }
+    if wasOpen { contents.state.withLock { $0.isOpen = false } }
+  }
+
+  private func current() throws -> Session {
+    guard let session = session.withLock({ $0 }) else {
+      throw MinimalStoreError.make(.notOpen, "answer a request", "The store is not open.")
+    }
+    return session
+  }
+
+  // MARK: Reading
+
+  /// A view that always shows what is there now, which is all that an undeclared snapshot has to do.
+  private final class View: ReadView {
+    let hasEnded = Atomic(false)
+    func end() { hasEnded.store(true, ordering: .sequentiallyConsistent) }
+  }
+
+  /// Begins reading.
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+    _ = try current()
+    return View()
+  }
+
+  private func check(_ view: any ReadView) throws {
+    guard let view = view as? View, !view.hasEnded.load(ordering: .sequentiallyConsistent) else {
+      throw MinimalStoreError.make(.notOpen, "read", "The read view has ended.")
+    }
+  }
+
+  /// Delivers all rows of the entities, in no order at all.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    let session = try current()
+    try check(view)
+    guard plan.predicate == nil, plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil, plan.output == .rows || plan.output == .keys
+    else {
+      throw MinimalStoreError.make(.unsupportedRequest, "fetch rows", "The store declares nothing, and was asked for more than all rows.")
+    }
+    for entity in plan.concreteEntities {
+      let rows = contents.state.withLock { $0.rows[entity] ?? [:] }
+      if try deliver(rows.keys.sorted(), of: rows, entity, session, keysOnly: plan.output == .keys, to: sink) == .enough { return }
+    }
+  }
+
+  /// Delivers the rows that there are.
+  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    let session = try current()
+    try check(view)
+    for entity in session.model.entities[request.entity].familyIndexes {
+      let rows = contents.state.withLock { $0.rows[entity] ?? [:] }
+      let keys = request.keys.filter { rows[$0] != nil }
+      if try deliver(keys, of: rows, entity, session, keysOnly: false, to: sink) == .enough { return }
+    }
+  }
+
+  /// Delivers rows two at a time: from the last to the first, those at even places before those at odd ones.
+  private func deliver(
+    _ keys: [Int64], of rows: [Int64: MinimalRow], _ entity: Int, _ session: Session, keysOnly: Bool, to sink: any RowSink
+  ) throws -> SinkDemand {
+    let described = session.model.entities[entity]
+    let builder = RowBatchBuilder(layout: keysOnly ? .keysOnly : described.layout, idPrefix: session.identity.prefix(for: described))
+    let unhelpful = keys.enumerated().reversed().filter { $0.offset % 2 == 0 } + keys.enumerated().reversed().filter { $0.offset % 2 == 1 }
+    for (place, key) in unhelpful.enumerated() {
+      guard let row = rows[key.element] else { continue }
+      try builder.append(key: key.element, version: row.version, values: keysOnly ? [] : row.values)
+      if place % 2 == 1, try sink.take(builder.seal(), .all) == .enough { return .enough }
+    }
+    return builder.count > 0 ? try sink.take(builder.seal(), .all) : .more
+  }
+
+  /// Tells targets by looking at all rows or links.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    let session = try current()
+    try check(view)
+    let relationship = session.model.entities[request.entity].relationships[request.relationship]
+    return contents.state.withLock { state in
+      var offsets: [Int32] = [0], targets: [Int64] = []
+      for source in request.sources {
+        targets += state.targets(of: source, relationship, session.model).reversed()
+        offsets.append(Int32(targets.count))
+      }
+      return RelationshipAnswer(offsets: offsets, targets: targets)
+    }
+  }
+
+  // MARK: Saving
+
+  /// Counts up, by steps of three.
+  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    _ = try current()
+    return contents.state.withLock { state in
+      (0..<count).map { _ in
+        state.lastKey += 3
+        return state.lastKey
+      }
+    }
+  }
+
+  /// Works on a copy of everything, which the commit puts in the place of what was there.
+  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    let session = try current()
+    var state = contents.state.withLock { $0 }
+    state.apply(request, session.model)
+    return Preparation(contents: contents, rows: state.rows, links: state.links)
+  }
+
+  private final class Preparation: PreparedSave {
+    let contents: Contents
+    let rows: [Int: [Int64: MinimalRow]]
+    let links: [[Int]: Set<SaveRequest.Link>]
+
+    init(contents: Contents, rows: [Int: [Int64: MinimalRow]], links: [[Int]: Set<SaveRequest.Link>]) {
+      self.contents = contents
+      self.rows = rows
+      self.links = links
+    }
+
+    func commit() {
+      contents.state.withLock { state in
+        state.rows = rows
+        state.links = links
+      }
+    }
+
+    func abort() {}
+  }
+
+  /// Refuses.
+  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Refuses.
+  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
+
+  /// Replaces the user's metadata.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws {
+    _ = try current()
+    contents.state.withLock { $0.metadata = metadata }
+  }
+}
+
+/// A row as values.
+private struct MinimalRow: Sendable {
+  var version: Int64
+  var values: [StoreValue]
+}
+
+/// All that a ``MinimalStore`` knows.
+private struct MinimalState: Sendable {
+  var storeUUID = RandomUUID.text()
+  var versionHashes: [[UInt8]]?
+  var isOpen = false
+  var metadata: [String: StoreValue] = [:]
+  var lastKey: Int64 = 0
+  /// The rows by entity index and key.
+  var rows: [Int: [Int64: MinimalRow]] = [:]
+  /// The links by entity and place of the relationship that names them.
+  var links: [[Int]: Set<SaveRequest.Link>] = [:]
+
+  func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
+    let inverse = model.inverse(of: relationship)
+    guard rows[relationship.entityIndex]?[source] != nil else { return [] }
+    if !relationship.isManyToMany { return rowsPointing(to: source, by: inverse).sorted() }
+    if relationship.namesLinks {
+      return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == source }.map(\.target).sorted()
+    }
+    return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == source }.map(\.source).sorted()
+  }
+
+  private func rowsPointing(to key: Int64, by relationship: ManagedObjectModel.Relationship) -> [Int64] {
+    (rows[relationship.entityIndex] ?? [:]).filter { $0.value.values[relationship.slot].key == key }.map(\.key)
+  }
+
+  mutating func apply(_ request: SaveRequest, _ model: ManagedObjectModel) {
+    for changes in request.entities {
+      for batch in changes.inserted + changes.updated.map(\.rows) {
+        for index in 0..<batch.count {
+          rows[changes.entity, default: [:]][batch[index].key] = MinimalRow(version: batch[index].version, values: batch[index].values)
+        }
+      }
+    }
+    for change in request.links {
+      links[[change.entity, change.relationship], default: []].formUnion(change.added)
+      links[[change.entity, change.relationship], default: []].subtract(change.removed)
+    }
+    for changes in request.entities { for key in changes.deleted.keys { rows[changes.entity]?[key] = nil } }
+    for changes in request.entities { for key in changes.deleted.keys { sever(key, model.entities[changes.entity], model) } }
+  }
+
+  /// Removes what points to a deleted object, except through relationships whose inverse says that nothing happens.
+  private mutating func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
+    for relationship in entity.relationships where relationship.deleteRule != .noAction {
+      let inverse = model.inverse(of: relationship)
+      if relationship.isManyToMany {
+        let naming = relationship.namesLinks ? relationship : inverse
+        let place = [naming.entityIndex, naming.index]
+        links[place] = links[place]?.filter { (relationship.namesLinks ? $0.source : $0.target) != key }
+      } else if !inverse.isToMany {
+        for row in rowsPointing(to: key, by: inverse) {
+          rows[inverse.entityIndex]?[row]?.values[inverse.slot] = .null
+          rows[inverse.entityIndex]?[row]?.version += 1
+        }
+      }
+    }
+  }
+}
+
+extension StoreValue {
+  /// The key of a to-one target.
+  fileprivate var key: Int64? {
+    if case .objectID(let id) = self { id.key } else { nil }
+  }
+}
+
+private enum MinimalStoreError {
+  static func make(_ code: StoreError.Code, _ operation: String, _ reason: String) -> StoreError {
+    StoreError(code, operation: operation, reason: reason)
+  }
+}

@@ -1,0 +1,209 @@
+public import HoldfastStore
+import Synchronization
+
+/// One request that a ``RecordingStore`` saw, as a value that tests can compare.
+public enum RecordedRequest: Sendable, Hashable {
+  /// The store was opened.
+  case open
+  /// The store was closed.
+  case close
+  /// A read view was begun.
+  case beginRead(ReadViewKind)
+  /// Rows were fetched.
+  case fetch(FetchPlan)
+  /// Rows were asked for by key.
+  case rows(FaultRequest)
+  /// Targets of a relationship were asked for.
+  case relationships(RelationshipRequest)
+  /// Keys were set aside for an entity.
+  case allocateKeys(entity: Int, count: Int)
+  /// A save was prepared.
+  case prepare(RecordedSave)
+  /// A prepared save was committed.
+  case commit
+  /// A prepared save was taken back.
+  case abort
+  /// A batch request was made.
+  case perform(BatchRequest)
+  /// The history was read.
+  case history(HistoryRequest)
+  /// The user's metadata was replaced.
+  case setMetadata([String: StoreValue])
+}
+
+/// What a save changed: keys only, sorted.
+public struct RecordedSave: Sendable, Hashable {
+  /// The changes of one entity.
+  public struct Changes: Sendable, Hashable {
+    /// The keys of inserted rows.
+    public var inserted: [Int64] = []
+    /// The keys of updated rows, with the slots that changed.
+    public var updated: [Int64: [Int]] = [:]
+    /// The keys of deleted rows.
+    public var deleted: [Int64] = []
+    /// The keys of rows that were only compared.
+    public var locked: [Int64] = []
+  }
+
+  /// The changes by the entity's index.
+  public var entities: [Int: Changes] = [:]
+  /// The changes of links.
+  public var links: [SaveRequest.LinkChanges] = []
+
+  /// Makes the summary of a request.
+  public init(_ request: SaveRequest) {
+    links = request.links
+    for changes in request.entities {
+      var summary = Changes()
+      summary.inserted = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0].key } }
+      for updated in changes.updated {
+        for row in 0..<updated.rows.count {
+          summary.updated[updated.rows[row].key] = updated.rows.layout.columns.indices.filter { updated.isChanged(row: row, slot: $0) }
+        }
+      }
+      summary.deleted = changes.deleted.keys
+      summary.locked = changes.locked.keys
+      entities[changes.entity] = summary
+    }
+  }
+}
+
+/// Hands every request on to another store and keeps it, so that a test can say what was asked of the store, and that
+/// nothing was asked where nothing should be.
+///
+/// ```swift
+/// let store = RecordingStore(MemoryStore())
+/// …
+/// store.clear()
+/// _ = dog.owner                                  // fires a fault
+/// #expect(store.requests == [.beginRead(.latest), .rows(…)])
+/// store.withStoreBlocked { _ = dog.owner }       // answered from memory, or the request throws
+/// ```
+public final class RecordingStore: IncrementalStore {
+  private let base: any IncrementalStore
+  /// Guards the record: stores are called by several threads.
+  private let record = Mutex(Record())
+
+  private struct Record {
+    var requests: [RecordedRequest] = []
+    var isBlocked = false
+  }
+
+  /// Wraps a store.
+  public init(_ base: any IncrementalStore) { self.base = base }
+
+  /// All requests in order, since the beginning or the last ``clear()``.
+  public var requests: [RecordedRequest] { record.withLock { $0.requests } }
+
+  /// Forgets the requests so far.
+  public func clear() { record.withLock { $0.requests = [] } }
+
+  /// Makes every request throw while `body` runs. Refused requests are recorded too.
+  public func withStoreBlocked<T, E: Error>(_ body: () throws(E) -> T) throws(E) -> T {
+    let before = record.withLock { record in
+      defer { record.isBlocked = true }
+      return record.isBlocked
+    }
+    defer { record.withLock { $0.isBlocked = before } }
+    return try body()
+  }
+
+  fileprivate func keep(_ request: RecordedRequest) throws {
+    let isBlocked = record.withLock { record in
+      record.requests.append(request)
+      return record.isBlocked
+    }
+    guard !isBlocked else {
+      throw StoreError(.general, operation: "answer \(request)", reason: "The store is blocked, because no request was expected here.")
+    }
+  }
+
+  /// Those of the wrapped store; asking is not recorded.
+  public var capabilities: StoreCapabilities { base.capabilities }
+
+  /// Records and hands on.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+    try keep(.open)
+    return try base.open(model: model)
+  }
+
+  /// Records and hands on.
+  public func close() throws {
+    try keep(.close)
+    try base.close()
+  }
+
+  /// Records and hands on. The view is the wrapped store's.
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+    try keep(.beginRead(kind))
+    return try base.beginRead(kind)
+  }
+
+  /// Records and hands on.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    try keep(.fetch(plan))
+    try base.fetch(plan, in: view, into: sink)
+  }
+
+  /// Records and hands on.
+  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    try keep(.rows(request))
+    try base.rows(request, in: view, into: sink)
+  }
+
+  /// Records and hands on.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    try keep(.relationships(request))
+    return try base.relationships(request, in: view)
+  }
+
+  /// Records and hands on.
+  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    try keep(.allocateKeys(entity: entity, count: count))
+    return try base.allocateKeys(entity: entity, count: count)
+  }
+
+  /// Records and hands on; commit and abort are recorded too.
+  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    try keep(.prepare(RecordedSave(request)))
+    return RecordedPreparation(base: try base.prepare(request), store: self)
+  }
+
+  /// Records and hands on.
+  public func perform(_ request: BatchRequest) throws -> BatchResult {
+    try keep(.perform(request))
+    return try base.perform(request)
+  }
+
+  /// Records and hands on.
+  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
+    try keep(.history(request))
+    return try base.history(request)
+  }
+
+  /// Records and hands on.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws {
+    try keep(.setMetadata(metadata))
+    try base.setMetadata(metadata)
+  }
+}
+
+private final class RecordedPreparation: PreparedSave {
+  let base: any PreparedSave
+  let store: RecordingStore
+
+  init(base: any PreparedSave, store: RecordingStore) {
+    self.base = base
+    self.store = store
+  }
+
+  func commit() throws {
+    try store.keep(.commit)
+    try base.commit()
+  }
+
+  func abort() {
+    try? store.keep(.abort)
+    base.abort()
+  }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import Testing
+
+@Suite struct ReadmeTests {
+  @Test @MainActor func theFirstGraphAnswersAsItSays() throws {
+    #expect(try firstGraph() == ["Argos", "Fido"])
+  }
+
+  @Test @MainActor func theBackgroundExampleRetiresOldDogs() async throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("age", .integer16), AttributeDescription("name", .string)],
+        relationships: [.toOne("owner", to: "Person", inverse: "dogs")]),
+      EntityDescription(
+        "Person", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
+    ])
+    let container = try PersistentContainer(model: model, classes: [Dog.self, Person.self], store: .memory())
+    for age in [3, 13, 30] {
+      let dog = container.viewContext.insert(Dog.self)
+      dog.name = "a dog"
+      dog.age = age
+    }
+    try container.viewContext.save()
+    #expect(try await retire(container) == 2)
+    #expect(try container.viewContext.count(for: FetchRequest<Dog>()) == 1)
+  }
+
+  @Test func theExamplesAreThoseOfTheReadme() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+    let compiled = try String(contentsOf: root.appendingPathComponent("Tests/DocumentationTests/ReadmeExamples.swift"), encoding: .utf8)
+    let examples = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    #expect(examples.count == 2)
+    for example in examples { #expect(compiled.contains(example)) }
+  }
+}

@@ -1,0 +1,89 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastAtomicStore
+
+@Suite struct RowTableTests {
+  private let model: ManagedObjectModel
+  private let schema: TableSchema
+
+  init() throws {
+    model = try ManagedObjectModel(entities: [EntityDescription("Note", attributes: [AttributeDescription("text", .string)])])
+    schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "ROW-TABLE-TESTS", model: model))
+  }
+
+  private func batch(_ keys: some Sequence<Int64>, version: Int64, text: String) throws -> RowBatch {
+    let builder = RowBatchBuilder(entity: model.entities[0], identity: schema.identity)
+    for key in keys { try builder.append(key: key, version: version, values: [.string(text)]) }
+    return builder.seal()
+  }
+
+  private func insert(_ keys: some Sequence<Int64>, into table: inout RowTable, version: Int64 = 1, text: String = "note") throws {
+    table.adopt(try batch(keys, version: version, text: text), entity: 0)
+  }
+
+  private func empty() -> RowTable { RowTable(constraintCount: 0, entityCount: 1) }
+
+  private func liveRowCount(_ table: RowTable) -> Int {
+    table.pages.indices.reduce(0) { sum, number in
+      switch table.liveRows(number) {
+      case .all: sum + (table.pages[number]?.batch.count ?? 0)
+      case .one: sum + 1
+      case .rows(let rows): sum + rows.count
+      }
+    }
+  }
+
+  @Test func anInsertedBatchIsThePage() throws {
+    var table = empty()
+    let rows = try batch(1...100, version: 1, text: "note")
+    table.adopt(rows, entity: 0)
+    #expect(table.batch(table.location(7)) === rows)
+    #expect(table.count == 100 && table.rowCounts == [100])
+  }
+
+  @Test func aPageUnderHalfLiveIsCompactedAndOneAboveIsNot() throws {
+    var table = empty()
+    try insert(1...100, into: &table, text: String(repeating: "long ", count: 100))
+    for key in Int64(1)...50 { table.remove(key) }
+    table.compact(schema)
+    #expect(table.pages.compactMap(\.self).map(\.batch.count) == [100])
+    table.remove(51)
+    table.compact(schema)
+    #expect(table.pages.compactMap(\.self).map(\.batch.count) == [49])
+    #expect(table.count == 49 && liveRowCount(table) == 49)
+    #expect(table.row(100)?.string(0) == String(repeating: "long ", count: 100))
+  }
+
+  @Test func aPageWithoutLivingRowsIsLetGo() throws {
+    var table = empty()
+    try insert(1...10, into: &table)
+    try insert(1...10, into: &table, version: 2)
+    #expect(table.pages.compactMap(\.self).count == 1)
+    #expect(table.row(5)?.version == 2)
+  }
+
+  @Test func manySmallPagesBecomeFew() throws {
+    var table = empty()
+    for key in Int64(1)...1_000 {
+      try insert([key], into: &table)
+      table.compact(schema)
+    }
+    #expect(table.count == 1_000 && liveRowCount(table) == 1_000)
+    #expect(table.pages.compactMap(\.self).count < 50)
+    for key in Int64(1)...1_000 { #expect(table.row(key)?.key == key) }
+  }
+
+  @Test func anOlderCopyAnswersAsBefore() throws {
+    var table = empty()
+    try insert(1...2_000, into: &table)
+    let before = table
+    try insert((1...2_000).filter { $0 % 3 == 0 }, into: &table, version: 2, text: "changed")
+    for key in Int64(1)...2_000 where key % 3 == 1 { table.remove(key) }
+    table.compact(schema)
+    #expect(before.count == 2_000 && liveRowCount(before) == 2_000)
+    for key in Int64(1)...2_000 { #expect(before.row(key)?.version == 1) }
+    #expect(table.count == 1_334 - 1 && liveRowCount(table) == table.count)
+    #expect(table.row(3)?.string(0) == "changed" && table.row(4) == nil && table.row(5)?.version == 1)
+  }
+}

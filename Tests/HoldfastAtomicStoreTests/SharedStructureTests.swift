@@ -1,0 +1,123 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastAtomicStore
+
+/// The structures of the tables against the obvious ones, with copies taken on the way that must not change.
+@Suite struct SharedStructureTests {
+  struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return state ^ (state >> 31)
+    }
+  }
+
+  /// Keys as stores see them: dense, with gaps, or anywhere.
+  enum Keys: CaseIterable {
+    case dense, gaps, anywhere, mixed
+
+    func next(_ numbers: inout Numbers) -> Int64 {
+      switch self {
+      case .dense: Int64.random(in: 1...3_000, using: &numbers)
+      case .gaps: Int64.random(in: 0...2_000, using: &numbers) * 997
+      case .anywhere: Int64.random(in: 0...3_000, using: &numbers) &* 0x1234_5678_9ABC & .max
+      case .mixed: Bool.random(using: &numbers) ? Keys.dense.next(&numbers) : Keys.anywhere.next(&numbers)
+      }
+    }
+  }
+
+  @Test(arguments: Keys.allCases)
+  func aKeyMapAnswersLikeADictionary(_ keys: Keys) {
+    var numbers = Numbers(state: 11)
+    var map = KeyMap<RowLocation>(shift: 10), model: [Int64: UInt64] = [:]
+    var copies: [(KeyMap<RowLocation>, [Int64: UInt64])] = []
+    for round in 0..<20_000 {
+      let key = keys.next(&numbers)
+      let value: UInt64 = Int.random(in: 0..<3, using: &numbers) == 0 ? 0 : UInt64(round + 1)
+      let before = map.set(key, RowLocation(bits: value))
+      #expect(before.bits == model[key] ?? 0)
+      model[key] = value == 0 ? nil : value
+      if round % 5_000 == 0 { copies.append((map, model)) }
+    }
+    for (map, model) in copies + [(map, model)] {
+      #expect(map.count == model.count)
+      for (key, value) in model where map[key].bits != value { Issue.record("Key \(key) leads to \(map[key].bits), not to \(value).") }
+      var met: [Int64] = []
+      map.forEach { key, value in
+        met.append(key)
+        #expect(value.bits == model[key])
+      }
+      #expect(met == model.keys.sorted())
+    }
+    #expect(map[-1].isNone && map[.max].isNone && map[.min].isNone)
+  }
+
+  @Test func aUniqueIndexAnswersLikeADictionaryAlsoWhenHashesCollide() {
+    var numbers = Numbers(state: 5)
+    var index = UniqueIndex(), model: [Int64: UInt64] = [:]
+    var copies: [(UniqueIndex, [Int64: UInt64])] = []
+    for round in 0..<30_000 {
+      let key = Int64.random(in: 1...6_000, using: &numbers)
+      if let hash = model.removeValue(forKey: key) {
+        index.remove(hash: hash, key: key)
+      } else {
+        // Few different low bits, so that runs are long and wrap around, and segments fill early.
+        let hash = UInt64.random(in: 0...0xFFFF, using: &numbers) << 48 | UInt64.random(in: 400...511, using: &numbers)
+        index.insert(hash: hash, key: key)
+        model[key] = hash
+      }
+      if round % 6_000 == 0 { copies.append((index, model)) }
+    }
+    for (index, model) in copies + [(index, model)] {
+      #expect(index.count == model.count)
+      for (key, hash) in model where index.key(hash: hash, matches: { $0 == key }) != key { Issue.record("Key \(key) is not found.") }
+      #expect(index.key(hash: 12345) { _ in true } == nil)
+    }
+  }
+
+  @Test(arguments: Keys.allCases)
+  func anAdjacencyIndexAnswersLikeADictionaryOfSets(_ keys: Keys) {
+    var numbers = Numbers(state: 3)
+    var index = AdjacencyIndex(), model: [Int64: Set<Int64>] = [:]
+    var copies: [(AdjacencyIndex, [Int64: Set<Int64>])] = []
+    for round in 0..<60 {
+      var added: Set<SaveRequest.Link> = [], removed: Set<SaveRequest.Link> = []
+      for _ in 0..<(round == 0 ? 4_000 : 200) {
+        added.insert(SaveRequest.Link(source: keys.next(&numbers), target: Int64.random(in: 1...500, using: &numbers)))
+      }
+      for (source, targets) in model.shuffled(using: &numbers).prefix(100) {
+        for target in targets.prefix(3) { removed.insert(SaveRequest.Link(source: source, target: target)) }
+        removed.insert(SaveRequest.Link(source: source, target: 501))
+      }
+      // Links that were never there, of keys that may have none at all.
+      for _ in 0..<50 { removed.insert(SaveRequest.Link(source: keys.next(&numbers), target: 502)) }
+      added.subtract(removed)
+      index.apply(added: added.sorted(), removed: removed.sorted())
+      for link in removed { model[link.source]?.remove(link.target) }
+      for link in added { model[link.source, default: []].insert(link.target) }
+      if round % 20 == 0 { copies.append((index, model)) }
+    }
+    for (index, model) in copies + [(index, model)] {
+      #expect(index.count == model.values.reduce(0) { $0 + $1.count })
+      for (source, targets) in model { #expect(index.withTargets(of: source) { Array($0) } == targets.sorted()) }
+      var links: [SaveRequest.Link] = []
+      index.forEach { links.append($0) }
+      #expect(links == model.flatMap { source, targets in targets.map { SaveRequest.Link(source: source, target: $0) } }.sorted())
+    }
+  }
+
+  @Test func linksAreReversedAndSortedWhateverTheirKeys() {
+    var numbers = Numbers(state: 9)
+    for range in [10, 1_000, Int64.max / 2] {
+      let links = (0..<2_000).map { _ in
+        SaveRequest.Link(source: Int64.random(in: 0...range, using: &numbers), target: Int64.random(in: 0...range, using: &numbers))
+      }
+      #expect(LinkOrder.sorted(links) == links.sorted())
+      let exchanged = links.map { SaveRequest.Link(source: $0.target, target: $0.source) }.sorted()
+      #expect(LinkOrder.reversed(links) == exchanged)
+      #expect(LinkOrder.reversed(links.sorted()) == exchanged)
+    }
+    #expect(LinkOrder.sorted([]).isEmpty && LinkOrder.reversed([]).isEmpty)
+  }
+}

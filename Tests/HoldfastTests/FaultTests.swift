@@ -1,0 +1,230 @@
+import Foundation
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Which requests reach a store, and that none does when none should.
+@Suite struct FaultTests {
+  /// Dogs with owners and friends, saved.
+  private func kennel(_ store: TestStore, dogs count: Int) throws -> TestStore.Place {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let people = (0..<max(1, count / 10)).map { context.person("person \($0)") }
+    let dogs = (0..<count).map { context.dog("dog \($0)", age: $0 % 20, owner: people[$0 % people.count]) }
+    for (number, dog) in dogs.enumerated() { dog.friends.insert(dogs[(number + 1) % count]) }
+    try context.save()
+    return place
+  }
+
+  private func reads(_ store: RecordingStore) -> [RecordedRequest] {
+    store.requests.filter {
+      switch $0 {
+      case .fetch, .rows, .relationships: true
+      default: false
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func walkingAThousandObjectsTakesAHandfulOfRequests(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 1000).recording()
+    let dogs = try context.fetch(FetchRequest<Dog>())
+    var length = 0
+    for dog in dogs {
+      length += dog.owner?.name.utf8.count ?? 0
+      for friend in dog.friends { length += friend.name.utf8.count }
+    }
+    #expect(length > 10_000)
+    // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
+    #expect(reads(recorder).count <= (store == .memory ? 40 : 8), "\(reads(recorder).count) requests")
+  }
+
+  @Test(arguments: TestStore.allCases) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 40).recording()
+    context.batchesFaults = false
+    let dogs = try context.fetch(FetchRequest<Dog>())
+    let owners = dogs.compactMap(\.owner)
+    for owner in owners { _ = owner.name }
+    let single = reads(recorder).filter { if case .rows(let request) = $0 { request.keys.count == 1 } else { false } }
+    #expect(single.count == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func whatWasReadIsServedWithoutTheStore(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 50).recording()
+    let dogs = try context.fetch(FetchRequest<Dog>())
+    for dog in dogs { _ = (dog.owner?.name, dog.friends.map(\.name)) }
+    recorder.clear()
+    recorder.withStoreBlocked {
+      for dog in dogs {
+        #expect(dog.owner?.name.hasPrefix("person") == true)
+        #expect(dog.friends.first { _ in true }?.name.hasPrefix("dog") == true)
+        #expect(dog.friends.count == 1)
+      }
+    }
+    #expect(context.faultError == nil)
+    #expect(recorder.requests.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func settingAnInverseReadsNoRelationship(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 30).recording()
+    let owner = try #require(try context.one(\Person.name == "person 0"))
+    let dog = try #require(try context.one(\Dog.name == "dog 1"))
+    recorder.clear()
+    for number in 0..<100 {
+      let fresh = context.dog("new \(number)", owner: owner)
+      dog.friends.insert(fresh)
+    }
+    #expect(recorder.requests.isEmpty)
+    #expect(owner.dogs.count == 110)
+    #expect(reads(recorder).count == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func insertingAndSavingNothingAsksNothing(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 3).recording()
+    try context.save()
+    #expect(recorder.requests.isEmpty)
+    let dog = context.dog("never saved")
+    dog.age = 4
+    _ = (dog.name, dog.friends.count, dog.owner, context.hasChanges, context.insertedObjects)
+    context.delete(dog)
+    try context.save()
+    #expect(recorder.requests.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveSendsOnlyWhatChanged(_ store: TestStore) throws {
+    let (context, recorder) = try kennel(store, dogs: 20).recording()
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    dogs[0].age = 90
+    dogs[1].age = dogs[1].age
+    dogs[2].friends.insert(dogs[3])
+    recorder.clear()
+    try context.save()
+    let saves = recorder.requests.compactMap { if case .prepare(let save) = $0 { save } else { nil } }
+    let save = try #require(saves.first)
+    #expect(saves.count == 1)
+    let changes = try #require(save.entities[dogs[0].entity.index])
+    #expect(changes.updated[dogs[0].objectID.key] == [Dog.Slot.age])
+    #expect(changes.updated[dogs[1].objectID.key] == nil)
+    #expect(changes.updated[dogs[2].objectID.key] == [] && changes.updated[dogs[3].objectID.key] == [])
+    #expect(save.entities.count == 1 && save.links.count == 1 && save.links[0].added.count == 1 && save.links[0].removed.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func faultsWhoseLinksChangedAreReadTogetherByTheSave(_ store: TestStore) throws {
+    let place = try kennel(store, dogs: 300)
+    let ids = try place.context().fetchObjectIDs(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let (context, recorder) = try place.recording()
+    let coordinator = context.persistentStoreCoordinator
+    let dogs = try ids.map { try #require(coordinator.managedObjectID(forURIRepresentation: $0.uriRepresentation)) }
+      .compactMap { try context.object(with: $0) as? Dog }
+    for (number, dog) in dogs.enumerated() { dog.friends.insert(dogs[(number + 7) % dogs.count]) }
+    #expect(recorder.requests.isEmpty)
+    try context.save()
+    #expect(reads(recorder).count <= 2, "\(reads(recorder).count) requests")
+    #expect(dogs[0].friends.contains(dogs[7]))
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectIsTheSameObjectWheneverItIsMet(_ store: TestStore) throws {
+    let context = try kennel(store, dogs: 20).context()
+    let dogs = try context.fetch(FetchRequest<Dog>())
+    for dog in dogs {
+      #expect(try context.object(with: dog.objectID) === dog)
+      #expect(dog.owner === dog.owner)
+      for friend in dog.friends { #expect(dogs.contains { $0 === friend }) }
+    }
+    #expect(try context.fetch(FetchRequest<Dog>(where: \.age > 3)).allSatisfy { found in dogs.contains { $0 === found } })
+  }
+
+  @Test(arguments: TestStore.allCases) func objectsThatNobodyHoldsGo(_ store: TestStore) throws {
+    let context = try kennel(store, dogs: 100).context()
+    do {
+      let dogs = try context.fetch(FetchRequest<Dog>())
+      #expect(context.registeredObjects.count == 100 && dogs.count == 100)
+    }
+    #expect(context.registeredObjects.isEmpty)
+    do {
+      let dog = try #require(try context.one(\Dog.name == "dog 7"))
+      dog.age = 99
+    }
+    #expect(context.registeredObjects.count == 1)
+    try context.save()
+    #expect(context.registeredObjects.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func aStoreThatFailsWhileAFaultIsReadNeverTraps(_ store: TestStore) throws {
+    let place = try kennel(store, dogs: 10)
+    let faulty = FaultInjectingStoreBox()
+    let (context, _) = try place.recording { base in
+      let store = FaultInjectingStore(base)
+      faulty.store = store
+      return store
+    }
+    let dog = try #require(try context.one(\Dog.name == "dog 1"))
+    let failing = try #require(faulty.store)
+    failing.fail(.rows, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
+    let owner = try #require(dog.owner)
+    #expect(owner.name == "" && owner.isInaccessible)
+    #expect((context.faultError as? StoreError)?.code == .inputOutput)
+    failing.clear()
+    #expect((try context.existingObject(with: owner.objectID) as? Person)?.name == "person 0")
+    #expect(!owner.isInaccessible)
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveThatFailsAtAnyStepLeavesStoreAndContextAsTheyWere(_ store: TestStore) throws {
+    for call in [FaultInjectingStore.Call.allocateKeys, .prepare, .commit] {
+      let place = try kennel(store, dogs: 4)
+      let box = FaultInjectingStoreBox()
+      let (context, _) = try place.recording { base in
+        let store = FaultInjectingStore(base)
+        box.store = store
+        return store
+      }
+      let failing = try #require(box.store)
+      let dog = try #require(try context.one(\Dog.name == "dog 1"))
+      dog.age = 77
+      let fresh = context.dog("fresh", owner: dog.owner)
+      failing.fail(call, with: StoreError(.diskFull, operation: "save", reason: "The test says so.", isRetryable: true))
+      let error = #expect(throws: StoreError.self) { try context.save() }
+      #expect(error?.code == .diskFull)
+      #expect(context.hasChanges && dog.isUpdated && fresh.isInserted && fresh.objectID.isTemporaryID && dog.age == 77)
+      failing.clear()
+      #expect(try context.persistentStoreCoordinator.count(FetchQuery(entity: dog.entity)) == 4)
+      try context.save()
+      #expect(try context.persistentStoreCoordinator.count(FetchQuery(entity: dog.entity)) == 5)
+      #expect(!context.hasChanges && !fresh.objectID.isTemporaryID)
+    }
+  }
+
+  /// In a process of its own, since other tests take memory too.
+  @Test func aMillionObjectsAreWalkedInConstantMemory() async {
+    await #expect(processExitsWith: .success) {
+      let context = try TestStore.memory.makePlace().context()
+      for batch in 0..<20 {
+        for number in 0..<1000 { context.dog("dog \(batch) \(number)", age: number % 30) }
+        try context.save()
+      }
+      var walked = 0
+      var sum = 0
+      func walk(_ times: Int) throws {
+        for _ in 0..<times {
+          for dog in try context.fetch(FetchRequest<Dog>()) { sum += dog.age }
+          walked += 20_000
+        }
+      }
+      try walk(5)
+      let before = residentBytes()
+      try walk(45)
+      precondition(walked == 1_000_000 && sum > 0 && context.registeredObjects.isEmpty)
+      precondition(residentBytes() - before < 8 << 20, "The walk took \(residentBytes() - before) bytes.")
+    }
+  }
+}
+
+private func residentBytes() -> Int {
+  let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+  return (statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
+}
+
+/// Lets a test reach the store that a description made. Used by one test, on one thread.
+private final class FaultInjectingStoreBox: @unchecked Sendable {  // because each test reads it after the store was made
+  var store: FaultInjectingStore?
+}

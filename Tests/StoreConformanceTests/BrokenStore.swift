@@ -1,0 +1,405 @@
+import FoundationEssentials
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Synchronization
+
+/// What is wrong with a ``BrokenStore``.
+enum Flaw: String, CaseIterable, Sendable {
+  case dropsUpdates, dropsDeletions, dropsRemovedLinks, losesInverse, losesInverseAfterDeletion, seversDespiteNoAction
+  case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
+  case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
+  case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
+  case ignoresEnough, swallowsSinkErrors, keysWithColumns
+  case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
+  case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
+  case commitsInPrepare, abortCommits, committedLater
+  case liveSnapshots, endedViewsAnswer, lateViews
+  case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
+  case answersInOwnOrder, answersForMissingSources
+
+  /// The rules of which at least one case has to fail.
+  var rules: Set<String> {
+    switch self {
+    case .dropsUpdates, .dropsDeletions: ["S10"]
+    case .dropsRemovedLinks, .losesInverse: ["L2", "L1"]
+    case .losesInverseAfterDeletion, .seversDespiteNoAction: ["S11"]
+    case .servesStaleRows, .lateViews: ["V2"]
+    case .servesOldVersions, .deliversOtherEntity: ["F5"]
+    case .leavesOutRow, .deliversRowTwice: ["F1"]
+    case .deliversMissingKeys: ["R2"]
+    case .ignoresSorts, .sortsWithoutTies: ["F2"]
+    case .ignoresLimit, .windowsOffByOne: ["F3"]
+    case .countsOneMore, .keysWithColumns: ["F6"]
+    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
+    case .ignoresEnough, .swallowsSinkErrors: ["F4"]
+    case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
+    case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
+    case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
+    case .commitsInPrepare: ["S4"]
+    case .abortCommits: ["S9"]
+    case .committedLater: ["S8"]
+    case .liveSnapshots: ["V1"]
+    case .endedViewsAnswer: ["V3"]
+    case .newIdentity: ["O1"]
+    case .losesRowsOnClosing, .answersWhenClosed: ["O5"]
+    case .mergesMetadata, .losesMetadata: ["M1"]
+    case .changesCapabilities: ["C1"]
+    case .takesOtherModels: ["O3"]
+    case .answersInOwnOrder: ["L1"]
+    case .answersForMissingSources: ["L3"]
+    }
+  }
+
+  /// Whether the flaw shows only in a store that answers queries itself.
+  var needsQueries: Bool {
+    switch self {
+    case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
+      .forgetsDelimiters:
+      true
+    default: false
+    }
+  }
+}
+
+struct BrokenHarness: StoreHarness {
+  let flaw: Flaw?
+  var capabilities: StoreCapabilities { flaw?.needsQueries == true ? SQLiteHarness().capabilities : MemoryHarness().capabilities }
+
+  func makePlace() throws -> StorePlace {
+    let flaw = flaw, notes = BrokenStore.Notes()
+    let place = flaw?.needsQueries == true ? try SQLiteHarness().makePlace() : MemoryHarness().makePlace()
+    var broken = place
+    broken.description.makeStore = {
+      let base = flaw == .losesRowsOnClosing ? MemoryStore() : place.description.makeStore()
+      return BrokenStore(base, flaw, notes)
+    }
+    broken.readOnly = nil
+    return broken
+  }
+}
+
+/// A right store with one thing made wrong.
+final class BrokenStore: IncrementalStore {
+  /// What the stores on one place remember, to do it wrong.
+  final class Notes: Sendable {
+    struct State {
+      var model: ManagedObjectModel?
+      var metadata: [String: StoreValue] = [:]
+      var lastKeys: [Int64] = []
+      var callCount = 0
+      var oldView: (any ReadView)?
+      var firstRow: RowView?
+      var committed: [any PreparedSave] = []
+    }
+    let state = Mutex(State())
+  }
+
+  let base: any IncrementalStore
+  let flaw: Flaw?
+  let notes: Notes
+  private let closed = Atomic(false)
+
+  init(_ base: any IncrementalStore, _ flaw: Flaw?, _ notes: Notes) {
+    self.base = base
+    self.flaw = flaw
+    self.notes = notes
+  }
+
+  var capabilities: StoreCapabilities {
+    guard flaw == .changesCapabilities else { return base.capabilities }
+    var changed = base.capabilities
+    changed.sorting = notes.state.withLock { state in
+      state.callCount += 1
+      return state.callCount > 1
+    }
+    return changed
+  }
+
+  func open(model: ManagedObjectModel) throws -> StoreMetadata {
+    var opened = model
+    if flaw == .losesInverseAfterDeletion { opened = try model.with(.noAction) }
+    if flaw == .seversDespiteNoAction { opened = try model.with(.nullify) }
+    if flaw == .takesOtherModels { opened = notes.state.withLock { $0.model } ?? model }
+    notes.state.withLock { $0.model = model }
+    var metadata = try base.open(model: opened)
+    if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
+    if flaw == .losesMetadata { metadata.userInfo = [:] }
+    return metadata
+  }
+
+  func close() throws {
+    if flaw == .answersWhenClosed { closed.store(true, ordering: .relaxed) } else { try base.close() }
+    notes.state.withLock { $0.oldView = nil }
+  }
+
+  // MARK: Reading
+
+  final class View: ReadView {
+    let base: any ReadView
+    let kind: ReadViewKind
+    let endsBase: Bool
+
+    init(_ base: any ReadView, _ kind: ReadViewKind, endsBase: Bool) {
+      self.base = base
+      self.kind = kind
+      self.endsBase = endsBase
+    }
+
+    func end() { if endsBase { base.end() } }
+  }
+
+  func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+    View(try base.beginRead(kind), kind, endsBase: flaw != .endedViewsAnswer)
+  }
+
+  /// The base store's view in which a request is to be answered.
+  private func answering(_ view: any ReadView) throws -> any ReadView {
+    guard let view = view as? View else { return view }
+    if flaw == .liveSnapshots, view.kind == .snapshot { return try base.beginRead(.latest) }
+    guard flaw == .servesStaleRows || (flaw == .lateViews && view.kind == .latest) else { return view.base }
+    let old = notes.state.withLock { $0.oldView }
+    if let old, flaw == .servesStaleRows { return old }
+    let next = try base.beginRead(.snapshot)
+    notes.state.withLock { $0.oldView = next }
+    return old ?? next
+  }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    var plan = plan
+    switch flaw {
+    case .ignoresSorts: plan.sorts = []
+    case .sortsWithoutTies: plan.sorts += [SortTerm(PropertyPath(notes.anyAttribute(of: plan.entity)), isAscending: false)]
+    case .ignoresLimit: plan.limit = nil
+    case .windowsOffByOne: plan.offset += plan.offset > 0 ? 1 : 0
+    case .keysWithColumns: if plan.output == .keys { plan.output = .rows }
+    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: plan.predicate = plan.predicate.map(spoiled)
+    default: break
+    }
+    try base.fetch(plan, in: answering(view), into: sinkFor(sink, plan))
+  }
+
+  /// A predicate that says nearly the same.
+  private func spoiled(_ predicate: QueryExpression) -> QueryExpression {
+    switch (predicate, flaw) {
+    case (.comparison(let left, .notEqualTo, let right, let folding), .losesNilInInequality) where right != .constant(.null):
+      .and([.comparison(left, .notEqualTo, right, folding), .comparison(left, .notEqualTo, .constant(.null), [])])
+    case (.comparison(let left, let op, .constant(.string(let text)), let folding), .ignoresCase) where op.isSubstring || op == .equalTo:
+      .comparison(left, op, .constant(.string(text)), folding.union(.caseInsensitive))
+    case (.comparison(let left, .lessThanOrEqualTo, let right, let folding), .comparesPrefixes):
+      .comparison(left, .lessThan, right, folding)
+    case (.not(let part), .forgetsDelimiters): .not(.and(part.conjuncts.suffix(1)))
+    default: predicate
+    }
+  }
+
+  private func sinkFor(_ sink: any RowSink, _ plan: FetchPlan) -> any RowSink {
+    BrokenSink(sink, flaw, notes, counts: plan.output == .count)
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    let wrapped = BrokenSink(sink, flaw, notes, counts: false)
+    try base.rows(request, in: answering(view), into: wrapped)
+    if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
+      _ = try sink.take(row.batch, .one(row.index))
+    }
+  }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    var request = request
+    let relationship = notes.state.withLock { $0.model }?.entities[request.entity].relationships[request.relationship]
+    if flaw == .losesInverse, relationship?.isManyToMany == true, relationship?.namesLinks == false {
+      request.sources = request.sources.map { _ in .max }
+    }
+    if flaw == .answersInOwnOrder { request.sources.sort() }
+    if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
+      request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
+    }
+    return try base.relationships(request, in: answering(view))
+  }
+
+  // MARK: Saving
+
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    let keys = try base.allocateKeys(entity: entity, count: count)
+    if flaw == .keysDescend { return keys.reversed() }
+    return notes.state.withLock { state in
+      defer { state.lastKeys = keys }
+      if flaw == .givesKeysTwice, let first = state.lastKeys.last, keys.count == 1 { return [first] }
+      if flaw == .givesKeysOfDeletedRows, let last = state.lastKeys.last, state.callCount > 0, count > 0 {
+        return [last] + keys.dropFirst()
+      }
+      return keys
+    }
+  }
+
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    var request = request
+    for index in request.entities.indices {
+      if request.entities[index].deleted.keys.count > 1 { notes.state.withLock { $0.callCount += 1 } }
+      if flaw == .dropsUpdates { request.entities[index].updated = [] }
+      if flaw == .dropsDeletions { request.entities[index].deleted = SaveRequest.KeyedRows() }
+      if flaw == .ignoresLocks { request.entities[index].locked = SaveRequest.KeyedRows() }
+    }
+    for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
+    if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
+    do {
+      return try BrokenPreparation(base.prepare(request), flaw, notes)
+    } catch var error as StoreError {
+      if flaw == .throwsFirstConflictOnly { error.conflicts = Array(error.conflicts.prefix(1)) }
+      if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
+      if flaw == .conflictsWithoutRows { for index in error.conflicts.indices { error.conflicts[index].persisted = nil } }
+      if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest()) }
+      throw error
+    }
+  }
+
+  private func expectingWhatIsThere(_ request: SaveRequest) throws -> SaveRequest {
+    var request = request
+    let view = try base.beginRead(.latest)
+    defer { view.end() }
+    for index in request.entities.indices {
+      let entity = request.entities[index].entity
+      for update in request.entities[index].updated.indices {
+        let rows = request.entities[index].updated[update].rows
+        request.entities[index].updated[update].expectedVersions = try (0..<rows.count).map { try version(rows[$0].key, entity, view) }
+      }
+      request.entities[index].deleted.expectedVersions = try request.entities[index].deleted.keys.map { try version($0, entity, view) }
+    }
+    return request
+  }
+
+  private func version(_ key: Int64, _ entity: Int, _ view: any ReadView) throws -> Int64 {
+    final class Version: RowSink {
+      var version: Int64 = 0
+      func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+        if case .one(let index) = rows { version = batch[index].version } else { version = batch[0].version }
+        return .more
+      }
+    }
+    let sink = Version()
+    try base.rows(FaultRequest(entity: entity, keys: [key]), in: view, into: sink)
+    return sink.version
+  }
+
+  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws {
+    guard flaw == .mergesMetadata else { return try base.setMetadata(metadata) }
+    let merged = notes.state.withLock { state in
+      state.metadata.merge(metadata) { $1 }
+      return state.metadata
+    }
+    try base.setMetadata(merged)
+  }
+}
+
+/// Hands rows on, more or less.
+private final class BrokenSink: RowSink {
+  let base: any RowSink
+  let flaw: Flaw?
+  let notes: BrokenStore.Notes
+  let counts: Bool
+  private var taken = 0
+
+  init(_ base: any RowSink, _ flaw: Flaw?, _ notes: BrokenStore.Notes, counts: Bool) {
+    self.base = base
+    self.flaw = flaw
+    self.notes = notes
+    self.counts = counts
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    defer { taken += 1 }
+    if !counts { notes.state.withLock { $0.firstRow = $0.firstRow ?? batch[0] } }
+    switch flaw {
+    case .ignoresEnough:
+      // Row by row, so that there are many deliveries.
+      for row in places(batch, rows) { _ = try base.take(batch, .one(row)) }
+      return .more
+    case .swallowsSinkErrors: return (try? base.take(batch, rows)) ?? .enough
+    case .leavesOutRow where !counts && taken == 0: return try base.take(batch, .rows(places(batch, rows).dropLast().map(UInt32.init)))
+    case .deliversRowTwice where !counts && taken == 0: _ = try base.take(batch, .one(places(batch, rows)[0]))
+    case .servesOldVersions where !counts: return try base.take(older(batch), rows)
+    case .deliversOtherEntity where !counts: return try base.take(renamed(batch), rows)
+    case .countsOneMore where counts:
+      let builder = RowBatchBuilder(layout: batch.layout, idPrefix: nil)
+      builder.beginRow(key: 0, version: 0)
+      builder.append(integer: batch.pointer(0).integer(0) + 1)
+      builder.endRow()
+      return try base.take(builder.seal(), .all)
+    default: break
+    }
+    return try base.take(batch, rows)
+  }
+
+  private func places(_ batch: RowBatch, _ rows: RowSelection) -> [Int] {
+    switch rows {
+    case .all: Array(0..<batch.count)
+    case .one(let row): [row]
+    case .rows(let rows): rows.map(Int.init)
+    }
+  }
+
+  private func older(_ batch: RowBatch) -> RowBatch {
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    for row in 0..<batch.count { builder.append(batch.pointer(row), key: batch[row].key, version: max(1, batch[row].version - 1)) }
+    return builder.seal()
+  }
+
+  private func renamed(_ batch: RowBatch) -> RowBatch {
+    let other = notes.state.withLock { $0.model }.flatMap { model in model.entities.first.map { batch.idPrefix?.identity.prefix(for: $0) } }
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: other ?? nil)
+    for row in 0..<batch.count { builder.append(batch.pointer(row)) }
+    return builder.seal()
+  }
+}
+
+private final class BrokenPreparation: PreparedSave {
+  let base: any PreparedSave
+  let flaw: Flaw?
+  let notes: BrokenStore.Notes
+
+  init(_ base: any PreparedSave, _ flaw: Flaw?, _ notes: BrokenStore.Notes) throws {
+    self.base = base
+    self.flaw = flaw
+    self.notes = notes
+    if flaw == .commitsInPrepare { try base.commit() }
+  }
+
+  func commit() throws {
+    if flaw == .commitsInPrepare { return }
+    guard flaw == .committedLater else { return try base.commit() }
+    // Only every second commit is made.
+    let isSecond = notes.state.withLock { state in
+      state.callCount += 1
+      return state.callCount % 2 == 0
+    }
+    if isSecond { base.abort() } else { try base.commit() }
+  }
+
+  func abort() {
+    if flaw == .commitsInPrepare { return }
+    if flaw == .abortCommits { try? base.commit() } else { base.abort() }
+  }
+}
+
+extension BrokenStore.Notes {
+  fileprivate func anyAttribute(of entity: Int) -> String {
+    state.withLock { $0.model }?.entities[entity].attributes.last?.name ?? ""
+  }
+}
+
+extension ManagedObjectModel {
+  /// The same model with one delete rule everywhere, which does not change version hashes.
+  fileprivate func with(_ rule: DeleteRule) throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      entities: declarations.map { entity in
+        var entity = entity
+        for index in entity.relationships.indices { entity.relationships[index].deleteRule = rule }
+        return entity
+      })
+  }
+}

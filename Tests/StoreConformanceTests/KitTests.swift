@@ -1,0 +1,23 @@
+import HoldfastStoreConformance
+import Testing
+
+@Suite struct KitTests {
+  @Test func everyCaseHasANameOfItsOwn() {
+    let names = StoreConformance.all.map(\.description)
+    #expect(Set(names).count == names.count)
+  }
+
+  @Test func casesAndUndeclaredCasesAreAllCases() {
+    for capabilities in [MemoryHarness().capabilities, MinimalHarness().capabilities] {
+      let cases = StoreConformance.cases(for: capabilities), rest = StoreConformance.undeclared(for: capabilities)
+      #expect(cases.count + rest.count == StoreConformance.all.count)
+      #expect(!cases.isEmpty && !rest.isEmpty)
+    }
+  }
+
+  @Test func everyRuleThatCanBeTriedHasACase() {
+    let tried = Set(StoreConformance.all.map(\.rule))
+    let rules = ["C1", "O1", "O2", "O3", "O5", "V1", "V2", "V3", "F1", "F2", "F3", "F4", "F5", "F6", "R1", "R2", "L1", "L2", "L3", "K1"]
+    #expect(tried == Set(rules + ["S1", "S2", "S4", "S5", "S8", "S9", "S10", "S11", "M1"]))
+  }
+}

@@ -1,0 +1,16 @@
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+struct MinimalHarness: StoreHarness {
+  var capabilities: StoreCapabilities { StoreCapabilities() }
+  func makePlace() -> StorePlace { StorePlace(MinimalStore.description()) }
+}
+
+@Suite struct MinimalStoreConformanceTests {
+  @Test(arguments: StoreConformance.cases(for: MinimalHarness().capabilities))
+  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: MinimalHarness()) }
+
+  @Test(arguments: StoreConformance.undeclared(for: MinimalHarness().capabilities))
+  func isRightlyUndeclared(_ rule: StoreConformanceCase) { withKnownIssue { try rule.run(on: MinimalHarness()) } }
+}
