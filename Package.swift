@@ -36,6 +36,10 @@ let package = Package(
       name: "StoreConformanceTests",
       dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
     .testTarget(name: "DocumentationTests", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStore"]),
+    // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
+    .testTarget(
+      name: "ReliabilityTests",
+      dependencies: ["Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStoreConformance", "CSQLite"]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build leaves them alone.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),

@@ -78,7 +78,7 @@ import Testing
   @Test func aMisspeltNameIsAnErrorAndNotAText() throws {
     let writer = try SQLiteDatabase.make(folder.file()).writer
     let error = storeError { () throws(StoreError) in try writer.run("SELECT id FROM item WHERE name = \"Alice\"") }
-    #expect(error?.code == .general)
+    #expect(error?.code == .damaged)
     #expect(error?.description.contains("no such column: Alice") == true)
   }
 

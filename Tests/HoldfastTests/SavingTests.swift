@@ -206,7 +206,8 @@ import Testing
       EntityDescription(
         "Seat",
         attributes: [
-          AttributeDescription("row", .string), AttributeDescription("number", .integer16), AttributeDescription("taken", .boolean, default: .bool(false)),
+          AttributeDescription("row", .string), AttributeDescription("number", .integer16),
+          AttributeDescription("taken", .boolean, default: .bool(false)),
         ], uniquenessConstraints: [["row", "number"]])
     ])
     let place = try store.makePlace()

@@ -29,7 +29,8 @@ extension SaveOperation {
   /// The key that a key will have after the save; -1 for an object that is not saved.
   @inline(__always) func permanent(_ key: Int64) -> Int64 {
     if key >= 0 { return key }
-    let place = Int(firstTemporaryKey - key)
+    // A key that only a faulty store can deliver may lie anywhere; then the place wraps and is none of ours.
+    let place = Int(firstTemporaryKey &- key)
     return place >= 0 && place < permanentKeys.count ? permanentKeys[place] : -1
   }
 

@@ -91,7 +91,7 @@ extension SaveOperation {
       if object.isInaccessible { continue }
       let mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
-      append(object, key: object.id.key, version: committed.version + 1, to: builder)
+      append(object, key: object.id.key, version: committed.version &+ 1, to: builder)
       inBatch.append(object)
       versions.append(committed.version)
       masks += mask

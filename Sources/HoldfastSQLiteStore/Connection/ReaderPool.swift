@@ -66,6 +66,15 @@ final class ReaderPool: Sendable {
     for connection in idle { connection.close(checkpointing: checkpointing) }
   }
 
+  /// Closes the connections that nobody uses; others are opened when they are needed.
+  func closeIdle() {
+    let idle = state.withLock { state in
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for connection in idle { connection.close() }
+  }
+
   /// Counts one more lease and returns a connection for it, or nil if one has to be opened.
   private func reserve(_ operation: String) throws(StoreError) -> SQLiteConnection? {
     try state.withLock { state throws(StoreError) in

@@ -164,7 +164,8 @@ final class SQLiteConnection: @unchecked Sendable {
   /// Ends the transaction if there is one, and closes the file. Has no effect when called again.
   ///
   /// The last connection to a file moves the log into it and deletes the log, under a lock that keeps everyone else
-  /// out. With `checkpointing` false it leaves the log as it is, for a file that was refused.
+  /// out. With `checkpointing` false it leaves the log as it is, for a file that was refused, unless the log is empty: then
+  /// opening the file has made it, and it goes.
   func close(checkpointing: Bool = true) {
     guard !state.isClosed else { return }
     // A forked child must not close: that would check-point and delete the log under the parent.
@@ -173,7 +174,7 @@ final class SQLiteConnection: @unchecked Sendable {
     state.markClosed()
     cache.removeAll()
     shapes.removeAll()
-    if !checkpointing || !mayCheckpointOnClose {
+    if leavesLog(checkpointing) {
       _ = holdfast_sqlite3_db_config_flag(state.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     }
     if sqlite3_close(state.handle) == SQLiteResultCode.busy {
@@ -189,12 +190,13 @@ final class SQLiteConnection: @unchecked Sendable {
     registration = nil
   }
 
-  /// A read-only store leaves the pages of somebody else's log where they are. An empty log, which opening the file
-  /// has made, is to be removed with its index, and only a checkpoint, of nothing, does that.
-  private var mayCheckpointOnClose: Bool {
-    guard state.isReadOnly else { return true }
+  /// A read-only store, like one that was refused, leaves the pages of somebody else's log where they are. An empty log,
+  /// which opening the file has made, is to be removed with its index, and only a checkpoint, of nothing, does that.
+  private func leavesLog(_ checkpointing: Bool) -> Bool {
+    if checkpointing && !state.isReadOnly { return false }
+    if state.isBroken { return true }
     let log = try? OperatingSystem.status(of: path + "-wal", followsLinks: false)
-    return (log?.size ?? 0) == 0
+    return (log?.size ?? 0) != 0
   }
 }
 

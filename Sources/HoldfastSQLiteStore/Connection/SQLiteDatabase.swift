@@ -65,6 +65,8 @@ final class SQLiteDatabase: @unchecked Sendable {
     let connection = try openedWriter()
     connection.operation = operation
     guard journalMode == nil else { return connection }
+    // A log is only given up when nobody else has the file open, so not while our own idle readers have.
+    if options.journalMode == .delete { readers.closeIdle() }
     do throws(StoreError) {
       journalMode = try connection.adoptJournalMode(options.journalMode)
       return connection

@@ -82,9 +82,17 @@ struct SQLiteFailure: Error, CustomStringConvertible {
     case SQLiteResultCode.tooBig: .unstorableValue
     case SQLiteResultCode.mismatch: .wrongType
     case SQLiteResultCode.interrupted: .cancelled
+    case SQLiteResultCode.error where lacksPart: .damaged
     case SQLiteResultCode.constraint: resultCode == SQLiteResultCode.constraintUnique ? .constraintConflict : .general
     default: .general
     }
+  }
+
+  /// Whether the file lacks a table or column. All SQL is made from the layout that the file says it has, so a name that is
+  /// not there is the file's fault. SQLite has no result code of its own for it, only words.
+  private var lacksPart: Bool {
+    guard let message else { return false }
+    return message.hasPrefix("no such table") || message.hasPrefix("no such column") || message.contains(" has no column named ")
   }
 
   private var codeWhenItCannotOpen: StoreError.Code {

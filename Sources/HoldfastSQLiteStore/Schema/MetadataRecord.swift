@@ -42,8 +42,20 @@ struct MetadataRecord: Sendable {
 
   /// What says that this framework laid the file out for the model with that digest, so that names need not be looked
   /// up. On disk: do not change.
-  static func layoutMark(digest: String) -> String { "Holdfast 1 " + digest }
+  static func layoutMark(digest: String) -> String { "Holdfast \(knownLayout) " + digest }
 
+  /// Refuses a file that a newer version of this framework laid out in another way. A file without our mark is laid out
+  /// as Core Data does.
+  func checkLayout(path: String?) throws(StoreError) {
+    guard let words = list[Key.layout]?.string?.split(separator: " "), words.count > 1, words[0] == "Holdfast", let version = Int(words[1]),
+      version > MetadataRecord.knownLayout
+    else { return }
+    throw StoreError(
+      .newerFormat, operation: "open the store", path: path,
+      reason: "Its layout is Holdfast's version \(version); the newest known is \(MetadataRecord.knownLayout).")
+  }
+
+  private static let knownLayout = 1
   private static let knownHashesVersion: Int64 = 3
 
   private enum Key {

@@ -49,7 +49,7 @@ struct FetchRunner {
     case .keys:
       if isEmpty { return }
       let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.identity.prefix(for: entity))
-      try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity))
+      try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity), store.decoders[entity.index])
     case .count: try deliver(count: isEmpty ? 0 : try count(plan, entity), to: sink)
     case .aggregates(let aggregates): try aggregate(plan, aggregates, entity, isEmpty, sink)
     }

@@ -18,8 +18,9 @@ struct KeyAllocation {
       defer { if isRelaxed { try? writer.runScript("PRAGMA synchronous=2") } }
       try writer.begin(.immediate)
       let last = try raise(store.schema.tables[root.index].number, by: count, writer)
-      guard let last else {
-        throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY lacks the entity \(root.name).")
+      guard let last, last >= Int64(count) else {
+        let fault = last == nil ? "lacks the entity" : "holds an impossible last key of"
+        throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
       }
       do { try writer.commit() } catch {
         store.database.discardWriter()

@@ -106,12 +106,13 @@ struct KeyRunner {
   }
 
   private func key(_ statement: SQLiteStatement, _ column: Int, _ relationship: ManagedObjectModel.Relationship) throws -> Int64 {
-    guard statement.type(column) == .integer else {
+    let key = statement.int64(column)
+    guard key >= 0, statement.type(column) == .integer else {
       throw StoreError(
         .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
-        reason: "A target's key is not a whole number. Another program or a fault has changed the file.")
+        reason: "A target's key is not a whole number from 0 on. Another program or a fault has changed the file.")
     }
-    return statement.int64(column)
+    return key
   }
 
   private func targets(_ relationship: ManagedObjectModel.Relationship, isRange: Bool) throws -> SQLiteStatement {

@@ -19,11 +19,19 @@ final class RowDecoder: Sendable {
     codes = entity.layout.columns.map { ColumnCode($0) }
   }
 
+  /// Begins a row with the key and version that the statement is at.
+  @inline(__always)
+  func beginRow(_ statement: SQLiteStatement, in builder: RowBatchBuilder) throws {
+    let key = sqlite3_column_int64(statement.handle, 0), version = sqlite3_column_int64(statement.handle, 1)
+    if key < 0 || version <= 0 || version == .max { try check(key: key, version: version, statement) }
+    builder.beginRow(key: key, version: version)
+  }
+
   /// Appends the row that the statement is at.
   @inline(__always)
   func append(_ statement: SQLiteStatement, to builder: RowBatchBuilder) throws {
     let handle = statement.handle
-    builder.beginRow(key: sqlite3_column_int64(handle, 0), version: sqlite3_column_int64(handle, 1))
+    try beginRow(statement, in: builder)
     try codes.withUnsafeBufferPointer { codes in
       for slot in codes.indices {
         if !(try RowDecoder.append(handle, Int32(truncatingIfNeeded: slot &+ 2), codes[slot], to: builder)) {
@@ -48,9 +56,13 @@ final class RowDecoder: Sendable {
       return true
     }
     switch code {
-    case .integer64, .key:
+    case .integer64:
       if type != SQLITE_INTEGER { return false }
       builder.append(integer: sqlite3_value_int64(value))
+    case .key:
+      let key = sqlite3_value_int64(value)
+      if type != SQLITE_INTEGER || key < 0 { return false }
+      builder.append(integer: key)
     case .integer16, .integer32, .boolean:
       if type != SQLITE_INTEGER { return false }
       let number = sqlite3_value_int64(value)
@@ -101,6 +113,18 @@ final class RowDecoder: Sendable {
       builder.append(text: text)
     }
     return true
+  }
+
+  /// Refuses keys and versions that nobody writes. Above the boundary negative keys are those of unsaved objects, and a
+  /// version has a next one. Rows of version 0 and without a version are fine; they are seldom enough to be checked here.
+  @inline(never)
+  private func check(key: Int64, version: Int64, _ statement: SQLiteStatement) throws {
+    let type = statement.type(1)
+    if key >= 0 && version != .max && (type == .integer || type == .null) { return }
+    let fault = key < 0 ? "an impossible key" : "an impossible version"
+    throw StoreError(
+      .damaged, operation: "read rows of \(entity.name)", path: path,
+      reason: "\(table.name) has a row with key \(key) and \(fault). Another program or a fault has changed the file.")
   }
 
   @inline(never)

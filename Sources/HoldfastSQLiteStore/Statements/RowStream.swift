@@ -46,10 +46,10 @@ struct RowStream {
   }
 
   /// Hands on rows without columns.
-  func runKeys(_ statement: SQLiteStatement) throws {
+  func runKeys(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws {
     defer { if statement.isRunning { statement.reset() } }
     while try statement.step() {
-      builder.beginRow(key: statement.int64(0), version: statement.int64(1))
+      try decoder.beginRow(statement, in: builder)
       builder.endRow()
       if builder.isFull, try sink.take(builder.seal(), .all) == .enough { return }
     }

@@ -37,7 +37,7 @@
 
   /// `x-coredata://STORE-UUID/Entity/pKEY`, as Core Data writes it; `x-coredata:///Entity/tKEY` while temporary.
   public var uriRepresentation: String {
-    if isTemporaryID { return "x-coredata:///\(entityName)/t\(-key)" }
+    if isTemporaryID { return "x-coredata:///\(entityName)/t\(key.magnitude)" }
     return "x-coredata://\(identity.storeUUID)/\(entityName)/p\(URIText.escaped(identity.referenceText(for: key)))"
   }
 

@@ -58,14 +58,19 @@ public enum StoreValue: Sendable, Hashable, Codable {
     case .integer32: return integer.flatMap { Int32(exactly: $0) }.map { .int32($0) }
     case .integer64: return integer.map { .int64($0) }
     case .boolean: return integer.flatMap { $0 == 0 || $0 == 1 ? .bool($0 == 1) : nil }
-    case .double: return real.map { .double($0) }
+    case .double: return number.map { .double($0) }
     case .float:
-      return real.flatMap { number in
+      return number.flatMap { number in
         number.isNaN ? .float(.nan) : Float(exactly: number).map { .float($0) }
       }
     case .decimal: return integer.map { .decimal(Decimal($0)) }
     case .string, .date, .binaryData, .uuid, .uri: return nil
     }
+  }
+
+  /// The value as a floating-point number, when it is a number and that loses nothing.
+  private var number: Double? {
+    if case .date = self { nil } else { real }
   }
 
   /// The value as a whole number, when it is one.
@@ -98,6 +103,7 @@ enum DecimalText {
 
   /// The number, or nil for text that is none, which only a damaged store can hold.
   static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? {
-    Decimal(string: String(decoding: bytes, as: UTF8.self))
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text == Decimal.nan.description ? .nan : Decimal(string: text)
   }
 }

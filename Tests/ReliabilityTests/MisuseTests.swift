@@ -1,0 +1,241 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+/// Misuse by the programmer ends the process with a sentence, whatever the build: here each precondition of the public
+/// interface once.
+@Suite struct MisuseTests {
+  // MARK: Objects of other contexts and entities
+
+  @Test func aToOneRelationshipTakesNoObjectOfAnotherContext() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (first, second) = try Misuse.contexts()
+      first.insert(Ship.self).berth = second.insert(Berth.self)
+    }
+    Misuse.expect("A relationship was set to an object of another context; pass its objectID instead.", child)
+  }
+
+  @Test func aToOneRelationshipTakesNoObjectOfAnotherEntity() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      context.insert(Ship.self).setToOne(Ship.Slot.berth, context.insert(Route.self))
+    }
+    Misuse.expect("A relationship to Berth was set to a Route.", child)
+  }
+
+  @Test func aToManyRelationshipTakesNoObjectOfAnotherContext() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (first, second) = try Misuse.contexts()
+      first.insert(Ship.self).routes.insert(second.insert(Route.self))
+    }
+    Misuse.expect("A relationship got an object of another context; pass its objectID instead.", child)
+  }
+
+  @Test func aToManyRelationshipTakesNoObjectOfAnotherEntity() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      try context.insert(Ship.self).toMany(forKey: "routes").insert(context.insert(Berth.self))
+    }
+    Misuse.expect("A relationship to Route got a Berth.", child)
+  }
+
+  @Test func aContextDeletesNoObjectOfAnother() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (first, second) = try Misuse.contexts()
+      first.delete(second.insert(Ship.self))
+    }
+    Misuse.expect("An object was deleted in a context that it does not belong to.", child)
+  }
+
+  // MARK: Classes
+
+  @Test func aClassThatWasNotBoundIsNotInserted() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: .memory())
+      _ = try ManagedObjectContext(coordinator: coordinator, classes: [Journal.self]).insert(Ship.self)
+    }
+    Misuse.expect("Ship is not among the classes that were bound to the model; pass it to the container.", child)
+  }
+
+  @Test func aClassThatWasNotBoundIsNotFetched() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: .memory())
+      _ = try ManagedObjectContext(coordinator: coordinator, classes: [Journal.self]).fetch(FetchRequest<Ship>())
+    }
+    Misuse.expect("Objects of Ship appear as ManagedObject, not as Ship; pass the class to the container.", child)
+  }
+
+  @Test func aClassWithoutEntityIsNotInserted() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      _ = context.insert(Whale.self)
+    }
+    Misuse.expect("The model has no entity Whale, for which Whale stands.", child)
+  }
+
+  // MARK: Requests
+
+  @Test func aKeyPathThatTheClassDoesNotListIsNoPredicate() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = FetchRequest<Ship>(where: \Ship.unlisted == 1)
+    }
+    Misuse.expect("Ship lists no property with the key path", child)
+  }
+
+  @Test func aNegativeLimitIsNoRequest() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      _ = try context.fetch(FetchRequest<Ship>(limit: -1))
+    }
+    Misuse.expect("A limit or offset is negative.", child)
+  }
+
+  @Test func aNegativeOffsetIsNoRequest() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      _ = try context.count(for: FetchRequest<Ship>(offset: -1))
+    }
+    Misuse.expect("A limit or offset is negative.", child)
+  }
+
+  @Test func aCountIsNoOrder() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = FetchSortDescriptor((\Ship.routes).count())
+    }
+    Misuse.expect("A count cannot be sorted by.", child)
+  }
+
+  // MARK: Objects that are gone
+
+  @Test func anObjectIsNotChangedAfterItsContextWasReset() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      let ship = context.insert(Ship.self)
+      ship.name = "Ship"
+      try context.save()
+      context.reset()
+      ship.name = "Ghost"
+    }
+    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+  }
+
+  @Test func anObjectIsNotChangedAfterItsInsertionWasRolledBack() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      let ship = context.insert(Ship.self)
+      context.rollback()
+      ship.tons = 1
+    }
+    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+  }
+
+  @Test func noRelationshipLeadsToAnObjectThatWasReset() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      let berth = context.insert(Berth.self)
+      context.reset()
+      context.insert(Ship.self).berth = berth
+    }
+    Misuse.expect("An object was changed after its context was reset or its insertion rolled back.", child)
+  }
+
+  @Test func readingAnObjectThatIsGoneIsNoMisuse() throws {
+    let (context, _) = try Misuse.contexts()
+    let ship = context.insert(Ship.self)
+    ship.name = "Ship"
+    ship.berth = context.insert(Berth.self)
+    context.reset()
+    #expect(ship.name == "" && ship.berth == nil && Array(ship.routes).isEmpty && !ship.hasChanges)
+    context.delete(ship)
+    #expect(!context.hasChanges)
+  }
+
+  // MARK: Isolation
+
+  @Test func aBackgroundContextIsNotUsedOutsideItsPerform() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
+      let background = container.newBackgroundContext()
+      // The compiler lets no context out, so it has to be taken out as a number.
+      let address = await background.perform { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) }
+      guard let pointer = UnsafeRawPointer(bitPattern: address) else { return }
+      _ = Unmanaged<ManagedObjectContext>.fromOpaque(pointer).takeUnretainedValue().insert(Ship.self)
+    }
+    Misuse.expect("A background context was used outside its perform.", child)
+  }
+
+  /// On Linux, the runtime keeps the sentence of this one to itself.
+  @Test func theViewContextIsNotUsedOffTheMainActor() async {
+    await #expect(processExitsWith: .failure) {
+      let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
+      let address = await MainActor.run { UInt(bitPattern: Unmanaged.passRetained(container.viewContext).toOpaque()) }
+      await Task.detached {
+        guard let pointer = UnsafeRawPointer(bitPattern: address) else { return }
+        try? Unmanaged<ManagedObjectContext>.fromOpaque(pointer).takeUnretainedValue().save()
+      }.value
+    }
+  }
+
+  // MARK: The boundary
+
+  @Test func aSlotThatARowDoesNotHaveIsNotRead() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[0][3] }
+    Misuse.expect("Slot 3 of a row with 1 slots was asked for.", child)
+  }
+
+  @Test func aRowThatABatchDoesNotHaveIsNotRead() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[1] }
+    Misuse.expect("Row 1 of a batch of 1 rows was asked for.", child)
+  }
+
+  @Test func offsetsThatDoNotSpanTheTargetsAreNoAnswer() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = RelationshipAnswer(offsets: [0, 1], targets: [1, 2])
+    }
+    Misuse.expect("The offsets of an answer do not span its targets.", child)
+  }
+
+  @Test func negativeOptionsAreNoWayToOpenAFile() async throws {
+    let folder = try Folder()
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = folder.file() as String] in
+      _ = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(maximumReaders: 0)))
+    }
+    Misuse.expect("A SQLite store's options hold a negative number, or zero where at least one is needed.", child)
+  }
+}
+
+/// A class for which the model has no entity.
+private final class Whale: ManagedObject {
+  override class var entityName: String { "Whale" }
+}
+
+enum Misuse {
+  /// Two contexts on one store.
+  static func contexts() throws -> (ManagedObjectContext, ManagedObjectContext) {
+    let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: .memory())
+    return (
+      try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes),
+      try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes)
+    )
+  }
+
+  /// A batch of one row with one slot.
+  static func batch() -> RowBatch {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    builder.beginRow(key: 1, version: 1)
+    builder.append(integer: 7)
+    builder.endRow()
+    return builder.seal()
+  }
+
+  /// Checks what a process said before it ended. Optimised builds say nothing.
+  static func expect(_ sentence: String, _ child: ExitTest.Result?, sourceLocation: SourceLocation = #_sourceLocation) {
+    #if DEBUG
+      let said = String(decoding: child?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(said.contains(sentence), sourceLocation: sourceLocation)
+    #endif
+  }
+}

@@ -1,0 +1,189 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Another process that holds the lock, or writes between a read and a save.
+@Suite struct OtherProcessTests {
+  private let folder: Folder
+  private var path: String { folder.file() }
+
+  init() throws {
+    folder = try Folder()
+    try Harbour.makeFile(folder.file())
+  }
+
+  private func context(_ options: SQLiteStoreOptions = SQLiteStoreOptions(busyTimeoutSeconds: 0.2)) throws -> ManagedObjectContext {
+    try Harbour.context(.sqlite(at: path, options: options))
+  }
+
+  @Test func aLockThatAnotherProcessHoldsTooLongCanBeWaitedForAgain() async throws {
+    async let other: Void = holdLock()
+    while !Folder.exists(folder.file("locked")) { try await Task.sleep(for: .milliseconds(5)) }
+    let refused = try whileLocked()
+    #expect(refused.code == .locked && refused.isRetryable && refused.path == path, "\(refused)")
+    #expect(refused.coreDataCode == 134_090)
+    await other
+    let context = try context()
+    #expect(try Voyage.check(context) == (13, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Holds the write lock in a process of its own until a file appears.
+  private func holdLock() async {
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let database = try BareDatabase(folder + "/harbour.sqlite")
+      try database.run("BEGIN IMMEDIATE; UPDATE ZJOURNAL SET ZSAVES = 77")
+      try Folder.write([], to: folder + "/locked")
+      while !Folder.exists(folder + "/release") { try await Task.sleep(for: .milliseconds(5)) }
+      try database.run("ROLLBACK")
+      try Folder.write([], to: folder + "/released")
+    }
+  }
+
+  /// Tries to save while the lock is held; then lets it go and saves.
+  private func whileLocked() throws -> StoreError {
+    let context = try context()
+    let journal = try Voyage.changeNext(context)
+    let inserted = context.insertedObjects.count
+    let began = Date()
+    let refused = try #require(throws: StoreError.self) { try context.save() }
+    #expect((0.15..<3).contains(Date().timeIntervalSince(began)))
+    #expect(context.hasChanges && journal.saves == 13 && context.insertedObjects.count == inserted)
+    // Reading does not wait for the lock, and does not see what is not committed.
+    let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+    #expect(try Voyage.check(reader) == (12, nil))
+    #expect(throws: StoreError.self) { try context.save() }
+    try Folder.write([], to: folder.file("release"))
+    while !Folder.exists(folder.file("released")) { usleep(5000) }
+    try context.save()
+    #expect(!context.hasChanges)
+    try context.persistentStoreCoordinator.close()
+    return refused
+  }
+
+  @Test func aRollbackJournalsLockIsWaitedForAgainToo() throws {
+    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
+    try Harbour.context(.sqlite(at: path, options: options)).persistentStoreCoordinator.close()
+    let context = try context(options)
+    try Voyage.saveNext(context)
+    _ = try Voyage.changeNext(context)
+    let other = try BareDatabase(path)
+    try other.run("BEGIN EXCLUSIVE")
+    let refused = try #require(throws: StoreError.self) { try context.save() }
+    #expect(refused.code == .locked && refused.isRetryable)
+    let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+    let unread = try #require(throws: StoreError.self) { _ = try reader.count(for: FetchRequest<Ship>()) }
+    #expect(unread.code == .locked && unread.isRetryable)
+    try other.run("ROLLBACK")
+    try context.save()
+    #expect(try Voyage.check(reader) == (14, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func aReaderThatHoldsTheCommitOfARollbackJournalLosesNothing() throws {
+    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
+    let context = try context(options)
+    try Voyage.saveNext(context)
+    _ = try Voyage.changeNext(context)
+    let other = try BareDatabase(path)
+    try other.run("BEGIN")
+    _ = try other.rows("SELECT COUNT(*) FROM ZSHIP")
+    // Everything is written but the commit, for which no reader may be there.
+    let refused = try #require(throws: StoreError.self) { try context.save() }
+    #expect(refused.code == .locked && refused.isRetryable, "\(refused)")
+    #expect(context.hasChanges)
+    try other.run("COMMIT")
+    try context.save()
+    context.reset()
+    #expect(try Voyage.check(context) == (14, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func aLockOnlyDelaysASaveWithinTheTimeout() async throws {
+    let context = try context(SQLiteStoreOptions(busyTimeoutSeconds: 20))
+    _ = try Voyage.changeNext(context)
+    let other = try BareDatabase(path)
+    try other.run("BEGIN IMMEDIATE")
+    // From here on the connection is that thread's.
+    nonisolated(unsafe) let lent = other
+    Thread.detachNewThread {
+      usleep(100_000)
+      try? lent.run("ROLLBACK")
+    }
+    try context.save()
+    #expect(try Voyage.check(context) == (13, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func whatAnotherProcessSavedMeanwhileIsAConflictThatNamesTheObjects() async throws {
+    let context = try context()
+    let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+    let berth = try #require(ships[3].berth)
+    let before = berth.count
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let other = try Harbour.context(.sqlite(at: path))
+      let ships = try other.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+      ships[0].name = "Changed by another"
+      other.delete(ships[1])
+      ships[4].name = "Changed by another, and not by us"
+      try other.save()
+      try other.persistentStoreCoordinator.close()
+    }
+    ships[0].name = "Ours"
+    ships[1].name = "Ours"
+    context.delete(ships[4])
+    ships[2].name = "Ours"
+    berth.count = before + 1
+    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    #expect(conflict.code == .conflict && conflict.coreDataCode == 133_020)
+    #expect(Set(conflict.objectIDs) == [ships[0].objectID, ships[1].objectID, ships[4].objectID], "\(conflict)")
+    #expect((conflict.cause as? StoreError)?.path == path)
+    #expect(context.hasChanges && ships[2].name == "Ours" && berth.count == before + 1)
+
+    // Nothing of the save is in the store, and after rolling back the context sees what the other wrote.
+    context.rollback()
+    context.reset()
+    #expect(try context.count(for: FetchRequest<Ship>(where: \Ship.name == "Ours")) == 0)
+    let names = try context.fetch(FetchRequest<Ship>(where: (\Ship.name).beginsWith("Changed by another")))
+    #expect(names.count == 2)
+    names[0].name = "Ours"
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func whatAnotherProcessAddedToAUniquenessConstraintIsAConflictThatNamesTheObject() throws {
+    let context = try context()
+    let ship = context.insert(Ship.self)
+    ship.name = "New"
+    ship.number = 5000
+    try BareDatabase.change(
+      path,
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_NAME = 'Ship'; "
+        + "INSERT INTO ZSHIP (Z_PK, Z_ENT, Z_OPT, ZNAME, ZNUMBER, ZTONS, ZISAFLOAT) SELECT Z_MAX, Z_ENT, 1, 'Theirs', 5000, 1, 1 FROM Z_PRIMARYKEY WHERE Z_NAME = 'Ship'"
+    )
+    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    #expect(conflict.code == .constraintConflict && conflict.objectIDs == [ship.objectID], "\(conflict)")
+    #expect(ship.isInserted && context.hasChanges)
+    ship.number = 5001
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedErrorOrASave() throws {
+    let context = try context()
+    try Voyage.saveNext(context)
+    for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+    _ = try Voyage.changeNext(context)
+    let error = FullDisk.refusal(of: context)
+    #expect(error == nil || [.failed, .notFound, .inputOutput, .damaged].contains(error?.code), "\(String(describing: error))")
+    try? context.persistentStoreCoordinator.close()
+    #expect(folder.openDescriptors == 0)
+  }
+}

@@ -1,0 +1,29 @@
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+/// Opens a store that must not open, and checks what every refusal has to keep: a typed error that names the file and a
+/// cause, the folder's bytes as they were, no descriptor left open.
+@discardableResult
+func expectRefusal(
+  _ codes: StoreError.Code..., of path: String, in folder: Folder, model: ManagedObjectModel = Harbour.model,
+  options: SQLiteStoreOptions = SQLiteStoreOptions(), sourceLocation: SourceLocation = #_sourceLocation
+) throws -> StoreError? {
+  let before = try folder.snapshot()
+  var refusal: StoreError?
+  do {
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options))
+    try coordinator.close()
+    Issue.record("The store was opened.", sourceLocation: sourceLocation)
+  } catch let error as StoreError {
+    refusal = error
+    #expect(codes.contains(error.code), "\(error)", sourceLocation: sourceLocation)
+    #expect(error.path == path, "\(error)", sourceLocation: sourceLocation)
+    #expect(error.operation == "open the store", "\(error)", sourceLocation: sourceLocation)
+    #expect(error.reason.count > 20 && error.reason.hasSuffix("."), "\(error)", sourceLocation: sourceLocation)
+    #expect("\(error)".contains(path), sourceLocation: sourceLocation)
+  }
+  #expect(folder.openDescriptors == 0, sourceLocation: sourceLocation)
+  #expect(try folder.snapshot() == before, "The refused file or its folder was changed.", sourceLocation: sourceLocation)
+  return refusal
+}

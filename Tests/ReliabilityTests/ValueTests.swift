@@ -1,0 +1,307 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import Testing
+
+/// Values at the edges of what attributes can hold: they come back bit for bit, or are refused by a typed error that
+/// leaves the context usable.
+@Suite struct ValueTests {
+  enum Kind: String, CaseIterable, Sendable, Codable { case memory, sqlite, minimal }
+
+  /// A store whose contents can be opened again.
+  private final class Place {
+    let folder: Folder
+    let description: StoreDescription
+
+    init(_ kind: Kind) throws {
+      folder = try Folder()
+      description =
+        switch kind {
+        case .memory: .memory(contents: MemoryStoreContents())
+        case .sqlite: .sqlite(at: folder.file())
+        case .minimal: MinimalStore.description(contents: MinimalStore.Contents())
+        }
+    }
+
+    func context() throws -> ManagedObjectContext { try Harbour.context(description) }
+  }
+
+  // MARK: Bit for bit
+
+  private static let texts: [String] = [
+    "", " ", "\u{0}", "a\u{0}b", "\u{FFFE}", "\u{FFFF}x", "\u{FEFF}mark", "\u{1}\u{1F}\u{7F}", "line\r\nline\rline\n", "\u{E9}", "e\u{301}",
+    "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "\u{10FFFF}", "\u{202E}backwards", "'); DROP TABLE ZSHIP; --", "%_\\\"[",
+    "\u{1E9E}\u{DF}I\u{130}\u{131}",
+    String(repeating: "\u{1F6A2}long ", count: 1_222_223),
+  ]
+
+  private static let samples: [(String, [StoreValue])] = [
+    ("tons", [.int16(.min), .int16(.max), .int16(-1), .int16(0)]), ("crew", [.int32(.min), .int32(.max), .int32(-1), .null]),
+    ("number", [.int64(.min), .int64(.max), .int64(1 << 53 + 1), .int64(-(1 << 53) - 1), .int64(-1), .null]),
+    ("isAfloat", [.bool(true), .bool(false)]),
+    (
+      "length",
+      [
+        .double(0.1), .double(.leastNonzeroMagnitude), .double(-.leastNormalMagnitude), .double(.greatestFiniteMagnitude),
+        .double(.infinity),
+        .double(-.infinity), .double(.ulpOfOne), .double(9_007_199_254_740_992), .double(1), .double(-1e15), .null,
+      ]
+    ),
+    ("draught", [.float(0.1), .float(.leastNonzeroMagnitude), .float(.greatestFiniteMagnitude), .float(-.infinity), .float(16_777_215)]),
+    (
+      "launched",
+      [
+        .date(0), .date(Date.distantPast.timeIntervalSinceReferenceDate), .date(Date.distantFuture.timeIntervalSinceReferenceDate),
+        .date(1e300),
+        .date(-1e300), .date(0.1), .date(-0.000_001), .null,
+      ]
+    ),
+    (
+      "price",
+      [
+        "0", "-1", "0.1", "12345678901234567890123456789012345678", "-0.00000000000000000000000000000000000001",
+        "9.9999999999999999999999999999999999999",
+        "3.4e38", "340282366920938463463374607431768211455", "123456789012345", "0.3", "1e-100", "1e100", "99999999999999.99",
+      ].map { .decimal(Decimal(string: $0) ?? .nan) } + [
+        .decimal(.greatestFiniteMagnitude), .decimal(.leastNonzeroMagnitude), .decimal(.pi), .null,
+      ]
+    ),
+    ("log", texts.map { .string($0) }), ("page", texts.map { .uri($0) } + [.uri("https://example.org/%00?q=\u{E9}#\u{1F6A2}")]),
+    ("plan", [.data(Data()), .data(Data([0])), .data(Data([0xFF, 0, 0xFE])), .data(Data(repeating: 0xC0, count: 11_000_000)), .null]),
+    ("uid", [.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID())]),
+  ]
+
+  @Test(arguments: Kind.allCases)
+  func everyValueOfAnAttributeComesBackBitForBit(kind: Kind) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    var ids: [[ManagedObjectID]] = []
+    for (key, values) in Self.samples {
+      let ships = try values.map { value in
+        let ship = context.insert(Ship.self)
+        ship.name = key
+        try ship.setValue(value, forKey: key)
+        return ship
+      }
+      try context.save()
+      ids.append(ships.map(\.objectID))
+    }
+    try context.persistentStoreCoordinator.close()
+    let again = try place.context()
+    for ((key, values), ids) in zip(Self.samples, ids) {
+      for (value, id) in zip(values, ids) {
+        let found = try again.existingObject(with: id).value(forKey: key)
+        #expect(Self.bits(found) == Self.bits(value), "\(key): \(String("\(found)".prefix(100))) for \(String("\(value)".prefix(100)))")
+      }
+    }
+    try again.persistentStoreCoordinator.close()
+  }
+
+  /// What tells two values apart; equal text can have different bytes.
+  private static func bits(_ value: StoreValue) -> String {
+    switch value {
+    case .double(let number): "\(number.bitPattern)"
+    case .date(let number): "\(number.bitPattern)"
+    case .float(let number): "\(number.bitPattern)"
+    case .string(let text), .uri(let text):
+      "\(text.utf8.count) \(text.utf8.prefix(64).map { $0 }) \(text.utf8.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
+    case .data(let data): "\(data.count) \(data.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
+    default: "\(value)"
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func typedAccessorsKeepTheSameValues(kind: Kind) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    let ship = context.insert(Ship.self)
+    let uid = UUID()
+    ship.name = "e\u{301}\u{0}\u{FFFE}"
+    (ship.tons, ship.crew, ship.number, ship.isAfloat) = (Int(Int16.min), Int(Int32.max), .min, false)
+    (ship.length, ship.draught, ship.launched) = (-.leastNonzeroMagnitude, .greatestFiniteMagnitude, .distantPast)
+    (ship.price, ship.uid, ship.plan) = (Decimal(string: "12345678901234567890123456789012345678"), uid, Data())
+    (ship.page, ship.log) = ("", String(repeating: "x", count: 11 << 20))
+    try context.save()
+    let id = ship.objectID
+    try context.persistentStoreCoordinator.close()
+    let again = try place.context()
+    let found = try #require(try again.existingObject(with: id) as? Ship)
+    #expect(Array(found.name.utf8) == Array("e\u{301}\u{0}\u{FFFE}".utf8))
+    #expect(found.tons == Int(Int16.min) && found.crew == Int(Int32.max) && found.number == .min && !found.isAfloat)
+    #expect(found.length == -.leastNonzeroMagnitude && found.draught == .greatestFiniteMagnitude && found.launched == .distantPast)
+    #expect(found.price == Decimal(string: "12345678901234567890123456789012345678") && found.uid == uid && found.plan == Data())
+    #expect(found.page == "" && found.log?.utf8.count == 11 << 20)
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: Kind.allCases)
+  func aNegativeZeroIsZeroEverywhere(kind: Kind) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    let ship = context.insert(Ship.self)
+    ship.name = ""
+    (ship.length, ship.draught) = (-0.0, -0.0)
+    #expect(ship.length?.sign == .plus && ship.draught?.sign == .plus)
+    try context.save()
+    context.reset()
+    let found = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.length == -0.0)).first)
+    #expect(found.length?.sign == .plus && found.draught?.sign == .plus)
+  }
+
+  // MARK: Refused by the save
+
+  struct Refused: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let code: ContextError.Code
+    let property: String
+    let set: @Sendable (Ship) -> Void
+
+    init(_ description: String, _ code: ContextError.Code, _ property: String, _ set: @escaping @Sendable (Ship) -> Void) {
+      (testDescription, self.code, self.property, self.set) = (description, code, property, set)
+    }
+  }
+
+  static let refused: [Refused] = [
+    Refused("40,000 tons", .numberTooLarge, "tons") { $0.tons = 40_000 },
+    Refused("-32,769 tons", .numberTooSmall, "tons") { $0.tons = -32_769 },
+    Refused("the largest Int as tons", .numberTooLarge, "tons") { $0.tons = .max },
+    Refused("2^31 people", .numberTooLarge, "crew") { $0.crew = 1 << 31 },
+    Refused("the smallest Int as people", .numberTooSmall, "crew") { $0.crew = .min },
+    Refused("an infinite date", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .infinity) },
+    Refused("a date before all others", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: -.infinity) },
+    Refused("a date that is no number", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .nan) },
+    Refused("an infinite date by name", .invalidDate, "launched") { try? $0.setValue(.date(.infinity), forKey: "launched") },
+    Refused("no name", .missingMandatoryValue, "name") { try? $0.setValue(.null, forKey: "name") },
+  ]
+
+  @Test(arguments: Kind.allCases, Self.refused)
+  func aValueThatDoesNotFitIsRefusedAndTheContextGoesOn(kind: Kind, refused: Refused) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    let (other, ship) = (context.insert(Ship.self), context.insert(Ship.self))
+    (other.name, ship.name) = ("Other", "Ship")
+    try context.save()
+    other.name = "Renamed"
+    refused.set(ship)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == refused.code && error.objectID == ship.objectID && error.property == refused.property, "\(error)")
+    #expect(context.hasChanges && other.isUpdated && ship.isUpdated)
+    refused.set(other)
+    let both = try #require(throws: ContextError.self) { try context.save() }
+    #expect(both.code == .multipleValidationFailures && both.failures.count == 2 && both.coreDataCode == 1560, "\(both)")
+
+    // Neither change is in the store; with fitting values both are.
+    let observer = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+    #expect(try observer.count(for: FetchRequest<Ship>(where: (\Ship.name).isIn(["Other", "Ship"]))) == 2)
+    for fixed in [other, ship] {
+      (fixed.tons, fixed.crew, fixed.launched, fixed.name) = (5, 5, .distantFuture, "Renamed")
+    }
+    try context.save()
+    #expect(try observer.count(for: FetchRequest<Ship>(where: \Ship.name == "Renamed")) == 2)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Not all stores can say "not a number": it comes back as it was, or is refused.
+  @Test(arguments: Kind.allCases, ["length", "draught", "price"])
+  func notANumberIsKeptOrRefused(kind: Kind, key: String) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    let ship = context.insert(Ship.self)
+    ship.name = "Ship"
+    try context.save()
+    ship.tons = 7
+    switch key {
+    case "length": ship.length = .nan
+    case "draught": ship.draught = .nan
+    default: ship.price = .nan
+    }
+    do {
+      try context.save()
+      #expect(kind != .sqlite)
+      context.reset()
+      let found = try #require(try context.fetch(FetchRequest<Ship>()).first)
+      #expect(found.length?.isNaN ?? found.draught?.isNaN ?? found.price?.isNaN == true)
+      #expect(found.tons == 7)
+    } catch let error as StoreError {
+      #expect(error.code == .unstorableValue && error.reason.contains("Ship.\(key)"), "\(error)")
+      #expect(context.hasChanges && ship.tons == 7)
+      (ship.length, ship.draught, ship.price) = (1, 1, 1)
+      try context.save()
+    } catch let error as ContextError {
+      #expect(error.property == key && error.objectID == ship.objectID, "\(error)")
+      (ship.length, ship.draught, ship.price) = (1, 1, 1)
+      try context.save()
+    }
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func aValueLargerThanTheStoresLimitIsRefused() throws {
+    let folder = try Folder()
+    let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(maximumValueBytes: 1 << 20)))
+    let ship = context.insert(Ship.self)
+    ship.name = "Ship"
+    ship.log = String(repeating: "x", count: 2 << 20)
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect(error.code == .unstorableValue && error.path == folder.file(), "\(error)")
+    #expect(context.hasChanges && ship.isInserted && ship.log?.utf8.count == 2 << 20)
+    ship.log = String(repeating: "x", count: 1 << 19)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: Refused by the setter
+
+  private static let wrong: [(String, StoreValue)] = [
+    ("tons", .string("7")), ("tons", .int64(40_000)), ("tons", .int32(-32_769)), ("tons", .double(1.5)), ("tons", .double(.nan)),
+    ("tons", .double(1e300)),
+    ("tons", .decimal(1)), ("crew", .int64(.max)), ("crew", .float(.infinity)), ("number", .double(9.3e18)), ("number", .uuid(UUID())),
+    ("isAfloat", .int64(2)), ("isAfloat", .string("yes")), ("length", .string("1")), ("length", .int64(1 << 53 + 1)), ("length", .date(1)),
+    ("draught", .double(0.1)), ("draught", .double(1e300)), ("price", .double(0.5)), ("price", .string("1")), ("launched", .double(1)),
+    ("launched", .string("today")), ("name", .int64(1)), ("name", .data(Data([0x41]))), ("name", .uri("a")), ("page", .string("a")),
+    ("plan", .string("a")), ("uid", .string("00000000-0000-0000-0000-000000000000")), ("uid", .data(Data(count: 16))), ("berth", .int64(1)),
+    ("berth", .string("Berth")),
+  ]
+
+  @Test(arguments: Kind.allCases)
+  func aValueOfTheWrongTypeIsRefusedByNameAndNothingChanges(kind: Kind) throws {
+    let place = try Place(kind)
+    let context = try place.context()
+    let ship = context.insert(Ship.self)
+    ship.name = "Ship"
+    try context.save()
+    for (key, value) in Self.wrong {
+      let before = try ship.value(forKey: key)
+      let error = try #require(throws: ContextError.self, "\(key) took \(value)") { try ship.setValue(value, forKey: key) }
+      #expect(error.code == .wrongType && error.property == key && error.objectID == ship.objectID, "\(error)")
+      #expect(try ship.value(forKey: key) == before)
+    }
+    #expect(!ship.hasChanges && !context.hasChanges)
+    for key in ["", "Name", "routes", "nothing", "objectID"] {
+      #expect(try #require(throws: ContextError.self) { try ship.setValue(.null, forKey: key) }.code == .unknownProperty)
+      #expect(try #require(throws: ContextError.self) { try ship.value(forKey: key) }.code == .unknownProperty)
+    }
+    #expect(try #require(throws: ContextError.self) { try ship.toMany(forKey: "berth") }.code == .unknownProperty)
+    #expect(try #require(throws: ContextError.self) { try context.insert(entityNamed: "Whale") }.code == .unknownEntity)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: Kind.allCases)
+  func anIDThatIsNotOfTheContextsStoreIsRefusedByName(kind: Kind) throws {
+    let (place, foreign) = (try Place(kind), try Place(kind))
+    let (context, other) = (try place.context(), try foreign.context())
+    let ship = context.insert(Ship.self), route = context.insert(Route.self), berth = other.insert(Berth.self)
+    (ship.name, route.number, route.count, berth.number, berth.count) = ("Ship", 1, 1, 1, 1)
+    try context.save()
+    // A temporary ID of the other context, then a permanent one of the other store, then one of another entity.
+    #expect(
+      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+    try other.save()
+    #expect(
+      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+    #expect(try #require(throws: ContextError.self) { try ship.setValue(.objectID(route.objectID), forKey: "berth") }.code == .wrongType)
+    #expect(try #require(throws: ContextError.self) { try context.existingObject(with: berth.objectID) }.code == .foreignObject)
+    #expect(!context.hasChanges && ship.berth == nil)
+  }
+}
