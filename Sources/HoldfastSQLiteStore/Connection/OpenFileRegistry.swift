@@ -21,12 +21,13 @@ enum OpenFileRegistry {
       // In a forked child the file stays registered for good. SQLite's own list of open files and locks was copied by
       // the fork and is wrong there, so not even a new connection to the same file would be safe.
       guard !isInherited else { return }
-      _ = OpenFileRegistry.openFiles.withLock { $0.remove(identity) }
+      OpenFileRegistry.openFiles.withLock { $0.removeAll { $0 == identity } }
     }
   }
 
-  /// Protects the set itself, and the moment between creating a new file and registering it: see ``register(locating:)``.
-  private static let openFiles = Mutex<Set<FileIdentity>>([])
+  /// The files that are open, few enough for a list. Protects the list itself, and the moment between creating a new file
+  /// and registering it: see ``register(locating:)``.
+  private static let openFiles = Mutex<[FileIdentity]>([])
 
   /// Finds or creates a file and registers it, as one step that no other opening in this process can interleave with.
   ///
@@ -36,11 +37,12 @@ enum OpenFileRegistry {
   static func register(locating locate: () throws(StoreError) -> SQLiteFile) throws(StoreError) -> (SQLiteFile, Registration) {
     try openFiles.withLock { openFiles throws(StoreError) in
       let file = try locate()
-      guard openFiles.insert(file.identity).inserted else {
+      guard !openFiles.contains(file.identity) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "This process, or the one it was forked from, has the file open already. Use the store that is open, or close it first.")
       }
+      openFiles.append(file.identity)
       return (file, Registration(identity: file.identity))
     }
   }

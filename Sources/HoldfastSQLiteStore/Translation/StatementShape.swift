@@ -1,7 +1,7 @@
 /// What makes two statements the same but for their constants: the key under which a prepared statement is kept.
 ///
 /// It spells out all that the SQL depends on, so equal shapes mean equal statements; nothing is left to a hash.
-struct StatementShape: Hashable, Sendable {
+struct StatementShape: Equatable, Sendable {
   private(set) var bytes: [UInt8] = []
 
   /// What a statement is for. Each family spells its shape differently.
@@ -18,6 +18,13 @@ struct StatementShape: Hashable, Sendable {
   init(sql: StaticString) {
     self.init(.text)
     sql.withUTF8Buffer { bytes += $0 }
+  }
+
+  /// Tells most shapes apart (FNV-1a); equality decides.
+  var quickHash: UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return hash
   }
 
   mutating func append(_ byte: UInt8) { bytes.append(byte) }
