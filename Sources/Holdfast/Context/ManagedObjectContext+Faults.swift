@@ -44,9 +44,7 @@ extension ManagedObjectContext {
     guard let first = collector.runs.first else { return false }
     let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
     if keys.count > 1 { keepFired(group) }
-    group.forEachRow { position, row in
-      if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
-    }
+    attachFaults(group)
     return object.row != nil
   }
 
@@ -61,10 +59,7 @@ extension ManagedObjectContext {
         let window = Array(sorted[start..<min(start + RowGroup.size, sorted.count)])
         let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window))
         guard let first = collector.runs.first else { continue }
-        let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
-        group.forEachRow { position, row in
-          if let registered = registered(entity, row.key), registered.row == nil { attach(registered, row, group, position) }
-        }
+        attachFaults(RowGroup(first, Array(collector.runs.dropFirst()), entity: entity))
       }
     }
   }
@@ -86,19 +81,43 @@ extension ManagedObjectContext {
   }
 
   /// Asks for the targets of a to-many relationship for all rows of a group.
-  func fireToMany(_ group: RowGroup, _ object: ManagedObject, _ link: LinkPlan) -> FaultSiblings? {
-    guard let answer = relationship(link, group.keys) else { return nil }
+  ///
+  /// - Parameter readsTargets: whether the targets are about to be read. The rows of one object's targets then come along,
+  ///   unless they lie in memory anyway.
+  func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
+    let welcomesRows = readsTargets && group.count == 1 && batchesFaults && !persistentStoreCoordinator.capabilities.residentRows
+    guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
+    takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
     return siblings
   }
 
+  /// Keeps rows that came along with keys for the objects that are going to be made of them, and gives them to those that
+  /// are faults.
+  private func takeRows(_ batches: [RowBatch], _ entity: Int) {
+    guard let first = batches.first else { return }
+    let group = RowGroup(
+      RowRun(batch: first, rows: .all), batches.dropFirst().map { RowRun(batch: $0, rows: .all) }, entity: entity)
+    keepFired(group)
+    attachFaults(group)
+  }
+
+  /// Gives the rows of a group to those registered objects that have none.
+  private func attachFaults(_ group: RowGroup) {
+    let map = maps[graph.entities[group.entity].root]
+    group.forEachRow { position, row in
+      if let registered = map.object(row.key), registered.row == nil { attach(registered, row, group, position) }
+    }
+  }
+
   /// Asks for the targets of a to-many relationship; nil when the store fails, which ``faultError`` tells.
-  func relationship(_ link: LinkPlan, _ sources: [Int64]) -> RelationshipAnswer? {
+  func relationship(_ link: LinkPlan, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
     checkIsolation()
     do {
       return try persistentStoreCoordinator.relationships(
-        RelationshipRequest(entity: Int(link.entity), relationship: Int(link.relationship), sources: sources))
+        RelationshipRequest(
+          entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows))
     } catch {
       faultError = error
       return nil

@@ -113,7 +113,7 @@ extension ManagedObjectContext {
       "Objects of \(entity.name) appear as \(classes[entity.index]), not as \(Result.self); pass the class to the container.")
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
-      entity: entity, predicate: request.predicate?.expression, sorts: request.sortDescriptors.map { $0.term }, offset: request.fetchOffset,
+      entity: entity, predicate: request.expression, sorts: request.sorts, offset: request.fetchOffset,
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
   }
 
@@ -144,11 +144,8 @@ extension ManagedObjectContext {
     return objects
   }
 
-  private func entityIndex(of batch: RowBatch) -> Int {
-    guard let prefix = batch.idPrefix else { return 0 }
-    if let index = prefixes.firstIndex(where: { $0.entityNumber == prefix.entityNumber }) { return index }
-    return 0
-  }
+  /// The coordinator has refused rows of no entity.
+  private func entityIndex(of batch: RowBatch) -> Int { persistentStoreCoordinator.entityIndex(of: batch) ?? 0 }
 
   private func object(_ row: RowPointer, _ entity: Int, _ group: RowGroup, _ position: Int) -> ManagedObject {
     if let registered = registered(entity, row.key) {

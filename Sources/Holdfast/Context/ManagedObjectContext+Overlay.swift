@@ -6,10 +6,10 @@ extension ManagedObjectContext {
     if changed.isEmpty || !request.includesPendingChanges { return false }
     try processPendingChanges()
     let entity = try entity(named: request.entityName)
-    if let predicate = request.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate.expression, entity) } }
+    if let expression = request.expression { try refusingFaultErrors { clearKeysOfDeleted(askedBy: expression, entity) } }
     if entity.familyIndexes.contains(where: { changedCounts[$0] > 0 }) { return true }
-    guard let predicate = request.predicate else { return false }
-    let crossings = try RowPredicate(predicate.expression, entity: entity, model: persistentStoreCoordinator.model).crossings
+    guard let expression = request.expression else { return false }
+    let crossings = try RowPredicate(expression, entity: entity, model: persistentStoreCoordinator.model).crossings
     return crosses(crossings)
   }
 

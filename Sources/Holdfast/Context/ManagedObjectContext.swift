@@ -66,7 +66,7 @@ public final class ManagedObjectContext {
     tombstones = Array(repeating: [], count: count)
     let unsaved = StoreIdentity.intern(storeUUID: "", model: coordinator.model)
     temporaryPrefixes = entities.map { unsaved.prefix(for: $0) }
-    prefixes = entities.map { coordinator.identity.prefix(for: $0) }
+    prefixes = coordinator.prefixes
   }
 
   deinit {
@@ -79,6 +79,9 @@ public final class ManagedObjectContext {
   /// The groups of rows that were read for faults last: siblings that nobody has looked at yet find their rows here. Emptied
   /// when rows may have changed.
   @exclusivity(unchecked) var firedGroups: [RowGroup] = []
+  /// Which of them came last; the next one is replaced first, once there are ``mostFiredGroups``.
+  @exclusivity(unchecked) private var lastFiredGroup = 0
+  private static let mostFiredGroups = 8
   /// Whether a save is under way.
   var isSaving = false
 
@@ -133,16 +136,25 @@ public final class ManagedObjectContext {
   }
 
   private func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
-    for group in firedGroups.reversed() where group.entity == entity {
-      if let (row, place) = group.row(key) { return (group, row, place) }
+    // The one that was read last first: it likely has the row.
+    var place = lastFiredGroup
+    for _ in firedGroups.indices {
+      let group = firedGroups[place]
+      if group.entity == entity, let (row, position) = group.row(key) { return (group, row, position) }
+      place = place == 0 ? firedGroups.count - 1 : place - 1
     }
     return nil
   }
 
   /// Remembers a group for the siblings of the fault for which it was read.
   func keepFired(_ group: RowGroup) {
-    if firedGroups.count == 8 { firedGroups.removeFirst() }
-    firedGroups.append(group)
+    if firedGroups.count < ManagedObjectContext.mostFiredGroups {
+      firedGroups.append(group)
+      lastFiredGroup = firedGroups.count - 1
+    } else {
+      lastFiredGroup = (lastFiredGroup + 1) % ManagedObjectContext.mostFiredGroups
+      firedGroups[lastFiredGroup] = group
+    }
   }
 
   /// Gives an object its row.

@@ -13,6 +13,14 @@ struct RowRun {
     case .rows(let rows): rows.count
     }
   }
+
+  func pointer(_ position: Int) -> RowPointer {
+    switch rows {
+    case .all: batch.pointer(position)
+    case .one(let index): batch.pointer(index)
+    case .rows(let rows): batch.pointer(Int(rows[position]))
+    }
+  }
 }
 
 /// Up to 1,024 neighbouring rows of one result: siblings, for which faults are fired together. Confined to a context.
@@ -27,8 +35,10 @@ final class RowGroup {
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
-  /// Fired to-many relationships by to-many index: the answer for all rows of the group, in their order.
-  @exclusivity(unchecked) private var answers: [FaultSiblings?] = []
+  /// Fired to-many relationships: the answer for all rows of the group, in their order. Most groups have one, so it lies
+  /// here without an array.
+  @exclusivity(unchecked) private var firstAnswer: (toManyIndex: Int, siblings: FaultSiblings)?
+  @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
   /// The siblings of to-one targets by slot.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
   @exclusivity(unchecked) private var positions: [Int64: Int]?
@@ -96,17 +106,11 @@ final class RowGroup {
   }
 
   private func pointer(_ position: Int) -> RowPointer? {
-    var position = position
-    for run in [first] + rest {
-      let count = run.count
-      if position < count {
-        switch run.rows {
-        case .all: return run.batch.pointer(position)
-        case .one(let index): return run.batch.pointer(index)
-        case .rows(let rows): return run.batch.pointer(Int(rows[position]))
-        }
-      }
-      position -= count
+    if position < first.count { return first.pointer(position) }
+    var position = position - first.count
+    for run in rest {
+      if position < run.count { return run.pointer(position) }
+      position -= run.count
     }
     return nil
   }
@@ -122,11 +126,15 @@ final class RowGroup {
   }
 
   /// The answer of a fired to-many relationship.
-  func answer(_ toManyIndex: Int) -> FaultSiblings? { toManyIndex < answers.count ? answers[toManyIndex] : nil }
+  func answer(_ toManyIndex: Int) -> FaultSiblings? {
+    if let firstAnswer, firstAnswer.toManyIndex == toManyIndex { return firstAnswer.siblings }
+    for other in otherAnswers where other.toManyIndex == toManyIndex { return other.siblings }
+    return nil
+  }
 
-  func setAnswer(_ answer: FaultSiblings, _ toManyIndex: Int) {
-    while answers.count <= toManyIndex { answers.append(nil) }
-    answers[toManyIndex] = answer
+  /// Keeps an answer. There was none.
+  func setAnswer(_ siblings: FaultSiblings, _ toManyIndex: Int) {
+    if firstAnswer == nil { firstAnswer = (toManyIndex, siblings) } else { otherAnswers.append((toManyIndex, siblings)) }
   }
 
   /// The targets of a to-one relationship for all rows of the group.

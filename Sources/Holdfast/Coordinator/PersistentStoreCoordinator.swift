@@ -16,6 +16,8 @@ public final class PersistentStoreCoordinator: Sendable {
   let store: any IncrementalStore
   let capabilities: StoreCapabilities
   let identity: StoreIdentity
+  /// What the IDs of each entity's objects begin with, by entity index.
+  let prefixes: [ManagedObjectID]
   let rowCache = RowCache()
   /// Only one save of the store runs at a time; the lock protects the store's write side, no data of ours.
   let saveLock = Mutex(())
@@ -32,6 +34,7 @@ public final class PersistentStoreCoordinator: Sendable {
     self.store = store
     capabilities = store.capabilities
     identity = opened.identity
+    prefixes = model.entities.map { opened.identity.prefix(for: $0) }
     metadata = opened.userInfo
   }
 
@@ -105,7 +108,9 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// The targets of a to-many relationship.
   func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+    let epoch = request.welcomesRows ? rowCache.epoch : 0
     let answer = try reading(.latest, "read a relationship") { try store.relationships(request, in: $0) }
+    if !answer.rows.isEmpty { try takeRows(answer, request, readIn: epoch) }
     guard answer.offsets.count == request.sources.count + 1 else {
       throw StoreError(
         .damaged, operation: "read a relationship", path: storeDescription.path,
@@ -118,16 +123,33 @@ public final class PersistentStoreCoordinator: Sendable {
     return answer
   }
 
+  /// Rows that came along with targets.
+  private func takeRows(_ answer: RelationshipAnswer, _ request: RelationshipRequest, readIn epoch: Int) throws {
+    let destination = model.entities[request.entity].relationships[request.relationship].destinationIndex
+    guard answer.rows.allSatisfy({ entityIndex(of: $0) == destination }) else {
+      throw StoreError(
+        .damaged, operation: "read a relationship", path: storeDescription.path,
+        reason: "The store delivered rows that are not of the relationship's destination (rule L4).")
+    }
+    for batch in answer.rows { publish(batch, readIn: epoch) }
+  }
+
   /// Refuses rows that do not look like those of their entity, before anybody reads them as such.
   func check(_ collector: RowCollector) throws {
-    for run in collector.runs {
-      if let prefix = run.batch.idPrefix, let entity = model.entity(named: prefix.entityName), run.batch.layout == entity.layout {
-        continue
-      }
+    for run in collector.runs where entityIndex(of: run.batch) == nil {
       throw StoreError(
         .damaged, operation: "read rows", path: storeDescription.path,
         reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
     }
+  }
+
+  /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
+  func entityIndex(of batch: RowBatch) -> Int? {
+    guard let prefix = batch.idPrefix, prefix.storeNumber == identity.number else { return nil }
+    for index in prefixes.indices where prefixes[index].entityNumber == prefix.entityNumber {
+      return batch.layout == model.entities[index].layout ? index : nil
+    }
+    return nil
   }
 
   /// Results above this many rows are not worth the memory of the shared cache.
@@ -139,7 +161,7 @@ public final class PersistentStoreCoordinator: Sendable {
   }
 
   func publish(_ batch: RowBatch, readIn epoch: Int) {
-    guard !capabilities.residentRows, let prefix = batch.idPrefix, let entity = model.entity(named: prefix.entityName) else { return }
-    rowCache.publish(batch, root: entity.rootIndex, readIn: epoch)
+    guard !capabilities.residentRows, let entity = entityIndex(of: batch) else { return }
+    rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
   }
 }

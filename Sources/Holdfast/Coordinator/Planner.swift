@@ -26,32 +26,30 @@ struct Planner {
   func divide(_ query: FetchQuery) -> Division {
     let (pushed, residual, isLookup) = predicates(query)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.entity.familyIndexes, predicate: pushed)
-    var division = Division(plan: plan, predicate: residual)
-    division.isLookup = isLookup
+    var (windows, reduces) = (false, false)
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
     let sortsPushed =
       sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
     if sortsPushed { plan.sorts = sorts }
     // A look-up by a unique value answers one row at the most: nothing to order.
-    division.sorts = !sortsPushed && !(isLookup && residual == nil)
+    let sortsHere = !sortsPushed && !(isLookup && residual == nil)
     if query.isWindowed && !reducing {
       if residual == nil && sortsPushed && capabilities.windowing {
         plan.offset = query.offset
         plan.limit = query.limit
       } else {
-        division.windows = true
+        windows = true
       }
     }
-    let wholly = residual == nil && !division.windows && !division.sorts
+    let wholly = residual == nil && !windows && !sortsHere
     switch query.output {
     case .rows: break
     case .keys: if wholly { plan.output = .keys }
-    case .count: if wholly && capabilities.counting && !isLookup { plan.output = .count } else { division.reduces = true }
-    case .aggregates: if wholly && capabilities.aggregates { plan.output = query.output } else { division.reduces = true }
+    case .count: if wholly && capabilities.counting && !isLookup { plan.output = .count } else { reduces = true }
+    case .aggregates: if wholly && capabilities.aggregates { plan.output = query.output } else { reduces = true }
     }
-    division.plan = plan
-    return division
+    return Division(plan: plan, predicate: residual, sorts: sortsHere, windows: windows, isLookup: isLookup, reduces: reduces)
   }
 
   private func predicates(_ query: FetchQuery) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {

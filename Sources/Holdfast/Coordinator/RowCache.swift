@@ -89,13 +89,26 @@ private final class RowCacheGeneration {
     batches.append(batch)
     byteCount += batch.byteCount
     let number = UInt32(batches.count - 1)
+    guard let entries else { return }
+    let tag = UInt32(root + 1)
     for index in 0..<batch.count {
       let row = batch.pointer(index)
-      if let known = self.row(root, row.key) ?? older.row(root, row.key), known.batch.pointer(known.index).version > row.version {
-        continue
-      }
-      set(root, row.key, number, UInt32(index))
+      let entry = entries + slot(tag, row.key)
+      let isKnown = entry.pointee.root != 0
+      let version = isKnown && entry.pointee.row != Entry.removed ? version(entry) : older.version(root, row.key)
+      if let version, version > row.version { continue }
+      if !isKnown { used += 1 }
+      entry.pointee = Entry(key: row.key, root: tag, batch: number, row: UInt32(index))
     }
+  }
+
+  private func version(_ root: Int, _ key: Int64) -> Int64? {
+    guard let entry = find(root, key), entry.pointee.row != Entry.removed else { return nil }
+    return version(entry)
+  }
+
+  private func version(_ entry: UnsafeMutablePointer<Entry>) -> Int64 {
+    batches[Int(entry.pointee.batch)].pointer(Int(entry.pointee.row)).version
   }
 
   func remove(_ root: Int, _ key: Int64) { find(root, key)?.pointee.row = Entry.removed }
@@ -106,34 +119,28 @@ private final class RowCacheGeneration {
 
   private func find(_ root: Int, _ key: Int64) -> UnsafeMutablePointer<Entry>? {
     guard let entries else { return nil }
-    let tag = UInt32(root + 1)
-    var slot = home(tag, key)
-    while entries[slot].root != 0 {
-      if entries[slot].key == key && entries[slot].root == tag { return entries + slot }
-      slot = (slot + 1) & mask
-    }
-    return nil
+    let slot = slot(UInt32(root + 1), key)
+    return entries[slot].root == 0 ? nil : entries + slot
   }
 
-  private func set(_ root: Int, _ key: Int64, _ batch: UInt32, _ row: UInt32) {
-    guard let entries else { return }
-    let tag = UInt32(root + 1)
+  /// Where a key stands, or could stand.
+  private func slot(_ tag: UInt32, _ key: Int64) -> Int {
+    guard let entries else { return 0 }
     var slot = home(tag, key)
     while entries[slot].root != 0, entries[slot].key != key || entries[slot].root != tag { slot = (slot + 1) & mask }
-    if entries[slot].root == 0 { used += 1 }
-    entries[slot] = Entry(key: key, root: tag, batch: batch, row: row)
+    return slot
   }
 
   private func reserve(_ more: Int) {
     guard (used + more) * 2 > mask + 1 else { return }
     var slots = 64
-    while slots < (used + more) * 3 { slots *= 2 }
+    while slots < (used + more) * 4 { slots *= 2 }
     let before = (entries, mask + 1)
     let fresh = UnsafeMutablePointer<Entry>.allocate(capacity: slots)
     fresh.initialize(repeating: Entry(key: 0, root: 0, batch: 0, row: 0), count: slots)
-    (entries, mask, used) = (fresh, slots - 1, 0)
+    (entries, mask) = (fresh, slots - 1)
     if let old = before.0 {
-      for slot in 0..<before.1 where old[slot].root != 0 { set(Int(old[slot].root) - 1, old[slot].key, old[slot].batch, old[slot].row) }
+      for slot in 0..<before.1 where old[slot].root != 0 { fresh[self.slot(old[slot].root, old[slot].key)] = old[slot] }
       old.deallocate()
     }
   }

@@ -28,11 +28,9 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
 public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// The name of the entity; that of the class unless said.
   public var entityName: String
-  /// Which objects; nil for all.
-  public var predicate: FetchPredicate<Result>?
-  /// The order; empty for any. With a limit or offset it is always made total by the object ID; objects that were never
-  /// saved come last, in the order in which they were inserted.
-  public var sortDescriptors: [FetchSortDescriptor<Result>]
+  /// What is kept does not depend on the class, so that the stack can work on it without generic code.
+  private(set) var expression: QueryExpression?
+  private(set) var sorts: [SortTerm]
   /// How many objects to leave out at the beginning.
   public var fetchOffset: Int
   /// How many objects at the most; 0 for all, as in Core Data.
@@ -54,10 +52,23 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
     offset: Int = 0, limit: Int = 0
   ) {
     self.entityName = entityName
-    self.predicate = predicate
-    self.sortDescriptors = sortDescriptors
+    expression = predicate?.expression
+    sorts = sortDescriptors.isEmpty ? [] : sortDescriptors.map { $0.term }
     fetchOffset = offset
     fetchLimit = limit
+  }
+
+  /// Which objects; nil for all.
+  public var predicate: FetchPredicate<Result>? {
+    get { expression.map { FetchPredicate($0) } }
+    set { expression = newValue?.expression }
+  }
+
+  /// The order; empty for any. With a limit or offset it is always made total by the object ID; objects that were never
+  /// saved come last, in the order in which they were inserted.
+  public var sortDescriptors: [FetchSortDescriptor<Result>] {
+    get { sorts.map { FetchSortDescriptor($0) } }
+    set { sorts = newValue.map { $0.term } }
   }
 }
 

@@ -37,7 +37,8 @@ extension ManagedObject {
     let destination = Int(link.destination)
     if let registered = context.registered(destination, key) { return registered.flags.contains(.deleted) ? nil : registered }
     if context.isTombstone(destination, key) { return nil }
-    let siblings = group.map { $0.column(slot, destination: destination) }
+    // The target of a row without siblings has none either.
+    let siblings = group.flatMap { $0.count == 1 ? nil : $0.column(slot, destination: destination) }
     return context.target(destination, key, siblings, position: 0)
   }
 
@@ -169,24 +170,26 @@ extension ManagedObject {
 
   /// The keys of a to-many relationship's targets, fired when they are not known. Targets that are being deleted are
   /// among them; whoever reads leaves those out.
-  final func targets(_ index: Int) -> TargetKeys {
+  ///
+  /// - Parameter readsTargets: whether the targets themselves are about to be read.
+  final func targets(_ index: Int, readsTargets: Bool = false) -> TargetKeys {
     if let toMany, toMany[index].base != .untouched {
       if !toMany[index].isKnown {
         // What the store cannot tell now stays unknown: changes go on waiting for it.
-        guard let stored = storedTargets(index) else { return .list([]) }
+        guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
         stored.withKeys { toMany[index].fire($0) }
       }
       return .list(Array(toMany[index].contents.keys))
     }
-    return isInserted ? .list([]) : storedTargets(index) ?? .list([])
+    return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
   }
 
   /// What the store says, for all siblings at once; nil when it fails.
-  private func storedTargets(_ index: Int) -> TargetKeys? {
+  private func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
-    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, self, plan.toMany[index])
+    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], readsTargets: readsTargets)
     guard let siblings, let answer = siblings.answer else { return nil }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
   }

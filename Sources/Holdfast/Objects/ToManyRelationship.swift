@@ -62,7 +62,7 @@ extension ToManyRelationship: Sequence {
     init(_ owner: ManagedObject, _ index: Int) {
       context = owner.managedObjectContext
       destination = Int(owner.plan.toMany[index].destination)
-      targets = owner.targets(index)
+      targets = owner.targets(index, readsTargets: true)
     }
 
     /// The next object, perhaps a fault.

@@ -50,6 +50,24 @@ final class ReaderPool: Sendable {
     }
   }
 
+  /// Lends a connection while `body` runs; every statement sees the file as it is when the statement begins.
+  ///
+  /// - Throws: as ``lease(_:to:)``, and what `body` throws.
+  func withConnection<R>(to operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+    let kept = try reserve(operation)
+    let connection: SQLiteConnection
+    do {
+      connection = try kept ?? open()
+    } catch {
+      state.withLock { $0.leased -= 1 }
+      throw error
+    }
+    defer { takeBack(connection) }
+    connection.operation = operation
+    try connection.state.checkUsable()
+    return try body(connection)
+  }
+
   /// The number of connections that are lent.
   var leasedCount: Int { state.withLock { $0.leased } }
   /// The number of connections that wait to be lent.

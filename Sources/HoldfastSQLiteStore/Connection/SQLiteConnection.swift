@@ -13,8 +13,8 @@ import HoldfastStore
 final class SQLiteConnection: @unchecked Sendable {
   let role: ConnectionRole
   let state: ConnectionState
-  private var cache = StatementCache()
-  private var shapes = ShapeCache()
+  @exclusivity(unchecked) private var cache = StatementCache()
+  @exclusivity(unchecked) private var shapes = ShapeCache()
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
 

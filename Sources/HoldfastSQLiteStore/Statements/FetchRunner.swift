@@ -48,7 +48,7 @@ struct FetchRunner {
       if try stream.run(try statement(plan, .rows, entity), store.decoders[entity.index]) { try stream.finish() }
     case .keys:
       if isEmpty { return }
-      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.identity.prefix(for: entity))
+      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.prefixes[entity.index])
       try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity), store.decoders[entity.index])
     case .count: try deliver(count: isEmpty ? 0 : try count(plan, entity), to: sink)
     case .aggregates(let aggregates): try aggregate(plan, aggregates, entity, isEmpty, sink)
@@ -143,7 +143,7 @@ struct FetchRunner {
     }
     let slots = Set(aggregates.groupBy + aggregates.columns.compactMap(\.slot)).sorted()
     let aggregator = RowAggregator(aggregates, entity: entity)
-    let prefix = store.identity.prefix(for: entity)
+    let prefix = store.prefixes[entity.index]
     if !isEmpty {
       let statement = try statement(plan, .slots(slots), entity)
       defer { if statement.isRunning { statement.reset() } }

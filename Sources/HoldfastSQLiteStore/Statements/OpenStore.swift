@@ -9,6 +9,8 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
+  /// What the IDs of each entity's objects begin with, by entity index.
+  let prefixes: [ManagedObjectID]
   let path: String
   /// The snapshots in use.
   let views = LiveViews()
@@ -22,6 +24,7 @@ final class OpenStore: Sendable {
     self.schema = schema
     self.identity = identity
     self.database = database
+    prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
   }
@@ -97,7 +100,7 @@ final class OpenStore: Sendable {
     return model.entities[index]
   }
 
-  func builder(_ entity: ManagedObjectModel.Entity) -> RowBatchBuilder { RowBatchBuilder(entity: entity, identity: identity) }
+  func builder(_ entity: ManagedObjectModel.Entity) -> RowBatchBuilder { RowBatchBuilder(layout: entity.layout, idPrefix: prefixes[entity.index]) }
 
   /// The columns of whole rows, in slot order.
   func columns(_ entity: Int, alias: String) -> String {

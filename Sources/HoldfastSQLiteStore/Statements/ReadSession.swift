@@ -107,13 +107,13 @@ final class SQLiteReadView: ReadView {
   }
 
   private func readLatest<R>(_ operation: String, _ needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
-    let lease = try store.database.readers.lease(.momentary, to: operation)
-    defer { lease.end() }
-    return try store.counting(lease.connection) {
-      if needsTransaction { try lease.connection.begin(.deferred) }
-      let result = try body(lease.connection)
-      if needsTransaction { try lease.connection.commit() }
-      return result
+    try store.database.readers.withConnection(to: operation) { connection in
+      try store.counting(connection) {
+        if needsTransaction { try connection.begin(.deferred) }
+        let result = try body(connection)
+        if needsTransaction { try connection.commit() }
+        return result
+      }
     }
   }
 

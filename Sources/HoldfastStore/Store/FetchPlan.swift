@@ -125,12 +125,16 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   public var relationship: Int
   /// The keys of the objects whose targets are wanted, without repetition.
   public var sources: [Int64]
+  /// Whether somebody is about to read the targets, so that their rows are welcome where they cost little more than the
+  /// keys. A store may deliver any of them, or none.
+  public var welcomesRows: Bool
 
   /// Makes a request.
-  public init(entity: Int, relationship: Int, sources: [Int64]) {
+  public init(entity: Int, relationship: Int, sources: [Int64], welcomesRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
     self.sources = sources
+    self.welcomesRows = welcomesRows
   }
 }
 
@@ -147,14 +151,17 @@ public final class RelationshipAnswer: Sendable {
   public let entities: [Int]?
   /// The key by which each target is ordered among its source's; nil for an unordered relationship.
   public let orderKeys: [Int64]?
+  /// Rows of targets that came along; see ``RelationshipRequest/welcomesRows``.
+  public let rows: [RowBatch]
 
   /// Makes an answer.
-  public init(offsets: [Int32], targets: [Int64], entities: [Int]? = nil, orderKeys: [Int64]? = nil) {
+  public init(offsets: [Int32], targets: [Int64], entities: [Int]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
     precondition(
       offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer do not span its targets.")
     self.offsets = offsets
     self.targets = targets
     self.entities = entities
     self.orderKeys = orderKeys
+    self.rows = rows
   }
 }

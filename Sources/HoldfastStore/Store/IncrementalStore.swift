@@ -57,7 +57,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// Tells the targets of a to-many relationship.
   ///
   /// - *Behaviour*: **L1** the answer has the targets of each source, in the order of the request's sources; **L2** both
-  ///   sides of a pair agree; **L3** a source that does not exist has no targets.
+  ///   sides of a pair agree; **L3** a source that does not exist has no targets. **L4** rows that come along, which only a
+  ///   request that welcomes them gets, are rows of targets as of the same moment, each once.
   func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer
 
   /// Sets keys aside for new objects.

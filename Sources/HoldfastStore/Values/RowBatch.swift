@@ -22,12 +22,13 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
   /// The bytes that the rows take.
   public let byteCount: Int
   @usableFromInline let base: UnsafeMutableRawPointer
-  @usableFromInline let offsets: UnsafeMutablePointer<UInt32>
+  /// Where the rows begin; nil when there is one at the most, which begins at 0.
+  @usableFromInline let offsets: UnsafeMutablePointer<UInt32>?
 
   /// Takes over what a builder filled.
   init(
     layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer,
-    offsets: UnsafeMutablePointer<UInt32>
+    offsets: UnsafeMutablePointer<UInt32>?
   ) {
     self.layout = layout
     self.idPrefix = idPrefix
@@ -44,7 +45,8 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
 
   /// The row at an index, to be read while the batch lives.
   @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer {
-    RowPointer(UnsafeRawPointer(base) + Int(offsets[index]))
+    guard let offsets else { return RowPointer(UnsafeRawPointer(base)) }
+    return RowPointer(UnsafeRawPointer(base) + Int(offsets[index]))
   }
 
   /// The row at an index, with the batch.

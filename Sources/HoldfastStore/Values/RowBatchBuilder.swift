@@ -41,7 +41,8 @@ public final class RowBatchBuilder {
   @usableFromInline @exclusivity(unchecked) var used = 0
   @usableFromInline @exclusivity(unchecked) var rowStart = 0
   @usableFromInline @exclusivity(unchecked) var slot = 0
-  @usableFromInline @exclusivity(unchecked) var offsets: UnsafeMutablePointer<UInt32>
+  /// Where the rows begin. The first one always begins at 0, so there is nothing to write down before the second one.
+  @usableFromInline @exclusivity(unchecked) var offsets: UnsafeMutablePointer<UInt32>?
   @usableFromInline @exclusivity(unchecked) var offsetCapacity: Int
   @usableFromInline @exclusivity(unchecked) var rowCount = 0
 
@@ -59,13 +60,12 @@ public final class RowBatchBuilder {
     fixedByteCount = layout.fixedByteCount
     capacity = max(512, layout.fixedByteCount)
     base = RowBatchBuilder.allocate(capacity)
-    offsetCapacity = 4
-    offsets = RowBatchBuilder.allocate(4 * 4).assumingMemoryBound(to: UInt32.self)
+    offsetCapacity = 1
   }
 
   deinit {
     if capacity > 0 { free(base) }
-    if offsetCapacity > 0 { free(offsets) }
+    free(offsets)
   }
 
   /// The rows appended since the last seal.
@@ -184,7 +184,7 @@ public final class RowBatchBuilder {
     used = (used + 7) & ~7
     (base + rowStart).storeBytes(of: UInt32(truncatingIfNeeded: used - rowStart), toByteOffset: 16, as: UInt32.self)
     if rowCount == offsetCapacity { growOffsets() }
-    offsets[rowCount] = UInt32(truncatingIfNeeded: rowStart)
+    if let offsets { offsets[rowCount] = UInt32(truncatingIfNeeded: rowStart) }
     rowCount += 1
   }
 
@@ -216,19 +216,17 @@ public final class RowBatchBuilder {
   /// Makes a batch of the rows appended so far; the builder begins anew.
   public func seal() -> RowBatch {
     let kept = RowBatchBuilder.shrink(base, from: capacity, to: used)
-    let keptOffsets = RowBatchBuilder.shrink(UnsafeMutableRawPointer(offsets), from: offsetCapacity * 4, to: rowCount * 4)
+    let keptOffsets = offsets.map { RowBatchBuilder.shrink(UnsafeMutableRawPointer($0), from: offsetCapacity * 4, to: rowCount * 4) }
     let batch = RowBatch(
       layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used, base: kept,
-      offsets: keptOffsets.assumingMemoryBound(to: UInt32.self))
+      offsets: keptOffsets?.assumingMemoryBound(to: UInt32.self))
     // The next page is likely as large as a full one was; a builder that sealed what there was is likely done, and
     // gets a page only when there is another row.
     let wasFull = isFull
     capacity = wasFull ? RowBatchBuilder.pageByteCount + 4096 : 0
-    offsetCapacity = wasFull ? rowCount + rowCount / 8 + 4 : 0
-    if wasFull {
-      base = RowBatchBuilder.allocate(capacity)
-      offsets = RowBatchBuilder.allocate(offsetCapacity * 4).assumingMemoryBound(to: UInt32.self)
-    }
+    offsetCapacity = wasFull ? rowCount + rowCount / 8 + 4 : 1
+    if wasFull { base = RowBatchBuilder.allocate(capacity) }
+    offsets = wasFull ? RowBatchBuilder.allocate(offsetCapacity * 4).assumingMemoryBound(to: UInt32.self) : nil
     used = 0
     rowStart = 0
     rowCount = 0
@@ -262,9 +260,9 @@ public final class RowBatchBuilder {
   }
 
   @usableFromInline func growOffsets() {
-    let isNew = offsetCapacity == 0
-    offsetCapacity = max(4, offsetCapacity * 2)
-    guard let grown = realloc(isNew ? nil : offsets, offsetCapacity * 4) else { preconditionFailure("There is no memory for row offsets.") }
+    offsetCapacity = max(8, offsetCapacity * 2)
+    guard let grown = realloc(offsets, offsetCapacity * 4) else { preconditionFailure("There is no memory for row offsets.") }
+    if offsets == nil { grown.storeBytes(of: 0, as: UInt32.self) }
     offsets = grown.assumingMemoryBound(to: UInt32.self)
   }
 
