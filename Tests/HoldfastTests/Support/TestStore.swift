@@ -23,11 +23,17 @@ enum TestStore: String, CaseIterable, Sendable {
 
     init(_ store: TestStore) {
       self.store = store
-      folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-test-\(UUID().uuidString)")
+      folder = Place.all.appendingPathComponent(UUID().uuidString)
       try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// The folder of this process's places. It goes when the process ends, with those of contexts that kept changes.
+    private static let all: URL = {
+      atexit { try? FileManager.default.removeItem(at: Place.all) }
+      return FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-test-\(ProcessInfo.processInfo.processIdentifier)")
+    }()
 
     /// Keeps the place, and with it its files, as long as somebody can open the store.
     var description: StoreDescription {
@@ -43,14 +49,18 @@ enum TestStore: String, CaseIterable, Sendable {
       }
     }
 
-    /// The coordinator that every context of the place uses, opened when it is first asked for.
-    private let opened = Mutex<PersistentStoreCoordinator?>(nil)
+    /// The coordinator that every context of the place uses. Weak, because it keeps the place.
+    private struct Opened {
+      weak var coordinator: PersistentStoreCoordinator?
+    }
+    private let opened = Mutex(Opened())
 
+    /// The coordinator that is in use, or a new one.
     func coordinator() throws -> PersistentStoreCoordinator {
       try opened.withLock { opened in
-        if let opened { return opened }
+        if let known = opened.coordinator { return known }
         let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
-        opened = coordinator
+        opened.coordinator = coordinator
         return coordinator
       }
     }
@@ -76,8 +86,8 @@ enum TestStore: String, CaseIterable, Sendable {
     /// Closes the store; the next context opens it again.
     func close() throws {
       try opened.withLock { opened in
-        try opened?.close()
-        opened = nil
+        try opened.coordinator?.close()
+        opened.coordinator = nil
       }
     }
   }
