@@ -1,3 +1,4 @@
+import Dispatch
 import HoldfastStore
 import Synchronization
 
@@ -12,6 +13,8 @@ final class ReaderPool: Sendable {
     /// How many are lent, or being opened to be lent.
     var leased = 0
     var isClosed = false
+    /// Whether somebody is going to look for connections that rest in a transaction.
+    var isWatched = false
   }
 
   private let path: String
@@ -37,6 +40,7 @@ final class ReaderPool: Sendable {
       let connection: SQLiteConnection
       if let kept { connection = kept } else { connection = try open() }
       connection.operation = operation
+      connection.endBurst()
       do throws(StoreError) {
         if kind == .snapshot { try connection.beginSnapshot() } else { try connection.state.checkUsable() }
       } catch {
@@ -50,7 +54,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Lends a connection while `body` runs; every statement sees the file as it is when the statement begins.
+  /// Lends a connection while `body` runs, which sees everything that was committed before.
   ///
   /// - Throws: as ``lease(_:to:)``, and what `body` throws.
   func withConnection<R>(to operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
@@ -62,10 +66,46 @@ final class ReaderPool: Sendable {
       state.withLock { $0.leased -= 1 }
       throw error
     }
-    defer { takeBack(connection) }
     connection.operation = operation
-    try connection.state.checkUsable()
-    return try body(connection)
+    do {
+      try connection.beginRequest()
+      let result = try body(connection)
+      connection.endRequest()
+      takeBack(connection, mayRest: true)
+      return result
+    } catch {
+      takeBack(connection)
+      throw error
+    }
+  }
+
+  /// Ends the transactions in which idle connections rest, so that they keep no checkpoint from its work.
+  func endBursts() { endBursts { _ in true } }
+
+  private func endBursts(where isWanted: (ReadBurst) -> Bool) {
+    let resting = state.withLock { state in
+      let resting = state.idle.filter { $0.burst.isOpen && isWanted($0.burst) }
+      if !resting.isEmpty { state.idle.removeAll { connection in resting.contains { $0 === connection } } }
+      return resting
+    }
+    for connection in resting {
+      connection.endBurst()
+      putBack(connection)
+    }
+  }
+
+  /// Ends, a little later, the transactions of connections that nobody has used in the meantime.
+  private func watch() {
+    DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(ReadBurst.longestRest / 2))) { [weak self] in
+      guard let self else { return }
+      let now = ReadBurst.now
+      endBursts { now &- $0.lastUse >= ReadBurst.longestRest / 2 }
+      let goesOn = state.withLock { state in
+        state.isWatched = state.idle.contains { $0.burst.isOpen }
+        return state.isWatched
+      }
+      if goesOn { watch() }
+    }
   }
 
   /// The number of connections that are lent.
@@ -108,23 +148,33 @@ final class ReaderPool: Sendable {
   }
 
   /// Takes a connection back at the end of a lease.
-  fileprivate func takeBack(_ connection: SQLiteConnection) {
+  ///
+  /// - Parameter mayRest: whether the transaction of a burst may stay open.
+  fileprivate func takeBack(_ connection: SQLiteConnection, mayRest: Bool = false) {
     if !connection.state.isInherited {
       connection.resetStatements()
-      connection.rollback()
+      if !mayRest { connection.endBurst() }
+      if !connection.burst.isOpen { connection.rollback() }
     }
-    let keeps = state.withLock { state in
+    let (keeps, watches) = state.withLock { state in
       state.leased -= 1
       let keeps = !state.isClosed && isHealthy(connection)
       if keeps { state.idle.append(connection) }
-      return keeps
+      let watches = keeps && connection.burst.isOpen && !state.isWatched
+      if watches { state.isWatched = true }
+      return (keeps, watches)
     }
     if !keeps { connection.close() }
+    if watches { watch() }
   }
 
   /// Keeps or closes a connection that was not lent after all.
   private func dispose(of connection: SQLiteConnection) {
     connection.rollback()
+    putBack(connection)
+  }
+
+  private func putBack(_ connection: SQLiteConnection) {
     let keeps = state.withLock { state in
       let keeps = !state.isClosed && isHealthy(connection)
       if keeps { state.idle.append(connection) }
@@ -134,7 +184,7 @@ final class ReaderPool: Sendable {
   }
 
   private func isHealthy(_ connection: SQLiteConnection) -> Bool {
-    !connection.isBroken && !connection.isClosed && !connection.isInTransaction && !connection.state.isInherited
+    !connection.isBroken && !connection.isClosed && !connection.state.isInherited && connection.isInTransaction == connection.burst.isOpen
   }
 }
 

@@ -15,6 +15,8 @@ final class SQLiteConnection: @unchecked Sendable {
   let state: ConnectionState
   @exclusivity(unchecked) private var cache = StatementCache()
   @exclusivity(unchecked) private var shapes = ShapeCache()
+  /// The transaction that outlives the requests of a reader.
+  @exclusivity(unchecked) var burst = ReadBurst()
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
 

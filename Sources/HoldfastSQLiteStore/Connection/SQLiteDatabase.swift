@@ -62,6 +62,7 @@ final class SQLiteDatabase: @unchecked Sendable {
     if options.isReadOnly {
       throw StoreError(.readOnly, operation: operation, path: file.path, reason: "The store was opened read-only.")
     }
+    readers.endBursts()
     let connection = try openedWriter()
     connection.operation = operation
     guard journalMode == nil else { return connection }

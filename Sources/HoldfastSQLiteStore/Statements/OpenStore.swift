@@ -100,7 +100,9 @@ final class OpenStore: Sendable {
     return model.entities[index]
   }
 
-  func builder(_ entity: ManagedObjectModel.Entity) -> RowBatchBuilder { RowBatchBuilder(layout: entity.layout, idPrefix: prefixes[entity.index]) }
+  func builder(_ entity: ManagedObjectModel.Entity) -> RowBatchBuilder {
+    RowBatchBuilder(layout: entity.layout, idPrefix: prefixes[entity.index])
+  }
 
   /// The columns of whole rows, in slot order.
   func columns(_ entity: Int, alias: String) -> String {

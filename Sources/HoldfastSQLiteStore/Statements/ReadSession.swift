@@ -109,9 +109,11 @@ final class SQLiteReadView: ReadView {
   private func readLatest<R>(_ operation: String, _ needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try store.database.readers.withConnection(to: operation) { connection in
       try store.counting(connection) {
-        if needsTransaction { try connection.begin(.deferred) }
+        // In a burst there is a transaction already, and a pool takes back the one of a request that fails.
+        let begins = needsTransaction && !connection.burst.isOpen
+        if begins { try connection.begin(.deferred) }
         let result = try body(connection)
-        if needsTransaction { try connection.commit() }
+        if begins { try connection.commit() }
         return result
       }
     }

@@ -1,0 +1,136 @@
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+@Suite struct ReadBurstTests {
+  private let folder = TemporaryFolder()
+
+  /// Reads in quick succession until the connection rests in its transaction. Quick is a matter of the machine's mood, so it
+  /// tries for a while.
+  private func burst(_ database: SQLiteDatabase) throws -> SQLiteConnection {
+    for _ in 0..<100_000 {
+      let connection = try database.readers.withConnection(to: "read") { connection in
+        _ = try connection.int64("SELECT count(*) FROM item")
+        return connection
+      }
+      if connection.burst.isOpen && connection.isInTransaction { return connection }
+    }
+    throw StoreError(.failed, operation: "read", reason: "No burst came about.")
+  }
+
+  private static func count(_ database: SQLiteDatabase) throws -> Int64? {
+    try database.readers.withConnection(to: "read") { try $0.int64("SELECT count(*) FROM item") }
+  }
+
+  /// A connection of its own, as another process has.
+  private func stranger(_ database: SQLiteDatabase) throws -> SQLiteConnection {
+    try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
+  }
+
+  @Test func theFirstFewRequestsKeepNoTransaction() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try database.insert()
+    for _ in 0..<3 {
+      let connection = try database.readers.withConnection(to: "read") { connection in
+        #expect(!connection.isInTransaction)
+        return connection
+      }
+      #expect(!connection.isInTransaction)
+    }
+  }
+
+  @Test func aBurstSeesEveryCommitOfAnotherProcessAtOnce() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try database.insert()
+    let other = try stranger(database)
+    for expected in 2..<200 {
+      _ = try burst(database)
+      try other.run("INSERT INTO item(id) VALUES (\(1000 + expected))")
+      #expect(try Self.count(database) == Int64(expected))
+    }
+  }
+
+  @Test func aBurstSeesEveryCommitOfItsOwnStoreAtOnce() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    for expected in 1..<100 {
+      _ = try burst(database)
+      try database.insert()
+      #expect(try Self.count(database) == Int64(expected))
+    }
+  }
+
+  @Test func aBurstThatIsOverEndsItsTransactionByItself() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
+    try database.insert()
+    _ = try burst(database)
+    let other = try stranger(database)
+    // Fails as locked while somebody reads in the log.
+    func restartsLog() throws -> Bool { try other.int64("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
+    let deadline = TestFile.seconds() + 10
+    while try !restartsLog(), TestFile.seconds() < deadline {}
+    #expect(TestFile.size(folder.file() + "-wal") == 0)
+    #expect(database.readers.idleCount == 1 && database.readers.leasedCount == 0)
+  }
+
+  @Test func aBurstDoesNotHoldUpACheckpointOfItsOwnStore() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal, checkpointPages: 40))
+    for _ in 0..<20 {
+      _ = try burst(database)
+      for _ in 0..<20 {
+        try database.writer(to: "write").run("INSERT INTO item(photo) VALUES (zeroblob(8000))")
+        if case .moved(let inLog, let moved) = database.checkpoint.afterCommit() { #expect(inLog == moved) }
+      }
+    }
+    #expect((TestFile.size(folder.file() + "-wal") ?? 0) <= 80 * 4120)
+  }
+
+  @Test func aRequestThatFailsLeavesNoTransaction() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try database.insert()
+    let connection = try burst(database)
+    #expect(throws: StoreError.self) {
+      try database.readers.withConnection(to: "read") { _ = try $0.int64("SELECT nothing FROM nowhere") }
+    }
+    #expect(!connection.isInTransaction && !connection.burst.isOpen)
+    #expect(try Self.count(database) == 1)
+  }
+
+  @Test func aSnapshotIsNotTheTransactionOfABurst() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1))
+    try database.insert()
+    _ = try burst(database)
+    try stranger(database).run("INSERT INTO item(id) VALUES (77)")
+    let snapshot = try database.readers.lease(.snapshot, to: "read")
+    #expect(try snapshot.connection.int64("SELECT count(*) FROM item") == 2)
+  }
+
+  @Test func withoutALogEveryRequestHasATransactionOfItsOwn() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete))
+    try database.insert()
+    for _ in 0..<2000 {
+      let connection = try database.readers.withConnection(to: "read") { connection in
+        _ = try connection.int64("SELECT count(*) FROM item")
+        return connection
+      }
+      #expect(!connection.isInTransaction)
+    }
+    #expect(!folder.names.contains("store.sqlite-shm"))
+  }
+
+  /// A reader that never pauses would otherwise keep the log of a busy writer from ever beginning anew: 6,000 saves of three
+  /// pages each, with a checkpoint after every hundredth, left a log of 117 MB beside such a reader.
+  @Test func whileTheLogIsLongNoTransactionIsKept() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
+    let other = try stranger(database)
+    for _ in 0..<42 { try other.run("INSERT INTO item(photo) VALUES (zeroblob(400000))") }
+    #expect(other.pagesInLog > 4000)
+    for _ in 0..<2000 {
+      _ = try Self.count(database)
+      try database.readers.withConnection(to: "read") { #expect(!$0.isInTransaction) }
+    }
+    // What is in the file already hinders nobody.
+    #expect(try other.int64("PRAGMA wal_checkpoint(PASSIVE)") == 0)
+    #expect(try burst(database).isInTransaction)
+  }
+}
