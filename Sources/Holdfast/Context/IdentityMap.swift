@@ -22,6 +22,8 @@ struct IdentityMap {
   private var mask = 0
   private var usedSlots = 0
   private(set) var count = 0
+  /// Of no meaning; keeps ``touch(_:)`` from being optimised away.
+  private(set) var touched: UInt32 = 0
 
   private static let left = UInt32.max
 
@@ -38,13 +40,23 @@ struct IdentityMap {
     if (usedSlots + more) * 3 > (mask + 1) * 2 { rebuild(for: count + more) }
   }
 
+  /// Brings the places of a group's keys into the processor's cache. Places are all over the table, and one after the other
+  /// each look-up would wait for its own.
+  mutating func touch(_ group: RowGroup) {
+    guard let table else { return }
+    let mask = mask
+    var sum: UInt32 = 0
+    group.forEachRow { sum |= table[IdentityMap.home($1.key) & mask] }
+    touched = sum
+  }
+
   func object(_ key: Int64) -> ManagedObject? {
     guard let table, let dense else { return nil }
     var slot = IdentityMap.home(key) & mask
     while true {
       let entry = table[slot]
       if entry == 0 { return nil }
-      if entry != IdentityMap.left, let found = dense[Int(entry) - 1], found._withUnsafeGuaranteedRef({ $0.id.key }) == key {
+      if entry != IdentityMap.left, let found = dense[Int(entry) - 1], found._withUnsafeGuaranteedRef({ $0.objectKey }) == key {
         return found.takeUnretainedValue()
       }
       slot = (slot + 1) & mask
@@ -57,14 +69,14 @@ struct IdentityMap {
     let position = takePosition()
     dense?[position] = Unmanaged.passUnretained(object)
     object.mapIndex = UInt32(position)
-    insertIntoTable(position, object.id.key)
+    insertIntoTable(position, object.objectKey)
     count += 1
   }
 
   mutating func remove(_ object: ManagedObject) {
     guard let table, object.mapIndex != .max else { return }
     let entry = object.mapIndex + 1
-    var slot = IdentityMap.home(object.id.key) & mask
+    var slot = IdentityMap.home(object.objectKey) & mask
     while table[slot] != entry {
       if table[slot] == 0 { return }
       slot = (slot + 1) & mask
@@ -125,7 +137,7 @@ struct IdentityMap {
     guard let dense else { return }
     for position in 0..<denseCount {
       guard let object = dense[position] else { continue }
-      insertIntoTable(position, object._withUnsafeGuaranteedRef { $0.id.key })
+      insertIntoTable(position, object._withUnsafeGuaranteedRef { $0.objectKey })
     }
   }
 }

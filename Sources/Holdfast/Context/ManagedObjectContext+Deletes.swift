@@ -70,14 +70,14 @@ extension ManagedObjectContext {
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
     let row = target.readRow
-    if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.id.key { target.writableRow().setNull(inverse.slot) }
+    if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 
   /// Clears the keys of deleted objects in registered rows that nobody had to look for: one pass over the registered
   /// objects of each entity that can point to them.
   func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
     var keys: [Int: Set<Int64>] = [:]
-    for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.id.key) }
+    for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.objectKey) }
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
       where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {

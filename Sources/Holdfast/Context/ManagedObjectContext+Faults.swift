@@ -28,12 +28,12 @@ extension ManagedObjectContext {
   ///
   /// - Returns: false when there is none.
   func fire(_ object: ManagedObject) throws -> Bool {
-    if object.id.isTemporaryID || object.flags.contains(.detached) { return false }
+    if object.objectKey < 0 || object.flags.contains(.detached) { return false }
     checkIsolation()
     let entity = Int(object.flags.entityIndex)
     let coordinator = persistentStoreCoordinator
     if !coordinator.capabilities.residentRows,
-      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.id.key)
+      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.objectKey)
     {
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
       return true
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
   func fire(together faults: ContiguousArray<ManagedObject>) throws {
     if faults.isEmpty { return }
     var keys = [[Int64]](repeating: [], count: entities.count)
-    for fault in faults where !fault.id.isTemporaryID { keys[Int(fault.flags.entityIndex)].append(fault.id.key) }
+    for fault in faults where fault.objectKey >= 0 { keys[Int(fault.flags.entityIndex)].append(fault.objectKey) }
     for (entity, keys) in keys.enumerated() where !keys.isEmpty {
       let sorted = keys.sorted()
       for start in stride(from: 0, to: sorted.count, by: RowGroup.size) {
@@ -66,13 +66,13 @@ extension ManagedObjectContext {
 
   /// The key of a fault and those of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
-    guard batchesFaults, let siblings else { return [object.id.key] }
-    if persistentStoreCoordinator.capabilities.residentRows && siblings.isRarelyRead() { return [object.id.key] }
+    guard batchesFaults, let siblings else { return [object.objectKey] }
+    if persistentStoreCoordinator.capabilities.residentRows && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = Int(object.flags.entityIndex)
     var keys = siblings.window(around: Int(object.position)).filter { key in
       key >= 0 && registered(entity, key)?.row == nil && !isTombstone(entity, key)
     }
-    if keys.count < 2 { return [object.id.key] }
+    if keys.count < 2 { return [object.objectKey] }
     keys.sort()
     var unique: [Int64] = []
     unique.reserveCapacity(keys.count)

@@ -120,43 +120,75 @@ extension ManagedObjectContext {
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
     if try needsOverlay(request) { return try overlaid(query) }
-    return materialize(try persistentStoreCoordinator.fetch(query))
+    let sink = ObjectSink(self)
+    try persistentStoreCoordinator.fetch(query, into: sink)
+    return sink.finish()
   }
 
-  /// Makes or finds the object of every row, in groups of neighbours.
-  func materialize(_ collector: RowCollector) -> ContiguousArray<ManagedObject> {
-    var objects: ContiguousArray<ManagedObject> = []
-    objects.reserveCapacity(collector.count)
-    var runs = collector.runs[...]
-    while let first = runs.popFirst() {
-      let entity = entityIndex(of: first.batch)
-      var rest: [RowRun] = []
-      var size = first.count
-      while let next = runs.first, size + next.count <= RowGroup.size, entityIndex(of: next.batch) == entity {
-        size += next.count
-        rest.append(next)
-        runs.removeFirst()
-      }
-      let group = RowGroup(first, rest, entity: entity)
-      if size > 64 { maps[graph.entities[entity].root].reserve(size) }
-      group.forEachRow { position, row in objects.append(object(row, entity, group, position)) }
+  /// Makes or finds the object of every row of a group.
+  func materialize(_ group: RowGroup, into objects: inout ContiguousArray<ManagedObject>) {
+    if group.count > 64 {
+      let root = graph.entities[group.entity].root
+      maps[root].reserve(group.count)
+      maps[root].touch(group)
     }
-    return objects
+    group.forEachRow { position, row in objects.append(object(row, group, position)) }
   }
 
-  /// The coordinator has refused rows of no entity.
-  private func entityIndex(of batch: RowBatch) -> Int { persistentStoreCoordinator.entityIndex(of: batch) ?? 0 }
-
-  private func object(_ row: RowPointer, _ entity: Int, _ group: RowGroup, _ position: Int) -> ManagedObject {
-    if let registered = registered(entity, row.key) {
+  private func object(_ row: RowPointer, _ group: RowGroup, _ position: Int) -> ManagedObject {
+    if let registered = registered(group.entity, row.key) {
       if registered.row == nil || (registered.isInaccessible && !registered.flags.contains(.hasPrivateRow)) {
         attach(registered, row, group, position)
       }
       return registered
     }
-    let object = make(entity, prefixes[entity].withKey(row.key))
+    let object = make(group.entity, row.key)
     attach(object, row, group, position)
     return object
+  }
+}
+
+/// Makes the objects of rows while the rows are still in the processor's cache, in groups of neighbours.
+final class ObjectSink: RowSink {
+  private let context: ManagedObjectContext
+  private var objects: ContiguousArray<ManagedObject> = []
+  /// The rows that are going to be the next group, of one entity.
+  private var pending: [RowRun] = []
+  private var pendingCount = 0
+  private var pendingEntity = 0
+
+  init(_ context: ManagedObjectContext) { self.context = context }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    let run = RowRun(batch: batch, rows: rows)
+    let (count, entity) = (run.count, try context.persistentStoreCoordinator.checkedEntityIndex(of: batch))
+    if count > 0 {
+      if pendingCount + count > RowGroup.size || entity != pendingEntity { makeObjects() }
+      pending.append(run)
+      pendingCount += count
+      pendingEntity = entity
+    }
+    try Cancellation.check()
+    return .more
+  }
+
+  /// Puts an object of the context behind those of the rows so far.
+  func append(_ object: ManagedObject) {
+    makeObjects()
+    objects.append(object)
+  }
+
+  private func makeObjects() {
+    guard let first = pending.first else { return }
+    context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity), into: &objects)
+    pending.removeAll(keepingCapacity: true)
+    pendingCount = 0
+  }
+
+  /// The objects, in the order of the rows.
+  func finish() -> ContiguousArray<ManagedObject> {
+    makeObjects()
+    return objects
   }
 }
 

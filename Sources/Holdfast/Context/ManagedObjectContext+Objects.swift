@@ -28,7 +28,7 @@ extension ManagedObjectContext {
     checkIsolation()
     let key = nextTemporaryKey
     nextTemporaryKey -= 1
-    let object = make(entity, temporaryPrefixes[entity].withKey(key), .inserted)
+    let object = make(entity, key, .inserted)
     let row = PrivateRow(copying: graph.newRow(entity), room: 128, committed: nil)
     row.setKey(key)
     object.row = UnsafeRawPointer(row.row)
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     if id.isTemporaryID {
       throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context, or of an object that is gone.")
     }
-    return make(entity, prefixes[entity].withKey(id.key))
+    return make(entity, id.key)
   }
 
   /// The object with an ID, its row read.

@@ -86,7 +86,7 @@ extension ManagedObjectContext {
     }
     if !query.sorts.isEmpty || query.isWindowed { candidates.sort { order.precedes($0.row, $1.row, source) } }
     let wanted = candidates.dropFirst(query.offset).prefix(query.limit ?? .max)
-    return objects(Array(wanted))
+    return try objects(Array(wanted))
   }
 
   private func storedRows(_ query: FetchQuery, _ isCrossed: Bool) throws -> RowCollector {
@@ -113,23 +113,16 @@ extension ManagedObjectContext {
   }
 
   /// The objects of candidates, in their order; neighbours from the store become siblings.
-  private func objects(_ candidates: [Candidate]) -> ContiguousArray<ManagedObject> {
-    var objects: ContiguousArray<ManagedObject> = []
-    var collector = RowCollector()
-    func flush() {
-      if collector.count > 0 { objects += materialize(collector) }
-      collector = RowCollector()
-    }
+  private func objects(_ candidates: [Candidate]) throws -> ContiguousArray<ManagedObject> {
+    let sink = ObjectSink(self)
     for candidate in candidates {
       if let batch = candidate.batch {
-        collector.append(batch, .one(candidate.index))
+        _ = try sink.take(batch, .one(candidate.index))
       } else if let object = candidate.object {
-        flush()
-        objects.append(object)
+        sink.append(object)
       }
     }
-    flush()
-    return objects
+    return sink.finish()
   }
 }
 

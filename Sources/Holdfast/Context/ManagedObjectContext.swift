@@ -113,8 +113,8 @@ public final class ManagedObjectContext {
 
   func unregister(_ object: ManagedObject) { maps[graph.entities[Int(object.flags.entityIndex)].root].remove(object) }
 
-  func make(_ entity: Int, _ id: ManagedObjectID, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
-    let seed = ManagedObjectSeed(context: self, id: id, flags: ObjectFlags(entityIndex: entity).union(state))
+  func make(_ entity: Int, _ key: Int64, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
+    let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity).union(state))
     let object = classes[entity].init(seed)
     register(object)
     return object
@@ -124,7 +124,7 @@ public final class ManagedObjectContext {
   func target(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
     if isTombstone(entity, key) { return nil }
-    let object = make(entity, prefixes[entity].withKey(key))
+    let object = make(entity, key)
     guard let siblings else { return object }
     if let (group, row, place) = firedRow(entity, key) {
       attach(object, row, group, place)

@@ -6,13 +6,22 @@ extension PersistentStoreCoordinator {
   /// Carries out a fetch of rows or keys.
   func fetch(_ query: FetchQuery) throws -> RowCollector {
     let collector = RowCollector()
-    let epoch = rowCache.epoch
-    try run(query, into: collector)
-    if case .rows = query.output {
-      try check(collector)
-      publish(collector, readIn: epoch)
+    guard case .rows = query.output else {
+      try run(query, into: collector)
+      return collector
     }
+    try fetch(query, into: collector)
+    try check(collector)
     return collector
+  }
+
+  /// Carries out a fetch of rows, and takes a small result into the shared cache.
+  func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
+    if capabilities.residentRows { return try run(query, into: sink) }
+    let epoch = rowCache.epoch
+    let cached = CachedRows(sink)
+    try run(query, into: cached)
+    for batch in cached.batches { publish(batch, readIn: epoch) }
   }
 
   /// Counts.
@@ -80,5 +89,23 @@ extension PersistentStoreCoordinator {
       try store.fetch(division.plan, in: view, into: residual)
       try residual.finish()
     }
+  }
+}
+
+/// Passes rows on and remembers them for the shared cache, while there are not too many.
+private final class CachedRows: RowSink {
+  /// Results above this many rows are not worth the memory of the shared cache.
+  private static let largestResult = 4096
+
+  private let next: any RowSink
+  private var count = 0
+  private(set) var batches: [RowBatch] = []
+
+  init(_ next: any RowSink) { self.next = next }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    count += RowRun(batch: batch, rows: rows).count
+    if count <= CachedRows.largestResult { batches.append(batch) } else { batches = [] }
+    return try next.take(batch, rows)
   }
 }

@@ -102,7 +102,7 @@ public final class PersistentStoreCoordinator: Sendable {
     let epoch = rowCache.epoch
     try reading(.latest, "read rows") { try store.rows(request, in: $0, into: collector) }
     try check(collector)
-    publish(collector, readIn: epoch)
+    for run in collector.runs { publish(run.batch, readIn: epoch) }
     return collector
   }
 
@@ -136,11 +136,17 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Refuses rows that do not look like those of their entity, before anybody reads them as such.
   func check(_ collector: RowCollector) throws {
-    for run in collector.runs where entityIndex(of: run.batch) == nil {
-      throw StoreError(
-        .damaged, operation: "read rows", path: storeDescription.path,
-        reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
-    }
+    for run in collector.runs { _ = try checkedEntityIndex(of: run.batch) }
+  }
+
+  /// The entity of a batch's rows.
+  ///
+  /// - Throws: `damaged` when the rows do not look like those of an entity.
+  func checkedEntityIndex(of batch: RowBatch) throws -> Int {
+    if let entity = entityIndex(of: batch) { return entity }
+    throw StoreError(
+      .damaged, operation: "read rows", path: storeDescription.path,
+      reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
   }
 
   /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
@@ -150,14 +156,6 @@ public final class PersistentStoreCoordinator: Sendable {
       return batch.layout == model.entities[index].layout ? index : nil
     }
     return nil
-  }
-
-  /// Results above this many rows are not worth the memory of the shared cache.
-  private static let largestCachedResult = 4096
-
-  func publish(_ collector: RowCollector, readIn epoch: Int) {
-    if capabilities.residentRows || collector.count > PersistentStoreCoordinator.largestCachedResult { return }
-    for run in collector.runs { publish(run.batch, readIn: epoch) }
   }
 
   func publish(_ batch: RowBatch, readIn epoch: Int) {

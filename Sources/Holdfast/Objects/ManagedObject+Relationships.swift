@@ -60,7 +60,7 @@ extension ManagedObject {
     let before = readRow
     let slot = Int(link.slot)
     let old = before.isPresent(slot) ? before.integer(slot) : nil
-    if old == target?.id.key { return }
+    if old == target?.objectKey { return }
     assign(slot, target)
     if let old { detachInverse(of: link, from: old) }
     if let target { attachInverse(of: link, to: target) }
@@ -68,7 +68,7 @@ extension ManagedObject {
 
   private func assign(_ slot: Int, _ target: ManagedObject?) {
     let row = writableRow()
-    if let target { row.set(slot, cell: UInt64(bitPattern: target.id.key)) } else { row.setNull(slot) }
+    if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey)) } else { row.setNull(slot) }
   }
 
   private func detachInverse(of link: LinkPlan, from old: Int64) {
@@ -77,15 +77,15 @@ extension ManagedObject {
     if link.inverseSlot >= 0 {
       former.assign(Int(link.inverseSlot), nil)
     } else {
-      former.recordRemoval(Int(link.inverseToManyIndex), id.key)
+      former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
   }
 
   private func attachInverse(of link: LinkPlan, to target: ManagedObject) {
-    guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), id.key, isNew: true) }
+    guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: true) }
     let inverse = Int(link.inverseSlot)
     let row = target.readRow
-    if row.isPresent(inverse), row.integer(inverse) != id.key,
+    if row.isPresent(inverse), row.integer(inverse) != objectKey,
       let rival = managedObjectContext.target(Int(link.entity), row.integer(inverse), nil, position: 0)
     {
       rival.assign(Int(link.slot), nil)
@@ -135,9 +135,9 @@ extension ManagedObject {
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
     // The side that knows fewer keys tells fastest whether the link is there.
-    if toManyStates()[index].add(target.id.key, isNew: false) {
+    if toManyStates()[index].add(target.objectKey, isNew: false) {
       managedObjectContext.noteChange(self)
-      target.recordAddition(Int(link.inverseToManyIndex), id.key, isNew: isKnown(index))
+      target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index))
     }
   }
 
@@ -148,12 +148,12 @@ extension ManagedObject {
     check(target, link)
     if link.inverseSlot >= 0 {
       let row = target.readRow
-      if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == id.key { target.setInverse(of: link, to: nil) }
+      if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
-    if toManyStates()[index].remove(target.id.key) {
+    if toManyStates()[index].remove(target.objectKey) {
       managedObjectContext.noteChange(self)
-      target.recordRemoval(Int(link.inverseToManyIndex), id.key)
+      target.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
   }
 
@@ -198,7 +198,7 @@ extension ManagedObject {
 extension ManagedObject {
   /// The targets of this object and no sibling, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
-    guard let answer = managedObjectContext.relationship(plan.toMany[index], [id.key]) else { return nil }
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], [objectKey]) else { return nil }
     answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
     return .list(answer.targets)
   }

@@ -39,7 +39,8 @@ open class ManagedObject {
   @exclusivity(unchecked) final var owner: AnyObject?
   /// What is known of each to-many relationship beyond the group's answer, by to-many index; nil for nothing.
   @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
-  @exclusivity(unchecked) final var id: ManagedObjectID
+  /// The key in the store, or the temporary one, which is negative. With the entity and the context it makes the ID.
+  @exclusivity(unchecked) final var objectKey: Int64
   @exclusivity(unchecked) final var flags: ObjectFlags
   /// The place in the identity map's dense array.
   @exclusivity(unchecked) final var mapIndex: UInt32 = .max
@@ -49,7 +50,7 @@ open class ManagedObject {
   /// The context makes objects; use ``ManagedObjectContext/insert(_:)``.
   public required init(_ seed: ManagedObjectSeed) {
     managedObjectContext = seed.context
-    id = seed.id
+    objectKey = seed.key
     flags = seed.flags
   }
 
@@ -75,6 +76,11 @@ open class ManagedObject {
 
   /// The object's ID: temporary until the first save.
   public final var objectID: ManagedObjectID { id }
+
+  final var id: ManagedObjectID {
+    let prefixes = objectKey < 0 ? managedObjectContext.temporaryPrefixes : managedObjectContext.prefixes
+    return prefixes[Int(flags.entityIndex)].withKey(objectKey)
+  }
 
   /// The entity.
   public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[Int(flags.entityIndex)] }
@@ -115,7 +121,7 @@ open class ManagedObject {
 /// What the context hands to an object's initialiser. Nobody else makes one.
 public struct ManagedObjectSeed {
   let context: ManagedObjectContext
-  let id: ManagedObjectID
+  let key: Int64
   let flags: ObjectFlags
 }
 

@@ -29,9 +29,9 @@ public struct ToManyRelationship<Destination: ManagedObject> {
     let link = owner.plan.toMany[index]
     if link.inverseSlot >= 0 {
       let row = object.readRow
-      return row.isPresent(Int(link.inverseSlot)) && row.integer(Int(link.inverseSlot)) == owner.id.key
+      return row.isPresent(Int(link.inverseSlot)) && row.integer(Int(link.inverseSlot)) == owner.objectKey
     }
-    return owner.targets(index).withKeys { $0.contains(object.id.key) }
+    return owner.targets(index).withKeys { $0.contains(object.objectKey) }
   }
 
   /// Adds an object; nothing happens when it is there. The inverse follows.

@@ -31,7 +31,7 @@ extension SaveOperation {
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
-      guard let object = saving[values], object.id.key != row.key else { return }
+      guard let object = saving[values], object.objectKey != row.key else { return }
       // A row that this save changes or deletes does not count with the values that it has now.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
       conflicts.append(object.id)

@@ -4,10 +4,10 @@ extension SaveOperation {
   /// Sets keys aside for the new objects, entity by entity, in the order of insertion. IDs stay temporary until the
   /// commit has succeeded.
   func obtainPermanentIDs() throws {
-    guard let first = inserted.first?.id.key, let last = inserted.last?.id.key else { return }
+    guard let first = inserted.first?.objectKey, let last = inserted.last?.objectKey else { return }
     firstTemporaryKey = max(first, last)
-    let lowest = inserted.reduce(first) { min($0, $1.id.key) }
-    firstTemporaryKey = inserted.reduce(firstTemporaryKey) { max($0, $1.id.key) }
+    let lowest = inserted.reduce(first) { min($0, $1.objectKey) }
+    firstTemporaryKey = inserted.reduce(firstTemporaryKey) { max($0, $1.objectKey) }
     permanentKeys = ContiguousArray(repeating: -1, count: Int(firstTemporaryKey - lowest) + 1)
     var counts = [Int](repeating: 0, count: context.entities.count)
     for object in inserted { counts[Int(object.flags.entityIndex)] += 1 }
@@ -22,7 +22,7 @@ extension SaveOperation {
       keys[entity] = allocated[...]
     }
     for object in inserted {
-      permanentKeys[Int(firstTemporaryKey - object.id.key)] = keys[Int(object.flags.entityIndex)].removeFirst()
+      permanentKeys[Int(firstTemporaryKey - object.objectKey)] = keys[Int(object.flags.entityIndex)].removeFirst()
     }
   }
 
@@ -38,7 +38,7 @@ extension SaveOperation {
   func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
     // Entities have other numbers in temporary IDs than in those of the store.
     for object in inserted
-    where permanent(object.id.key) == id.key && context.prefixes[Int(object.flags.entityIndex)].rootNumber == id.rootNumber {
+    where permanent(object.objectKey) == id.key && context.prefixes[Int(object.flags.entityIndex)].rootNumber == id.rootNumber {
       return object.id
     }
     return id

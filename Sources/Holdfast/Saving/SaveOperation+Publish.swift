@@ -27,7 +27,7 @@ extension SaveOperation {
   private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
     if object.isInserted {
       context.unregister(object)
-      object.id = context.prefixes[Int(object.flags.entityIndex)].withKey(row.key)
+      object.objectKey = row.key
       context.register(object)
     }
     object.dropPrivateRow(row.base)
@@ -50,8 +50,8 @@ extension SaveOperation {
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
       let root = context.graph.entities[Int(object.flags.entityIndex)].root
-      context.tombstones[root].insert(object.id.key)
-      keys[root, default: []].append(object.id.key)
+      context.tombstones[root].insert(object.objectKey)
+      keys[root, default: []].append(object.objectKey)
       context.detach(object)
     }
     for (root, keys) in keys { coordinator.rowCache.remove(root: root, keys: keys) }

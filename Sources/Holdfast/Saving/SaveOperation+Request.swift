@@ -38,7 +38,7 @@ extension SaveOperation {
       inBatch = []
     }
     for object in objects {
-      append(object, key: permanent(object.id.key), version: 1, to: builder)
+      append(object, key: permanent(object.objectKey), version: 1, to: builder)
       inBatch.append(object)
       if builder.isFull { seal() }
     }
@@ -86,12 +86,12 @@ extension SaveOperation {
       versions = []
       masks = []
     }
-    for object in objects.sorted(by: { $0.id.key < $1.id.key }) {
+    for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
       let committed = object.committedRow ?? object.readRow
       if object.isInaccessible { continue }
       let mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
-      append(object, key: object.id.key, version: committed.version &+ 1, to: builder)
+      append(object, key: object.objectKey, version: committed.version &+ 1, to: builder)
       inBatch.append(object)
       versions.append(committed.version)
       masks += mask
@@ -125,10 +125,10 @@ extension SaveOperation {
 
   private func deletedRows(_ objects: ContiguousArray<ManagedObject>) -> SaveRequest.KeyedRows {
     var rows = SaveRequest.KeyedRows()
-    for object in objects.sorted(by: { $0.id.key < $1.id.key }) {
+    for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
       let version = object.committedRow?.version ?? object.readRow.version
       if object.isInaccessible { continue }
-      rows.keys.append(object.id.key)
+      rows.keys.append(object.objectKey)
       rows.expectedVersions.append(version)
     }
     return rows
@@ -155,15 +155,15 @@ extension SaveOperation {
     }
     let entity = UInt32(relationship.entityIndex)
     for object in inserted where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].contents.keys, of: permanent(object.id.key)) }
+      if let states = object.toMany { add(states[relationship.toManyIndex].contents.keys, of: permanent(object.objectKey)) }
     }
     for object in updated where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].added, of: object.id.key) }
+      if let states = object.toMany { add(states[relationship.toManyIndex].added, of: object.objectKey) }
     }
     changes.added = links
     links = []
     for object in updated where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].removed, of: object.id.key) }
+      if let states = object.toMany { add(states[relationship.toManyIndex].removed, of: object.objectKey) }
     }
     changes.removed = links
     if !updated.isEmpty {
