@@ -19,6 +19,13 @@ final class CaseRun {
     return place
   }
 
+  /// What a process that is killed now leaves of a place; nil when nothing of it lies on a disk.
+  func copy(_ place: StorePlace) throws -> StorePlace? {
+    guard let copy = try place.copy?() else { return nil }
+    places.append(copy)
+    return copy
+  }
+
   /// Opens a store on a place.
   func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> OpenStore { try open(place.description, model) }
 

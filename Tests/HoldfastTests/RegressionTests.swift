@@ -327,8 +327,34 @@ extension TestStore.Place {
     try c.reading(.latest, "t") { try c.store.rows(FaultRequest(entity: dog.entity.index, keys: [id.key]), in: $0, into: collector) }
     a.delete(dog)
     try a.save()
-    c.publish(collector, readIn: epoch)
+    for run in collector.runs { c.publish(run.batch, readIn: epoch) }
     let b = try ManagedObjectContext(coordinator: c, classes: Kennel.classes)
     #expect(throws: ContextError.self) { try b.existingObject(with: id) }
+  }
+
+  @Test func textThatGrowsByManyAssignmentsTakesMemoryInProportion() throws {
+    let context = try TestStore.memory.makePlace().context()
+    let dog = context.dog("")
+    dog.notes = ""
+    var expected = ""
+    for number in 0..<4000 {
+      let letter = String(UnicodeScalar(UInt8(97 + number % 26)))
+      dog.name += letter
+      dog.notes! += letter
+      dog.photo = Data(repeating: UInt8(number % 251), count: number % 100)
+      expected += letter
+    }
+    #expect(dog.name == expected && dog.notes == expected && dog.photo == Data(repeating: UInt8(3999 % 251), count: 99))
+    #expect(PrivateRow(existing: try #require(dog.row)).byteCount < 20_000)
+    try context.save()
+    #expect(dog.name == expected && dog.notes == expected && dog.age == 1)
+  }
+
+  @Test func bytesOfARowCanBePutIntoAnotherSlotOfIt() throws {
+    let context = try TestStore.memory.makePlace().context()
+    let dog = context.dog(String(repeating: "woof ", count: 100))
+    dog.withUTF8(Dog.Slot.name) { dog.setBytes(Dog.Slot.notes, $0) }
+    dog.withUTF8(Dog.Slot.name) { dog.setBytes(Dog.Slot.photo, $0) }
+    #expect(dog.notes == dog.name && dog.photo == Data(dog.name.utf8))
   }
 }

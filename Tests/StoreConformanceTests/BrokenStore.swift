@@ -18,6 +18,8 @@ enum Flaw: String, CaseIterable, Sendable {
   case liveSnapshots, endedViewsAnswer, lateViews
   case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
   case answersInOwnOrder, answersForMissingSources
+  case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
+  case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
 
   /// The rules of which at least one case has to fail.
   var rules: Set<String> {
@@ -49,14 +51,19 @@ enum Flaw: String, CaseIterable, Sendable {
     case .takesOtherModels: ["O3"]
     case .answersInOwnOrder: ["L1"]
     case .answersForMissingSources: ["L3"]
+    case .readsEverythingOnOpening: ["O4"]
+    case .makesRoomInCommit: ["S3"]
+    case .savesByHalves: ["S6"]
+    case .commitsEverySecondTime: ["S7"]
+    case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked: ["L4"]
     }
   }
 
   /// Whether the flaw shows only in a store that answers queries itself.
-  var needsQueries: Bool {
+  var needsSQLite: Bool {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
-      .forgetsDelimiters:
+      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime:
       true
     default: false
     }
@@ -65,17 +72,18 @@ enum Flaw: String, CaseIterable, Sendable {
 
 struct BrokenHarness: StoreHarness {
   let flaw: Flaw?
-  var capabilities: StoreCapabilities { flaw?.needsQueries == true ? SQLiteHarness().capabilities : MemoryHarness().capabilities }
+  var capabilities: StoreCapabilities { flaw?.needsSQLite == true ? SQLiteHarness().capabilities : MemoryHarness().capabilities }
 
   func makePlace() throws -> StorePlace {
     let flaw = flaw, notes = BrokenStore.Notes()
-    let place = flaw?.needsQueries == true ? try SQLiteHarness().makePlace() : MemoryHarness().makePlace()
+    let place = flaw?.needsSQLite == true ? try SQLiteHarness().makePlace() : MemoryHarness().makePlace()
     var broken = place
     broken.description.makeStore = {
       let base = flaw == .losesRowsOnClosing ? MemoryStore() : place.description.makeStore()
       return BrokenStore(base, flaw, notes)
     }
     broken.readOnly = nil
+    if let cramped = place.cramped { broken.cramped?.makeStore = { BrokenStore(cramped.makeStore(), flaw, notes) } }
     return broken
   }
 }
@@ -126,6 +134,12 @@ final class BrokenStore: IncrementalStore {
     var metadata = try base.open(model: opened)
     if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
     if flaw == .losesMetadata { metadata.userInfo = [:] }
+    if flaw == .readsEverythingOnOpening {
+      for entity in opened.entities {
+        let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
+        try base.fetch(plan, in: base.beginRead(.latest), into: KeepingSink())
+      }
+    }
     return metadata
   }
 
@@ -216,7 +230,20 @@ final class BrokenStore: IncrementalStore {
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
       request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
     }
-    return try base.relationships(request, in: answering(view))
+    let answer = try base.relationships(request, in: answering(view))
+    let welcomes = request.welcomesRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
+    guard welcomes || flaw == .rowsAlongUnasked, let relationship else { return answer }
+    return try withRows(answer, relationship, in: view)
+  }
+
+  private func withRows(
+    _ answer: RelationshipAnswer, _ relationship: ManagedObjectModel.Relationship, in view: any ReadView
+  ) throws -> RelationshipAnswer {
+    let sink = KeepingSink()
+    let keys = flaw == .rowsAlongOfOthers ? Array(0..<1000) : Array(Set(answer.targets))
+    try base.rows(FaultRequest(entity: relationship.destinationIndex, keys: keys), in: answering(view), into: sink)
+    let rows = flaw == .rowsAlongTwice ? sink.batches + sink.batches : sink.batches
+    return RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, rows: rows)
   }
 
   // MARK: Saving
@@ -244,6 +271,13 @@ final class BrokenStore: IncrementalStore {
     }
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
+    if flaw == .makesRoomInCommit { return LatePreparation(base, request) }
+    if flaw == .savesByHalves, let first = request.entities.first {
+      var half = SaveRequest()
+      half.entities = [first]
+      try base.prepare(half).commit()
+      request.entities.removeFirst()
+    }
     do {
       return try BrokenPreparation(base.prepare(request), flaw, notes)
     } catch var error as StoreError {
@@ -371,7 +405,7 @@ private final class BrokenPreparation: PreparedSave {
 
   func commit() throws {
     if flaw == .commitsInPrepare { return }
-    guard flaw == .committedLater else { return try base.commit() }
+    guard flaw == .committedLater || flaw == .commitsEverySecondTime else { return try base.commit() }
     // Only every second commit is made.
     let isSecond = notes.state.withLock { state in
       state.callCount += 1
@@ -402,4 +436,34 @@ extension ManagedObjectModel {
         return entity
       })
   }
+}
+
+/// Keeps the batches that it gets whole.
+private final class KeepingSink: RowSink {
+  private(set) var batches: [RowBatch] = []
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    switch rows {
+    case .all: for index in 0..<batch.count { builder.append(batch.pointer(index)) }
+    case .one(let index): builder.append(batch.pointer(index))
+    case .rows(let indexes): for index in indexes { builder.append(batch.pointer(Int(index))) }
+    }
+    batches.append(builder.seal())
+    return .more
+  }
+}
+
+/// Does in the commit what is the preparation's to do.
+private final class LatePreparation: PreparedSave {
+  private let base: any IncrementalStore
+  private let request: SaveRequest
+
+  init(_ base: any IncrementalStore, _ request: SaveRequest) {
+    self.base = base
+    self.request = request
+  }
+
+  func commit() throws { try base.prepare(request).commit() }
+  func abort() {}
 }

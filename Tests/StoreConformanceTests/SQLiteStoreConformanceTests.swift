@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
@@ -10,13 +10,25 @@ struct SQLiteHarness: StoreHarness {
   func makePlace() throws -> StorePlace {
     let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return place(in: folder)
+  }
+
+  private func place(in folder: URL) -> StorePlace {
     let file = folder.appending(path: "store.sqlite")
-    var readOnly = SQLiteStoreOptions()
-    readOnly.isReadOnly = true
     return StorePlace(
-      .sqlite(at: file.path), readOnly: .sqlite(at: file.path, options: readOnly),
+      .sqlite(at: file.path), readOnly: .sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true)),
       damage: { try Data("This is no store.".utf8).write(to: file) },
+      cramped: .sqlite(at: file.path, options: SQLiteStoreOptions(maximumFileBytes: 256 << 10)), copy: { try place(in: copy(folder)) },
       discard: { try? FileManager.default.removeItem(at: folder) })
+  }
+
+  /// Copies the file and its log by another process: closing the file here would drop the locks that SQLite has on it.
+  private func copy(_ folder: URL) throws -> URL {
+    let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+    let process = try Process.run(URL(filePath: "/bin/cp"), arguments: ["-r", folder.path, copy.path])
+    process.waitUntilExit()
+    try FileManager.default.removeItem(at: copy.appending(path: "store.sqlite-shm"))
+    return copy
   }
 }
 

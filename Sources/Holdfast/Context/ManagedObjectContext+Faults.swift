@@ -82,10 +82,10 @@ extension ManagedObjectContext {
 
   /// Asks for the targets of a to-many relationship for all rows of a group.
   ///
-  /// - Parameter readsTargets: whether the targets are about to be read. The rows of one object's targets then come along,
-  ///   unless they lie in memory anyway.
+  /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome, unless they lie in
+  ///   memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
-    let welcomesRows = readsTargets && group.count == 1 && batchesFaults && !persistentStoreCoordinator.capabilities.residentRows
+    let welcomesRows = readsTargets && batchesFaults && !persistentStoreCoordinator.capabilities.residentRows
     guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
@@ -96,11 +96,18 @@ extension ManagedObjectContext {
   /// Keeps rows that came along with keys for the objects that are going to be made of them, and gives them to those that
   /// are faults.
   private func takeRows(_ batches: [RowBatch], _ entity: Int) {
-    guard let first = batches.first else { return }
-    let group = RowGroup(
-      RowRun(batch: first, rows: .all), batches.dropFirst().map { RowRun(batch: $0, rows: .all) }, entity: entity)
-    keepFired(group)
-    attachFaults(group)
+    var runs = batches.map { RowRun(batch: $0, rows: .all) }[...]
+    while let first = runs.popFirst() {
+      var (rest, count): ([RowRun], Int) = ([], first.count)
+      while let next = runs.first, count + next.count <= RowGroup.size {
+        rest.append(next)
+        count += next.count
+        runs.removeFirst()
+      }
+      let group = RowGroup(first, rest, entity: entity)
+      keepFired(group)
+      attachFaults(group)
+    }
   }
 
   /// Gives the rows of a group to those registered objects that have none.

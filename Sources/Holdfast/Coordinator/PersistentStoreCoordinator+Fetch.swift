@@ -94,9 +94,6 @@ extension PersistentStoreCoordinator {
 
 /// Passes rows on and remembers them for the shared cache, while there are not too many.
 private final class CachedRows: RowSink {
-  /// Results above this many rows are not worth the memory of the shared cache.
-  private static let largestResult = 4096
-
   private let next: any RowSink
   private var count = 0
   private(set) var batches: [RowBatch] = []
@@ -105,7 +102,7 @@ private final class CachedRows: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     count += RowRun(batch: batch, rows: rows).count
-    if count <= CachedRows.largestResult { batches.append(batch) } else { batches = [] }
+    if count <= RowCache.largestPublication { batches.append(batch) } else { batches = [] }
     return try next.take(batch, rows)
   }
 }

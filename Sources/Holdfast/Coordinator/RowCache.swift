@@ -13,6 +13,9 @@ final class RowCache: Sendable {
     var epoch = 0
   }
 
+  /// Results and saves of more rows than these are not worth the memory.
+  static let largestPublication = 4096
+
   /// Guards both generations.
   private let generations = Mutex(Generations())
   private let byteLimit: Int
@@ -134,7 +137,7 @@ private final class RowCacheGeneration {
   private func reserve(_ more: Int) {
     guard (used + more) * 2 > mask + 1 else { return }
     var slots = 64
-    while slots < (used + more) * 4 { slots *= 2 }
+    while slots < (used + more) * 3 { slots *= 2 }
     let before = (entries, mask + 1)
     let fresh = UnsafeMutablePointer<Entry>.allocate(capacity: slots)
     fresh.initialize(repeating: Entry(key: 0, root: 0, batch: 0, row: 0), count: slots)

@@ -25,7 +25,7 @@ extension ManagedObject {
   /// Writes bytes into a slot.
   @usableFromInline final func setBytes(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
     var copy = writableRow()
-    copy.set(slot, bytes: bytes)
+    copy.set(slot, bytes: bytes, entity.layout)
     row = UnsafeRawPointer(copy.row)
   }
 

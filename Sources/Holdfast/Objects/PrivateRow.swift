@@ -14,11 +14,11 @@ struct PrivateRow {
   private struct Header {
     /// The row as it was read, or nil for an object that was never saved. Kept alive by the object's owner.
     var committed: UnsafeRawPointer?
-    var capacity: Int
-    var used: Int
+    var capacity: UInt32
+    var used: UInt32
   }
 
-  private static let headerByteCount = 32
+  private static let headerByteCount = 16
 
   /// Where the row begins.
   private(set) var row: UnsafeMutableRawPointer
@@ -31,10 +31,8 @@ struct PrivateRow {
   /// - Parameter committed: the row as the store has it; nil for a new object.
   init(copying source: RowPointer, room: Int, committed: UnsafeRawPointer?) {
     let length = source.byteCount
-    let capacity = length + room
-    guard let block = malloc(PrivateRow.headerByteCount + capacity) else { preconditionFailure("There is no memory for a changed row.") }
-    row = block + PrivateRow.headerByteCount
-    block.storeBytes(of: Header(committed: committed, capacity: capacity, used: length), as: Header.self)
+    row = PrivateRow.allocate(length + room)
+    header.pointee = Header(committed: committed, capacity: UInt32(length + room), used: UInt32(length))
     row.copyMemory(from: source.base, byteCount: length)
   }
 
@@ -43,6 +41,9 @@ struct PrivateRow {
   private var header: UnsafeMutablePointer<Header> { (row - PrivateRow.headerByteCount).assumingMemoryBound(to: Header.self) }
 
   var committed: RowPointer? { header.pointee.committed.map { RowPointer($0) } }
+
+  /// The bytes of the block.
+  var byteCount: Int { PrivateRow.headerByteCount + Int(header.pointee.capacity) }
 
   func setKey(_ key: Int64) { row.storeBytes(of: key, as: Int64.self) }
 
@@ -59,26 +60,53 @@ struct PrivateRow {
   }
 
   /// Puts bytes into a slot: over the old ones where they fit, else behind everything. The room of the old ones is
-  /// regained when the row is saved.
-  mutating func set(_ slot: Int, bytes: UnsafeRawBufferPointer) {
+  /// regained when the block is full, and when the row is saved.
+  mutating func set(_ slot: Int, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let old = RowPointer(row).bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
     if old.isEmpty || bytes.count > old.count {
-      let used = header.pointee.used
-      if used + bytes.count > header.pointee.capacity { grow(to: used + bytes.count) }
-      offset = used
-      header.pointee.used = used + bytes.count
+      if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout) }
+      offset = Int(header.pointee.used)
+      header.pointee.used += UInt32(bytes.count)
     }
     if let source = bytes.baseAddress { (row + offset).copyMemory(from: source, byteCount: bytes.count) }
-    set(slot, cell: UInt64(offset) | UInt64(bytes.count) << 32)
+    set(slot, cell: PrivateRow.cell(offset, bytes.count))
   }
 
-  private mutating func grow(to needed: Int) {
-    let capacity = max(needed, header.pointee.capacity * 2)
-    guard let block = realloc(row - PrivateRow.headerByteCount, PrivateRow.headerByteCount + capacity) else {
-      preconditionFailure("There is no memory for a changed row.")
+  private static func cell(_ offset: Int, _ count: Int) -> UInt64 { UInt64(offset) | UInt64(count) << 32 }
+
+  /// Copies the row into a larger block and leaves behind what no slot reaches any more, so that a block is never larger
+  /// than half as much again as what it holds, however often values were replaced. The new bytes may lie in the old block.
+  private mutating func move(_ changed: Int, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
+    let from = RowPointer(row)
+    var needed = layout.fixedByteCount + bytes.count
+    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
+    let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 2), header.pointee.committed)
+    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
+      fresh.append(from.bytes(slot), slot)
     }
-    row = block + PrivateRow.headerByteCount
-    header.pointee.capacity = capacity
+    fresh.append(bytes, changed)
+    destroy()
+    self = fresh
+  }
+
+  private init(fixedPartOf source: RowPointer, _ length: Int, capacity: Int, _ committed: UnsafeRawPointer?) {
+    row = PrivateRow.allocate(capacity)
+    header.pointee = Header(committed: committed, capacity: UInt32(capacity), used: UInt32(length))
+    row.copyMemory(from: source.base, byteCount: length)
+  }
+
+  /// Puts bytes, for which there is room, behind everything.
+  private func append(_ bytes: UnsafeRawBufferPointer, _ slot: Int) {
+    let offset = Int(header.pointee.used)
+    if let source = bytes.baseAddress { (row + offset).copyMemory(from: source, byteCount: bytes.count) }
+    header.pointee.used += UInt32(bytes.count)
+    set(slot, cell: PrivateRow.cell(offset, bytes.count))
+  }
+
+  private static func allocate(_ capacity: Int) -> UnsafeMutableRawPointer {
+    precondition(capacity < Int(UInt32.max), "A row of more than 4 GiB was built.")
+    guard let block = malloc(headerByteCount + capacity) else { preconditionFailure("There is no memory for a changed row.") }
+    return block + headerByteCount
   }
 }

@@ -4,13 +4,11 @@ extension SaveOperation {
   /// Sets keys aside for the new objects, entity by entity, in the order of insertion. IDs stay temporary until the
   /// commit has succeeded.
   func obtainPermanentIDs() throws {
+    // Temporary keys count down, and objects stand in the order of their insertion.
     guard let first = inserted.first?.objectKey, let last = inserted.last?.objectKey else { return }
-    firstTemporaryKey = max(first, last)
-    let lowest = inserted.reduce(first) { min($0, $1.objectKey) }
-    firstTemporaryKey = inserted.reduce(firstTemporaryKey) { max($0, $1.objectKey) }
-    permanentKeys = ContiguousArray(repeating: -1, count: Int(firstTemporaryKey - lowest) + 1)
-    var counts = [Int](repeating: 0, count: context.entities.count)
-    for object in inserted { counts[Int(object.flags.entityIndex)] += 1 }
+    firstTemporaryKey = first
+    permanentKeys = ContiguousArray(repeating: -1, count: Int(first - last) + 1)
+    let counts = insertedCounts
     var keys = [ArraySlice<Int64>](repeating: [], count: counts.count)
     for (entity, count) in counts.enumerated() where count > 0 {
       let allocated = try coordinator.wrapping("obtain permanent IDs") { try coordinator.store.allocateKeys(entity: entity, count: count) }

@@ -5,12 +5,20 @@ extension SaveOperation {
   func publishRows() {
     context.firedGroups = []
     for object in context.changed { settleLinks(object) }
-    let epoch = coordinator.rowCache.epoch
-    for (batch, objects) in published {
-      coordinator.publish(batch, readIn: epoch)
-      publish(batch, objects)
-    }
+    publishToCache()
+    for (batch, objects) in published { publish(batch, objects) }
     bury()
+  }
+
+  /// Many rows are not worth the memory of the shared cache. Then it has to forget the older versions that it may have.
+  private func publishToCache() {
+    let count = published.reduce(0) { $0 + $1.batch.count }
+    if count <= RowCache.largestPublication {
+      let epoch = coordinator.rowCache.epoch
+      for (batch, _) in published { coordinator.publish(batch, readIn: epoch) }
+    } else if !updated.isEmpty {
+      coordinator.rowCache.removeAll()
+    }
   }
 
   private func publish(_ batch: RowBatch, _ objects: ContiguousArray<ManagedObject>) {

@@ -143,7 +143,7 @@ extension SaveOperation {
     let destination = relationship.destinationIndex
     let checksDeleted = context.mayHoldDeleted(destination)
     var links: [SaveRequest.Link] = []
-    links.reserveCapacity(inserted.count)
+    links.reserveCapacity(likelyLinkCount(relationship))
     func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64) {
       let start = links.count
       for key in keys {
@@ -171,6 +171,14 @@ extension SaveOperation {
       changes.removed.sort()
     }
     return changes
+  }
+
+  /// How many links the new objects likely have, by the first of them: growing a list of many by doubling takes twice its
+  /// memory.
+  private func likelyLinkCount(_ relationship: ManagedObjectModel.Relationship) -> Int {
+    let sample = inserted.lazy.filter { $0.flags.entityIndex == UInt32(relationship.entityIndex) }.prefix(64)
+    let (count, links) = sample.reduce((0, 0)) { ($0.0 + 1, $0.1 + Int($1.toMany?[relationship.toManyIndex].contents.count ?? 0)) }
+    return count == 0 ? 0 : insertedCounts[relationship.entityIndex] * links / count * 9 / 8
   }
 
   /// Sorts the end of a list: an object's few links by insertion, which sorting as such is slow to begin with.

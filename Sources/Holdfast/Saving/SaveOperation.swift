@@ -9,6 +9,8 @@ final class SaveOperation {
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
+  /// How many new objects there are of each entity.
+  @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
   @exclusivity(unchecked) var permanentKeys: ContiguousArray<Int64> = []
   @exclusivity(unchecked) var firstTemporaryKey: Int64 = 0
@@ -61,9 +63,13 @@ final class SaveOperation {
   }
 
   private func collectChanges() {
+    insertedCounts = Array(repeating: 0, count: context.entities.count)
+    inserted.reserveCapacity(context.changed.count)
     for object in context.changed {
       if object.isInserted {
-        if !object.isDeleted { inserted.append(object) }
+        if object.isDeleted { continue }
+        inserted.append(object)
+        insertedCounts[Int(object.flags.entityIndex)] += 1
       } else if object.isDeleted {
         deleted.append(object)
       } else if object.isUpdated {

@@ -62,9 +62,9 @@ struct KeyRunner {
         reason: "Relationship number \(request.relationship) is not a to-many relationship.")
     }
     let relationship = entity.relationships[request.relationship]
-    if request.welcomesRows, request.sources.count == 1 { return try targetsWithRows(relationship, of: request.sources[0]) }
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
+    if request.welcomesRows { return try targetsWithRows(relationship, request.sources) }
     let statement = try targets(relationship, isRange: false)
     var offsets: [Int32] = [0]
     offsets.reserveCapacity(request.sources.count + 1)
@@ -102,29 +102,37 @@ struct KeyRunner {
     return RelationshipAnswer(offsets: offsets, targets: targets)
   }
 
-  /// Targets of more rows than these come as keys: whoever goes over them gets the rows a thousand at a time.
-  private static let mostRowsAlong = 1024
+  /// Targets beyond these come as keys: whoever goes over them gets the rows a thousand at a time.
+  private static let mostRowsAlong = 4096
 
-  /// The targets of one object with their rows, by one statement: half the cost of one for the keys and one per row.
-  private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, of source: Int64) throws -> RelationshipAnswer {
+  /// The targets of objects with their rows, by one statement for each object: half the cost of one for the keys and one
+  /// for each row.
+  private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [Int64]) throws -> RelationshipAnswer {
     let destination = store.model.destination(of: relationship)
     let statement = try targetRows(relationship, destination)
     let (builder, decoder) = (store.builder(destination), store.decoders[destination.index])
     let keyColumn = relationship.isManyToMany ? destination.slots.count + 2 : 0
-    var targets: [Int64] = []
+    var (offsets, targets, batches): ([Int32], [Int64], [RowBatch]) = ([0], [], [])
+    offsets.reserveCapacity(sources.count + 1)
     targets.reserveCapacity(8)
-    var batches: [RowBatch] = []
+    // Objects may share targets.
+    var delivered: Set<Int64> = []
     defer { if statement.isRunning { statement.reset() } }
-    statement.bind(source, at: 1)
-    while try statement.step() {
-      targets.append(try key(statement, keyColumn, relationship))
-      // A link may lead to a row that somebody else's fault has removed.
-      if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
-      try decoder.append(statement, to: builder)
-      if builder.isFull { batches.append(builder.seal()) }
+    for source in sources {
+      statement.bind(source, at: 1)
+      while try statement.step() {
+        let target = try key(statement, keyColumn, relationship)
+        targets.append(target)
+        // A link may lead to a row that somebody else's fault has removed.
+        if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
+        if sources.count > 1 && !delivered.insert(target).inserted { continue }
+        try decoder.append(statement, to: builder)
+        if builder.isFull { batches.append(builder.seal()) }
+      }
+      offsets.append(Int32(targets.count))
     }
     if builder.count > 0 { batches.append(builder.seal()) }
-    return RelationshipAnswer(offsets: [0, Int32(targets.count)], targets: targets, rows: batches)
+    return RelationshipAnswer(offsets: offsets, targets: targets, rows: batches)
   }
 
   private func targetRows(

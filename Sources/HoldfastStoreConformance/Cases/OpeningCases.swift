@@ -11,6 +11,7 @@ enum OpeningCases {
     StoreConformanceCase("O2", "a store opened read-only answers and refuses changes", readOnlyRefusesChanges),
     StoreConformanceCase("O3", "a model with other version hashes is refused and nothing is changed", otherModel),
     StoreConformanceCase("O3", "what is no store is refused", damagedStore),
+    StoreConformanceCase("O4", "opening a hundred times as many rows reads no more", openingReadsLittle),
     StoreConformanceCase("O5", "what was committed is there at the next opening", reopening),
     StoreConformanceCase("O5", "what was changed, deleted and linked is so at the next opening", reopeningAfterChanges),
     StoreConformanceCase("O5", "closing twice does nothing more, and a closed store refuses requests", closing),
@@ -40,6 +41,27 @@ enum OpeningCases {
   private static func twoIdentities(_ run: CaseRun) throws {
     let first = try run.openNew(ConformanceModel.general), second = try run.openNew(ConformanceModel.general)
     run.expect(first.identity.storeUUID != second.identity.storeUUID, "stores at two places to have two UUIDs", got: "one")
+  }
+
+  /// Where the system tells how many bytes a thread has read.
+  private static func openingReadsLittle(_ run: CaseRun) throws {
+    if run.harness.capabilities.residentRows { return }
+    func bytesReadOpening(_ count: Int) throws -> Int? {
+      let place = try run.makePlace()
+      let made = try run.open(place, ConformanceModel.general)
+      let keys = try made.keys("Person", count)
+      try made.save(ExpectedGraph(made)) { edit in
+        for key in keys { edit.insert("Person", key, ["name": .string("Person \(key)")]) }
+      }
+      try run.close(made)
+      guard let before = ThreadCounters.bytesRead() else { return nil }
+      let opened = try run.open(place, ConformanceModel.general)
+      let after = ThreadCounters.bytesRead() ?? before
+      try run.close(opened)
+      return after - before
+    }
+    guard let few = try bytesReadOpening(50), let many = try bytesReadOpening(5000) else { return }
+    run.expect(many <= few + 65_536, "opening 5,000 rows to read about as much as opening 50, \(few) bytes", got: "\(many) bytes")
   }
 
   private static func newStoreIsEmpty(_ run: CaseRun) throws {

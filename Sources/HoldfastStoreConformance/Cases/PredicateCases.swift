@@ -23,6 +23,7 @@ enum PredicateCases {
       StoreConformanceCase(
         "F1", "numbers of objects of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
       StoreConformanceCase("F1", "look-ups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
+      StoreConformanceCase("F1", "look-ups by several unique values", requires: .with { $0.uniqueLookups = true }, compositeLookups),
       StoreConformanceCase(
         "F1", "look-ups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
       StoreConformanceCase(
@@ -248,6 +249,26 @@ enum PredicateCases {
     for constant in [StoreValue.int64(-1), .int64(15), .int32(20), .double(30), .double(30.5)] {
       try ask(lookup("number", constant), "Person", store, graph)
     }
+  }
+
+  private static func compositeLookups(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let key = try store.keys("Person", 1)[0]
+    try store.save(graph) { $0.insert("Person", key, ["name": .string("A"), "city": .string("Bergen"), "age": .int16(77)]) }
+    func both(_ city: StoreValue, _ age: StoreValue) -> QueryExpression { .and([lookup("city", city), lookup("age", age)]) }
+    for row in graph.rows("Person").values.sorted(by: { $0.key < $1.key }) {
+      let slots = store.entity("Person")
+      let (city, age) = (row[slots.slot(named: "city")!], row[slots.slot(named: "age")!])
+      if city != .null && age != .null { try ask(both(city, age), "Person", store, graph) }
+    }
+    try ask(both(.string("Bergen"), .int16(77)), "Person", store, graph)
+    try ask(.and([lookup("age", .int16(77)), lookup("city", .string("Bergen"))]), "Person", store, graph)
+    for (city, age) in [("Bergen", 78), ("bergen", 77), ("Bergen ", 77), ("", 77)] as [(String, Int16)] {
+      try ask(both(.string(city), .int16(age)), "Person", store, graph)
+    }
+    try store.save(graph) { $0.update("Person", key, ["age": .int16(78)]) }
+    for age in [77, 78] as [Int16] { try ask(both(.string("Bergen"), .int16(age)), "Person", store, graph) }
   }
 
   private static func lookup(_ name: String, _ value: StoreValue) -> QueryExpression {

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// L1–L3: targets of to-many relationships.
+/// L1–L4: targets of to-many relationships.
 enum RelationshipCases {
   static let all = [
     StoreConformanceCase("L1", "one-to-many targets, source by source", oneToMany),
@@ -10,6 +10,7 @@ enum RelationshipCases {
     StoreConformanceCase("L2", "both sides agree after links and keys change", bothSidesAfterChanges),
     StoreConformanceCase("L2", "links added twice or removed though absent change nothing", repeatedLinks),
     StoreConformanceCase("L3", "sources that do not exist have no targets", missingSources),
+    StoreConformanceCase("L4", "rows that come along are the targets' as they are, each once", rowsAlong),
   ]
 
   private static func expectTargets(
@@ -140,5 +141,46 @@ enum RelationshipCases {
       try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
     try expectTargets(store, graph, "Company", "employees", [unused, companies[0], companies[1], 1 << 40], "with missing sources")
     try expectTargets(store, graph, "Person", "friends", [people[4], people[5], .max, people[6]], "with missing sources")
+  }
+
+  private static func rowsAlong(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
+    try store.save(graph) { edit in
+      edit.update("Person", people[1], ["name": .string("Changed")])
+      edit.delete("Person", people[2])
+    }
+    for sources in [[people[0]], [people[5]], people, Array(people.reversed()), []] {
+      for relationship in ["friends", "friendOf", "clubs"] { try expectRowsAlong(store, graph, "Person", relationship, sources) }
+    }
+    for sources in [[companies[0]], companies] { try expectRowsAlong(store, graph, "Company", "employees", sources) }
+  }
+
+  private static func expectRowsAlong(
+    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64]
+  ) throws {
+    let described = store.entity(entity), place = described.relationship(named: relationship)!
+    let destination = store.model.destination(of: place)
+    for isWelcome in [true, false] {
+      let request = RelationshipRequest(entity: described.index, relationship: place.index, sources: sources, welcomesRows: isWelcome)
+      let answer = try store.latest { try store.store.relationships(request, in: $0) }
+      let targets = Set(sources.flatMap { graph.targets(of: $0, place) })
+      store.run.expectEqual(Set(answer.targets), targets, "the targets of \(entity).\(relationship) of \(sources.count) sources")
+      let rows = answer.rows.flatMap { batch in (0..<batch.count).map { batch[$0] } }
+      let what = "a row along with \(entity).\(relationship)"
+      if !isWelcome {
+        store.run.expectEqual(rows.count, 0, "the number of rows along with \(entity).\(relationship) when none are welcome")
+      }
+      store.run.expectEqual(Set(rows.map(\.key)).count, rows.count, "the number of different rows along with \(entity).\(relationship)")
+      for row in rows {
+        store.run.expectEqual(row.objectID, store.identity.objectID(entity: destination, key: row.key), "\(what): the ID")
+        if let expected = graph.rows(of: destination)[row.key], targets.contains(row.key) {
+          store.expectSame(row, expected, what)
+        } else {
+          store.run.fail("\(what) to be of a target", got: "key \(row.key)")
+        }
+      }
+    }
   }
 }

@@ -1,0 +1,100 @@
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Rows that come along with the keys of a to-many relationship's targets.
+@Suite struct TargetRowsTests {
+  /// A dog with three friends, saved.
+  private func place(_ store: TestStore) throws -> TestStore.Place {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let rex = context.dog("rex")
+    for name in ["ada", "bob", "cid"] { rex.friends.insert(context.dog(name, age: 3)) }
+    try context.save()
+    return place
+  }
+
+  private func rex(_ context: ManagedObjectContext) throws -> Dog { try #require(try context.one(\Dog.name == "rex")) }
+
+  private func reads(_ store: RecordingStore) -> [RecordedRequest] {
+    store.requests.filter {
+      switch $0 {
+      case .fetch, .rows, .relationships: true
+      default: false
+      }
+    }
+  }
+
+  @Test func goingOverTheTargetsOfOneObjectIsOneRequest() throws {
+    let (context, recorder) = try place(.sqlite).recording()
+    let rex = try rex(context)
+    recorder.clear()
+    #expect(rex.friends.map(\.name).sorted() == ["ada", "bob", "cid"])
+    #expect(reads(recorder).count == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func theTargetsAreTheSameOnEveryStore(_ store: TestStore) throws {
+    let context = try place(store).context()
+    #expect(try rex(context).friends.map { "\($0.name) \($0.age)" }.sorted() == ["ada 3", "bob 3", "cid 3"])
+  }
+
+  @Test(arguments: TestStore.allCases) func rowsAreNotWelcomeForACountNorWithoutBatching(_ store: TestStore) throws {
+    let (context, recorder) = try place(store).recording()
+    let counted = try rex(context)
+    #expect(counted.friends.count == 3)
+    let walked = try rex(context)
+    context.batchesFaults = false
+    #expect(walked.friendOf.map(\.name) == [])
+    let welcoming = recorder.requests.contains { if case .relationships(let request) = $0 { request.welcomesRows } else { false } }
+    #expect(!welcoming)
+  }
+
+  @Test(arguments: TestStore.allCases) func aTargetWithChangesKeepsThem(_ store: TestStore) throws {
+    let context = try place(store).context()
+    let ada = try #require(try context.one(\Dog.name == "ada"))
+    ada.age = 9
+    let rex = try rex(context)
+    #expect(rex.friends.map(\.age).sorted() == [3, 3, 9])
+    context.rollback()
+    #expect(ada.age == 3)
+  }
+
+  @Test(arguments: TestStore.allCases) func aFaultAmongTheTargetsGetsItsRow(_ store: TestStore) throws {
+    let place = try place(store)
+    let id = try #require(try place.context().one(\Dog.name == "bob")).objectID
+    let (context, recorder) = try place.recording()
+    let bob = try context.object(with: id)
+    let rex = try rex(context)
+    #expect(bob.isFault)
+    for friend in rex.friends { _ = friend.age }
+    recorder.clear()
+    recorder.withStoreBlocked { #expect((bob as? Dog)?.name == "bob") }
+    #expect(recorder.requests.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func aTargetThatIsBeingDeletedDoesNotAppear(_ store: TestStore) throws {
+    let context = try place(store).context()
+    context.delete(try #require(try context.one(\Dog.name == "cid")))
+    #expect(try rex(context).friends.map(\.name).sorted() == ["ada", "bob"])
+    try context.save()
+    #expect(try rex(context).friends.map(\.name).sorted() == ["ada", "bob"])
+  }
+
+  @Test(arguments: TestStore.allCases) func moreTargetsThanRowsComeAlongAreAllThere(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let writer = try place.context()
+    let owner = writer.person("owner")
+    for number in 0..<5000 { writer.dog("dog \(number)", age: number % 7, owner: owner) }
+    try writer.save()
+    let (context, recorder) = try place.recording()
+    let read = try #require(try context.one(\Person.name == "owner"))
+    recorder.clear()
+    var (count, ages) = (0, 0)
+    for dog in read.dogs { (count, ages) = (count + 1, ages + dog.age) }
+    #expect(count == 5000 && ages == (0..<5000).reduce(0) { $0 + $1 % 7 })
+    // A store whose rows lie in memory is asked for a few rows alone before it is asked for a thousand at a time.
+    #expect(reads(recorder).count <= (store == .memory ? 40 : 8), "\(reads(recorder).count) requests")
+  }
+}
