@@ -17,7 +17,7 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
     .target(name: "HoldfastSupport"),
-    .target(name: "HoldfastStore", dependencies: ["HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),

@@ -2,15 +2,15 @@ import Foundation
 import Testing
 
 /// The modules that each target of ours may depend on. Arrows point down only: no store knows the stack or a sibling,
-/// the stack knows no store and no C library, and the core costs its users swift-log alone.
+/// the stack knows no store and no C library, and a package that uses us resolves swift-log alone.
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
   "HoldfastSupport": [],
-  "HoldfastStore": ["HoldfastSupport", "Logging"],
+  "HoldfastStore": ["HoldfastSupport"],
   "HoldfastAtomicStore": ["HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
-  "Holdfast": ["HoldfastStore", "HoldfastSupport", "Logging"],
+  "Holdfast": ["HoldfastStore", "HoldfastSupport"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastStore"],
 ]
 

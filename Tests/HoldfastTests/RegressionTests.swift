@@ -357,4 +357,36 @@ extension TestStore.Place {
     dog.withUTF8(Dog.Slot.name) { dog.setBytes(Dog.Slot.photo, $0) }
     #expect(dog.notes == dog.name && dog.photo == Data(dog.name.utf8))
   }
+
+  @Test(arguments: TestStore.allCases) func anObjectOfAnotherStoreOrEntityIsNobodysTarget(_ store: TestStore) throws {
+    let (place, other) = (try store.makePlace(), try store.makePlace())
+    for (place, count) in [(place, 1), (other, 1)] {
+      let context = try place.context()
+      for number in 0..<count { context.dog("rex", owner: context.person("person \(number)")) }
+      try context.save()
+    }
+    let (context, foreign) = (try place.context(), try other.context())
+    let owner = try #require(try context.one(\Person.name == "person 0"))
+    let stranger = try #require(try foreign.one(\Person.name == "person 0")), dog = try #require(try context.one(\Dog.name == "rex"))
+    #expect(owner.objectID.key == stranger.objectID.key)
+    func count(_ path: PropertyPath?, _ op: ComparisonOperator, _ id: ManagedObjectID) throws -> Int {
+      let value = path.map { QueryExpression.property($0) } ?? .object
+      return try context.count(for: FetchRequest<Dog>(where: FetchPredicate(.comparison(value, op, .constant(.objectID(id)), []))))
+    }
+    // With and without changes, which the context adds to what the store says.
+    for _ in 0..<2 {
+      #expect(try count("owner", .equalTo, owner.objectID) == 1)
+      #expect(try count("owner", .equalTo, stranger.objectID) == 0)
+      #expect(try count("owner", .notEqualTo, stranger.objectID) == 1)
+      #expect(try count("owner", .equalTo, dog.objectID.withKey(owner.objectID.key)) == 0)
+      #expect(try count(nil, .equalTo, dog.objectID) == 1)
+      #expect(try count(nil, .equalTo, owner.objectID.withKey(dog.objectID.key)) == 0)
+      let list = FetchPredicate<Dog>(.membership(.property("owner"), [.objectID(stranger.objectID)]))
+      #expect(try context.fetch(FetchRequest(where: list)).isEmpty)
+      #expect(try context.fetch(FetchRequest(where: !list)).count == 1)
+      let owners = FetchPredicate<Person>(.any("dogs", .comparison(.object, .equalTo, .constant(.objectID(stranger.objectID)), [])))
+      #expect(try context.count(for: FetchRequest(where: owners)) == 0)
+      dog.age += 1
+    }
+  }
 }

@@ -232,4 +232,43 @@ import Testing
     let error = try #require(throws: ContextError.self) { try third.existingObject(with: id) }
     #expect(error.coreDataCode == 133000)
   }
+
+  @Test(arguments: TestStore.allCases) func aRelationshipWithBoundsIsCountedWhenItIsTouched(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Team", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("players", to: "Player", inverse: "team", minCount: 2, maxCount: 3)]),
+      EntityDescription("Player", relationships: [.toOne("team", to: "Team", inverse: "players")]),
+    ])
+    let place = try store.makePlace()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let team = try context.insert(entityNamed: "Team")
+    try team.setValue(.string("Blue"), forKey: "name")
+    var players: [ManagedObject] = []
+    func add() throws {
+      players.append(try context.insert(entityNamed: "Player"))
+      try players[players.count - 1].setValue(.objectID(team.objectID), forKey: "team")
+    }
+    func refusal() throws -> Int? { try #require(throws: ContextError.self) { try context.save() }.coreDataCode }
+
+    try context.save()  // None at all is allowed where the relationship is optional.
+    try add()
+    #expect(try refusal() == 1580)
+    try add()
+    try context.save()
+    try add()
+    try context.save()
+    try add()
+    #expect(try refusal() == 1590)
+    context.delete(players[0])
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: coordinator)
+    let read = try other.existingObject(with: team.objectID)
+    try read.setValue(.string("Red"), forKey: "name")
+    try other.save()
+    for player in Array(try read.toMany(forKey: "players")).prefix(2) { other.delete(player) }
+    let error = try #require(throws: ContextError.self) { try other.save() }
+    #expect(error.coreDataCode == 1580 && error.property == "players" && error.objectID == team.objectID)
+  }
 }

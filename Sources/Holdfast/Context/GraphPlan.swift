@@ -36,7 +36,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     self.model = model
     entities = .allocate(capacity: model.entities.count)
     templates = model.entities.map(GraphPlan.template)
-    checks = model.entities.map(EntityChecks.init)
+    checks = model.entities.map { EntityChecks($0, model) }
     for entity in model.entities { (entities + entity.index).initialize(to: GraphPlan.plan(entity, model)) }
   }
 

@@ -56,7 +56,9 @@ extension ManagedObjectContext {
     let groupBy = try request.propertiesToGroupBy.map { try slot($0, entity) }
     let columns = try names.map { try column(request.columns[$0] ?? .count(), entity, groupBy) }
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
-    let query = FetchQuery(entity: entity, predicate: request.predicate?.expression, output: .aggregates(plan))
+    let query = FetchQuery(
+      entity: entity, predicate: request.predicate?.expression.withoutForeignIDs(entity, persistentStoreCoordinator),
+      output: .aggregates(plan))
     let rows = try persistentStoreCoordinator.aggregate(query, plan)
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     let sorted = rows.sorted { a, b in
@@ -113,7 +115,8 @@ extension ManagedObjectContext {
       "Objects of \(entity.name) appear as \(classes[entity.index]), not as \(Result.self); pass the class to the container.")
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
-      entity: entity, predicate: request.expression, sorts: request.sorts, offset: request.fetchOffset,
+      entity: entity, predicate: request.expression?.withoutForeignIDs(entity, persistentStoreCoordinator), sorts: request.sorts,
+      offset: request.fetchOffset,
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
   }
 

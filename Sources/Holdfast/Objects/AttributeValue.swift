@@ -11,19 +11,12 @@
 public protocol AttributeValue {
   /// The attribute types that can be read and written so.
   static var attributeTypes: [AttributeType] { get }
-  /// Whether nil can be said.
-  static var isOptional: Bool { get }
   /// Reads a slot of a row.
   static func load(_ row: RowPointer, _ slot: Int) -> Self
   /// Writes into a slot of an object.
   func store(in object: ManagedObject, _ slot: Int)
   /// The same as a value of the boundary.
   var storeValue: StoreValue { get }
-}
-
-extension AttributeValue {
-  /// False: most types cannot say nil.
-  @inlinable public static var isOptional: Bool { false }
 }
 
 extension Bool: AttributeValue {
@@ -177,8 +170,6 @@ extension Decimal: AttributeValue {
 extension Optional: AttributeValue where Wrapped: AttributeValue {
   /// Those of the wrapped type.
   public static var attributeTypes: [AttributeType] { Wrapped.attributeTypes }
-  /// True.
-  @inlinable public static var isOptional: Bool { true }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {
     row.isPresent(slot) ? Wrapped.load(row, slot) : nil

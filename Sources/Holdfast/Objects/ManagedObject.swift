@@ -20,6 +20,9 @@
 /// }
 /// ```
 ///
+/// A `deinit` of a subclass must not look at the object's properties or relationships: the context still knows the object
+/// then and could hand it out once more.
+///
 /// States, which ``isFault``, ``isInserted``, ``isUpdated`` and ``isDeleted`` tell:
 ///
 /// ```text

@@ -3,7 +3,7 @@ import Synchronization
 /// One property of a typed class: its name in the model, its slot, its Swift type and its key path.
 public struct PropertyBinding {
   enum Kind {
-    case attribute([AttributeType], isOptional: Bool)
+    case attribute([AttributeType])
     case toOne(ManagedObject.Type)
     case toMany(ManagedObject.Type)
   }
@@ -20,7 +20,7 @@ public struct PropertyBinding {
   public static func attribute<Root: ManagedObject, Value: AttributeValue>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, isOptional: Value.isOptional))
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes))
   }
 
   /// Binds a to-one relationship.
@@ -82,7 +82,7 @@ enum ClassBinding {
   private static func difference(_ binding: PropertyBinding, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> String? {
     guard let property = entity.property(named: binding.name) else { return "\(entity.name) has no property of this name." }
     switch (binding.kind, property) {
-    case (.attribute(let types, _), .attribute(let attribute)):
+    case (.attribute(let types), .attribute(let attribute)):
       if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
       return slotDifference(binding.slot, attribute.slot)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:

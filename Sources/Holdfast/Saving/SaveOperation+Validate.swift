@@ -8,6 +8,7 @@ extension SaveOperation {
       for object in inserted { validate(object, &failures) }
       for object in updated { validate(object, &failures) }
       for object in deleted { validateDelete(object, &failures) }
+      validateThoseThatLose(&failures)
     }
     if failures.count == 1 { throw failures[0] }
     if !failures.isEmpty {
@@ -26,13 +27,31 @@ extension SaveOperation {
         if let failure = check.failure(row, object) { failures.append(failure) }
       }
     }
-    for relationship in checks.counted { validateCount(object, relationship, &failures) }
+    for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
   }
 
   /// Counts of relationships that nobody touched are not asked for.
+  private func isTouched(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
+  }
+
+  /// Deleted objects leave the relationships that lead to them, which may then have too few.
+  private func validateThoseThatLose(_ failures: inout [ContextError]) {
+    for entity in context.entities {
+      for relationship in context.graph.checks[entity.index].losing {
+        let inverse = coordinator.model.inverse(of: relationship)
+        var checked: Set<ObjectIdentifier> = []
+        for object in deleted where Int(object.flags.entityIndex) == entity.index {
+          for owner in context.targets(of: object, relationship) where checked.insert(ObjectIdentifier(owner)).inserted {
+            let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
+            if !wasCounted { validateCount(owner, inverse, &failures) }
+          }
+        }
+      }
+    }
+  }
+
   private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
-    let isTouched = object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
-    guard isTouched else { return }
     let count = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex).count
     func fail(_ code: ContextError.Code, _ reason: String) {
       failures.append(ContextError(code, objectID: object.id, property: relationship.name, reason: reason))
@@ -62,10 +81,16 @@ struct EntityChecks: Sendable {
   let slots: [SlotCheck]
   /// To-many relationships with bounds.
   let counted: [ManagedObjectModel.Relationship]
+  /// Relationships whose inverses lose an object when one of the entity is deleted, and must keep some.
+  let losing: [ManagedObjectModel.Relationship]
 
-  init(_ entity: ManagedObjectModel.Entity) {
+  init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
     slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
     counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
+    losing = entity.relationships.filter { relationship in
+      let inverse = model.inverse(of: relationship)
+      return relationship.deleteRule != .noAction && inverse.isToMany && (!inverse.isOptional || inverse.minCount > 0)
+    }
   }
 }
 

@@ -1,0 +1,78 @@
+import HoldfastStore
+
+extension QueryExpression {
+  /// The same question with IDs that name no object that could be there replaced by one that no object has.
+  ///
+  /// Rows hold keys, and stores compare keys. Object 7 of another store, or of another entity, is not the object 7 that a
+  /// relationship leads to, though the keys are equal.
+  func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
+    mentionsIDs ? ForeignIDs(coordinator: coordinator).replaced(self, entity) : self
+  }
+
+  private var mentionsIDs: Bool {
+    switch self {
+    case .constant(.objectID): true
+    case .constant, .property, .object, .count, .remainder, .literal, .between: false
+    case .comparison(let left, _, let right, _): left.mentionsIDs || right.mentionsIDs
+    case .membership(_, let list): list.contains { if case .objectID = $0 { true } else { false } }
+    case .and(let parts), .or(let parts): parts.contains { $0.mentionsIDs }
+    case .not(let part), .any(_, let part), .all(_, let part): part.mentionsIDs
+    }
+  }
+}
+
+private struct ForeignIDs {
+  let coordinator: PersistentStoreCoordinator
+  private var model: ManagedObjectModel { coordinator.model }
+
+  init(coordinator: PersistentStoreCoordinator) { self.coordinator = coordinator }
+
+  func replaced(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> QueryExpression {
+    switch expression {
+    case .comparison(let left, let op, let right, let folding):
+      return .comparison(replaced(left, comparedWith: right, entity), op, replaced(right, comparedWith: left, entity), folding)
+    case .membership(let value, let list):
+      guard let target = target(of: value, entity) else { return expression }
+      return .membership(value, list.map { replaced($0, target) })
+    case .and(let parts): return .and(parts.map { replaced($0, entity) })
+    case .or(let parts): return .or(parts.map { replaced($0, entity) })
+    case .not(let part): return .not(replaced(part, entity))
+    case .any(let path, let part): return .any(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
+    case .all(let path, let part): return .all(path, destination(of: path, entity).map { replaced(part, $0) } ?? part)
+    case .constant, .property, .object, .count, .remainder, .literal, .between: return expression
+    }
+  }
+
+  private func replaced(
+    _ operand: QueryExpression, comparedWith other: QueryExpression, _ entity: ManagedObjectModel.Entity
+  ) -> QueryExpression {
+    guard case .constant(let value) = operand, let target = target(of: other, entity) else { return operand }
+    return .constant(replaced(value, target))
+  }
+
+  private func replaced(_ value: StoreValue, _ target: ManagedObjectModel.Entity) -> StoreValue {
+    guard case .objectID(let id) = value, !id.isTemporaryID else { return value }
+    let prefix = coordinator.prefixes[target.index]
+    return id.storeNumber == prefix.storeNumber && id.rootNumber == prefix.rootNumber ? value : .objectID(prefix.withKey(.min))
+  }
+
+  /// The entity of the objects whose IDs a value can be; nil for values that are no IDs.
+  private func target(of value: QueryExpression, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
+    switch value {
+    case .object: entity
+    case .property(let path): destination(of: path, entity)
+    default: nil
+    }
+  }
+
+  /// The entity to which a path of relationships leads; nil when the path ends at an attribute or does not exist, which is
+  /// reported by whoever carries out the query.
+  private func destination(of path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
+    var current = entity
+    for name in path.names {
+      guard let relationship = current.relationship(named: name) else { return nil }
+      current = model.destination(of: relationship)
+    }
+    return current
+  }
+}
