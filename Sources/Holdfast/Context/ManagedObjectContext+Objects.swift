@@ -158,7 +158,7 @@ extension ManagedObjectContext {
     for index in entities.indices {
       changedCounts[index] = 0
       deletedCounts[index] = 0
-      tombstones[index] = []
+      tombstones[index].removeAll()
     }
   }
 }

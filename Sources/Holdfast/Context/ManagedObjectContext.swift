@@ -38,7 +38,7 @@ public final class ManagedObjectContext {
   /// Whether an object was deleted since the last save, by entity index of the object's root.
   let deletedCounts: UnsafeMutablePointer<Int>
   /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
-  @exclusivity(unchecked) var tombstones: [Set<Int64>]
+  let tombstones: UnsafeMutablePointer<LinkList>
   @exclusivity(unchecked) var nextTemporaryKey: Int64 = -1
   private let isolation: ContextIsolation
 
@@ -63,14 +63,19 @@ public final class ManagedObjectContext {
     changedCounts.initialize(repeating: 0, count: count)
     deletedCounts = .allocate(capacity: count)
     deletedCounts.initialize(repeating: 0, count: count)
-    tombstones = Array(repeating: [], count: count)
+    tombstones = .allocate(capacity: count)
+    tombstones.initialize(repeating: LinkList(), count: count)
     let unsaved = StoreIdentity.intern(storeUUID: "", model: coordinator.model)
     temporaryPrefixes = entities.map { unsaved.prefix(for: $0) }
     prefixes = coordinator.prefixes
   }
 
   deinit {
-    for index in entities.indices { maps[index].destroy() }
+    for index in entities.indices {
+      maps[index].destroy()
+      tombstones[index].destroy()
+    }
+    tombstones.deallocate()
     maps.deallocate()
     changedCounts.deallocate()
     deletedCounts.deallocate()

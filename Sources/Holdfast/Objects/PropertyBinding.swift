@@ -3,7 +3,7 @@ import Synchronization
 /// One property of a typed class: its name in the model, its slot, its Swift type and its key path.
 public struct PropertyBinding {
   enum Kind {
-    case attribute([AttributeType])
+    case attribute([AttributeType], Any.Type)
     case toOne(ManagedObject.Type)
     case toMany(ManagedObject.Type)
   }
@@ -20,7 +20,7 @@ public struct PropertyBinding {
   public static func attribute<Root: ManagedObject, Value: AttributeValue>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes))
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, Value.self))
   }
 
   /// Binds a to-one relationship.
@@ -61,12 +61,23 @@ enum KeyPathNames {
         guard let entry = known[(place + probe) & 511] else { break }
         if entry.keyPath === keyPath { return entry.name }
       }
-      guard let binding = type.properties.first(where: { $0.keyPath() == keyPath }) else {
+      guard let binding = binding(of: keyPath, type.properties) else {
         preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
       }
       let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
       known[(place + free) & 511] = Entry(keyPath: keyPath, name: binding.name)
       return binding.name
+    }
+  }
+
+  /// Key paths are made of those bindings only that can be meant, since each takes as long as a query in SQL.
+  private static func binding(of keyPath: AnyKeyPath, _ bindings: [PropertyBinding]) -> PropertyBinding? {
+    let valueType = Swift.type(of: keyPath).valueType
+    for binding in bindings {
+      if case .attribute(_, let type) = binding.kind, type == valueType, binding.keyPath() == keyPath { return binding }
+    }
+    return bindings.first { binding in
+      if case .attribute = binding.kind { false } else { binding.keyPath() == keyPath }
     }
   }
 }
@@ -82,7 +93,7 @@ enum ClassBinding {
   private static func difference(_ binding: PropertyBinding, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> String? {
     guard let property = entity.property(named: binding.name) else { return "\(entity.name) has no property of this name." }
     switch (binding.kind, property) {
-    case (.attribute(let types), .attribute(let attribute)):
+    case (.attribute(let types, _), .attribute(let attribute)):
       if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
       return slotDifference(binding.slot, attribute.slot)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:

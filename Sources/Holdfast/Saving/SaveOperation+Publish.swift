@@ -58,7 +58,7 @@ extension SaveOperation {
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
       let root = context.graph.entities[Int(object.flags.entityIndex)].root
-      context.tombstones[root].insert(object.objectKey)
+      _ = context.tombstones[root].insert(object.objectKey)
       keys[root, default: []].append(object.objectKey)
       context.detach(object)
     }
