@@ -18,7 +18,7 @@ struct RowLocation: KeyMapElement {
 /// Rows lie in sealed pages, which are never written: a new version of a row lies in another page, and the directory
 /// leads to it. What must stay true:
 ///
-/// 1. A row is there exactly when the directory leads to it; every other row of a page is dead.
+/// 1. A row is there exactly when the directory leads to it; every other row of a page is dead, and marked so.
 /// 2. ``Page/live`` of a page is the number of its rows to which the directory leads; a page without any is let go.
 /// 3. Each unique index has exactly one entry per row of its entities in which no slot of the constraint is empty.
 struct RowTable: Sendable {
@@ -27,6 +27,34 @@ struct RowTable: Sendable {
     let batch: RowBatch
     let entity: Int
     var live: Int
+    /// A bit for each dead row; empty while there is none.
+    private var dead: [UInt64] = []
+
+    init(_ batch: RowBatch, entity: Int) {
+      self.batch = batch
+      self.entity = entity
+      live = batch.count
+    }
+
+    mutating func bury(_ row: Int) {
+      if dead.isEmpty { dead = Array(repeating: 0, count: (batch.count + 63) / 64) }
+      dead[row >> 6] |= 1 << UInt64(row & 63)
+      live -= 1
+    }
+
+    /// The rows that are not dead.
+    var liveRows: RowSelection {
+      if dead.isEmpty { return .all }
+      var rows: [UInt32] = []
+      rows.reserveCapacity(live)
+      for (place, word) in dead.enumerated() {
+        let end = min(64, batch.count - place * 64)
+        for bit in 0..<end where word & 1 << UInt64(bit) == 0 { rows.append(UInt32(truncatingIfNeeded: place * 64 + bit)) }
+      }
+      return .rows(rows)
+    }
+
+    func isLive(_ row: Int) -> Bool { dead.isEmpty || dead[row >> 6] & 1 << UInt64(row & 63) == 0 }
   }
 
   private(set) var pages: [Page?] = []
@@ -80,15 +108,7 @@ struct RowTable: Sendable {
   }
 
   /// The rows of a page that are not dead.
-  func liveRows(_ number: Int) -> RowSelection {
-    guard let page = pages[number] else { return .rows([]) }
-    if page.live == page.batch.count { return .all }
-    return .rows((0..<page.batch.count).filter { isLive(number, $0, page.batch) }.map { UInt32(truncatingIfNeeded: $0) })
-  }
-
-  @inline(__always) private func isLive(_ page: Int, _ row: Int, _ batch: RowBatch) -> Bool {
-    directory[batch.pointer(row).key].bits == RowLocation(page: page, row: row).bits
-  }
+  func liveRows(_ number: Int) -> RowSelection { pages[number]?.liveRows ?? .rows([]) }
 
   // MARK: Changing
 
@@ -97,30 +117,28 @@ struct RowTable: Sendable {
     guard batch.count > 0 else { return }
     let number = freePages.popLast() ?? pages.count
     if number == pages.count { pages.append(nil) }
-    pages[number] = Page(batch: batch, entity: entity, live: batch.count)
+    pages[number] = Page(batch, entity: entity)
     rowCounts[entity] += batch.count
     if batch.byteCount < RowTable.smallByteCount { smallPageCount += 1 }
     for row in 0..<batch.count {
       let before = directory.set(batch.pointer(row).key, RowLocation(page: number, row: row))
-      if !before.isNone { release(before.page) }
+      if !before.isNone { release(before) }
     }
   }
 
   /// Removes the row with a key.
   mutating func remove(_ key: Int64) {
     let before = directory.set(key, .none)
-    if !before.isNone { release(before.page) }
+    if !before.isNone { release(before) }
   }
 
-  private mutating func release(_ number: Int) {
-    guard var page = pages[number] else { return }
-    page.live -= 1
+  private mutating func release(_ row: RowLocation) {
+    let number = row.page
+    pages[number]?.bury(row.row)
+    guard let page = pages[number] else { return }
     rowCounts[page.entity] -= 1
     if page.live * 2 < page.batch.count, (page.live + 1) * 2 >= page.batch.count { wastefulPages.append(number) }
-    if page.live > 0 {
-      pages[number]?.live = page.live
-      return
-    }
+    if page.live > 0 { return }
     pages[number] = nil
     freePages.append(number)
     if page.batch.byteCount < RowTable.smallByteCount { smallPageCount -= 1 }
@@ -183,7 +201,7 @@ struct RowTable: Sendable {
       var copies: [RowBatch] = []
       for number in numbers {
         guard let page = pages[number], page.entity == entity else { continue }
-        for row in 0..<page.batch.count where isLive(number, row, page.batch) {
+        for row in 0..<page.batch.count where page.isLive(row) {
           builder.append(page.batch.pointer(row))
           if builder.isFull { copies.append(builder.seal()) }
         }

@@ -5,48 +5,106 @@
 #endif
 
 /// Computes dictionary results from rows: the reference for every store that aggregates itself.
+///
+/// Numbers are counted and added up in flat arrays, by group and column; a row costs one look-up of its group and an
+/// addition for each column.
 public final class RowAggregator {
   private let plan: AggregatePlan
   private let entity: ManagedObjectModel.Entity
-  private var groups: [Group] = []
-  private var byBytes: [[UInt8]: Int] = [:]
-  private var byInteger: [Int64: Int] = [:]
-  private var groupOfNil: Int?
+  private let columns: [Column]
+  /// The values of the properties by which is grouped, by group.
+  @exclusivity(unchecked) private var groups: [[StoreValue]] = []
+  @exclusivity(unchecked) private var byBytes: [[UInt8]: Int] = [:]
+  @exclusivity(unchecked) private var byInteger = GroupsByInteger()
+  @exclusivity(unchecked) private var groupOfNil: Int?
   private let integerSlot: Int?
+  /// By group, then column.
+  @exclusivity(unchecked) private var numbers: ContiguousArray<Numbers> = []
+  /// The same for decimals and extremes, which few results have; empty unless a column needs it.
+  @exclusivity(unchecked) private var decimals: ContiguousArray<Decimal> = []
+  @exclusivity(unchecked) private var extremes: ContiguousArray<StoreValue> = []
 
-  private struct Group {
-    var values: [StoreValue]
-    var states: [State]
+  /// What a column does with a row.
+  private struct Column {
+    enum Kind {
+      case group, countAll, count, addIntegers, addReals, addDecimals, minimum, maximum
+    }
+    let kind: Kind
+    let slot: Int
   }
 
   /// What is known of one column of one group.
-  private struct State {
+  private struct Numbers {
     var count: Int64 = 0
     var integer: Int64 = 0
-    var overflowed = false
     var real = 0.0
-    var decimal = Decimal(0)
-    var extreme: StoreValue = .null
+    var overflowed = false
   }
 
   /// Makes an aggregator without rows.
   public init(_ plan: AggregatePlan, entity: ManagedObjectModel.Entity) {
     self.plan = plan
     self.entity = entity
+    columns = plan.columns.map { RowAggregator.column($0, entity) }
     let kind = plan.groupBy.count == 1 ? entity.layout.kinds[plan.groupBy[0]] : .bytes
     integerSlot = kind == .integer || kind == .key ? plan.groupBy[0] : nil
-    if plan.groupBy.isEmpty { groups.append(Group(values: [], states: emptyStates())) }
+    if plan.groupBy.isEmpty { append([]) }
   }
 
-  private func emptyStates() -> [State] { Array(repeating: State(), count: plan.columns.count) }
+  private static func column(_ column: AggregateColumn, _ entity: ManagedObjectModel.Entity) -> Column {
+    switch column {
+    case .group(let slot): return Column(kind: .group, slot: slot)
+    case .count(let slot): return Column(kind: slot == nil ? .countAll : .count, slot: slot ?? 0)
+    case .minimum(let slot): return Column(kind: .minimum, slot: slot)
+    case .maximum(let slot): return Column(kind: .maximum, slot: slot)
+    case .sum(let slot), .average(let slot):
+      switch entity.layout.kinds[slot] {
+      case .integer, .key: return Column(kind: .addIntegers, slot: slot)
+      case .real: return Column(kind: .addReals, slot: slot)
+      case .bytes: return Column(kind: .addDecimals, slot: slot)
+      }
+    }
+  }
 
   /// Takes a row into its group.
   ///
   /// - Parameter idPrefix: makes the IDs of to-one targets by which is grouped.
   public func add(_ row: RowPointer, idPrefix: ManagedObjectID?) {
-    let group = groupIndex(row, idPrefix)
-    for index in plan.columns.indices { update(&groups[group].states[index], plan.columns[index], row) }
+    let first = groupIndex(row, idPrefix) * columns.count
+    numbers.withUnsafeMutableBufferPointer { numbers in
+      for (index, column) in columns.enumerated() {
+        if column.kind == .countAll {
+          numbers[first + index].count += 1
+        } else if column.kind != .group && row.isPresent(column.slot) {
+          numbers[first + index].count += 1
+          add(row, column, first + index, &numbers[first + index])
+        }
+      }
+    }
   }
+
+  @inline(__always) private func add(_ row: RowPointer, _ column: Column, _ place: Int, _ state: inout Numbers) {
+    switch column.kind {
+    case .addIntegers:
+      let number = row.integer(column.slot)
+      let (sum, overflow) = state.integer.addingReportingOverflow(number)
+      state.integer = sum
+      if overflow { state.overflowed = true }
+      state.real += Double(number)
+    case .addReals: state.real += row.real(column.slot)
+    case .addDecimals: decimals[place] += DecimalText.value(row.bytes(column.slot)) ?? 0
+    case .minimum: extend(row, column.slot, &extremes[place], by: -1)
+    case .maximum: extend(row, column.slot, &extremes[place], by: 1)
+    case .group, .countAll, .count: break
+    }
+  }
+
+  private func extend(_ row: RowPointer, _ slot: Int, _ extreme: inout StoreValue, by sign: Int) {
+    let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
+    if extreme == .null || (ValueComparison.order(value, extreme, []) ?? -sign).signum() == sign { extreme = value }
+  }
+
+  // MARK: Groups
 
   private func groupIndex(_ row: RowPointer, _ idPrefix: ManagedObjectID?) -> Int {
     if plan.groupBy.isEmpty { return 0 }
@@ -57,8 +115,8 @@ public final class RowAggregator {
         return groups.count - 1
       }
       let value = row.integer(slot)
-      if let known = byInteger[value] { return known }
-      byInteger[value] = newGroup(row, idPrefix)
+      if let known = byInteger.group(value) { return known }
+      byInteger.insert(value, newGroup(row, idPrefix))
       return groups.count - 1
     }
     let key = groupBytes(row)
@@ -68,9 +126,16 @@ public final class RowAggregator {
   }
 
   private func newGroup(_ row: RowPointer, _ idPrefix: ManagedObjectID?) -> Int {
-    let values = plan.groupBy.map { row.value($0, entity.layout.columns[$0], idPrefix: idPrefix) }
-    groups.append(Group(values: values, states: emptyStates()))
+    append(plan.groupBy.map { row.value($0, entity.layout.columns[$0], idPrefix: idPrefix) })
     return groups.count - 1
+  }
+
+  private func append(_ values: [StoreValue]) {
+    groups.append(values)
+    numbers.append(contentsOf: repeatElement(Numbers(), count: columns.count))
+    let kinds = columns.lazy.map(\.kind)
+    if kinds.contains(.addDecimals) { decimals.append(contentsOf: repeatElement(0, count: columns.count)) }
+    if kinds.contains(.minimum) || kinds.contains(.maximum) { extremes.append(contentsOf: repeatElement(.null, count: columns.count)) }
   }
 
   /// Bytes that are equal for rows of one group and differ otherwise.
@@ -93,78 +158,75 @@ public final class RowAggregator {
     return out
   }
 
-  private func update(_ state: inout State, _ column: AggregateColumn, _ row: RowPointer) {
-    guard let slot = column.slot else {
-      state.count += 1
-      return
-    }
-    if case .group = column { return }
-    guard row.isPresent(slot) else { return }
-    state.count += 1
-    switch column {
-    case .sum, .average: add(row, slot, to: &state)
-    case .minimum: extend(row, slot, &state, by: -1)
-    case .maximum: extend(row, slot, &state, by: 1)
-    case .count, .group: break
-    }
-  }
-
-  private func add(_ row: RowPointer, _ slot: Int, to state: inout State) {
-    switch entity.layout.kinds[slot] {
-    case .integer, .key:
-      let (sum, overflow) = state.integer.addingReportingOverflow(row.integer(slot))
-      state.integer = sum
-      if overflow { state.overflowed = true }
-      state.real += Double(row.integer(slot))
-    case .real: state.real += row.real(slot)
-    case .bytes: state.decimal += DecimalText.value(row.bytes(slot)) ?? 0
-    }
-  }
-
-  private func extend(_ row: RowPointer, _ slot: Int, _ state: inout State, by sign: Int) {
-    let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
-    if state.extreme == .null || (ValueComparison.order(value, state.extreme, []) ?? -sign).signum() == sign { state.extreme = value }
-  }
-
   /// The answer: a row per group, in the order in which groups were met.
   ///
   /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` when a sum of whole numbers overflows.
   public func result() throws -> RowBatch {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
-    for (index, group) in groups.enumerated() {
-      let values = try plan.columns.indices.map { try value(plan.columns[$0], group, group.states[$0]) }
-      try builder.append(key: Int64(index), version: 0, values: values)
+    for (group, values) in groups.enumerated() {
+      let row = try columns.indices.map { try value(plan.columns[$0], values, group * columns.count + $0) }
+      try builder.append(key: Int64(group), version: 0, values: row)
     }
     return builder.seal()
   }
 
-  private func value(_ column: AggregateColumn, _ group: Group, _ state: State) throws -> StoreValue {
+  private func value(_ column: AggregateColumn, _ group: [StoreValue], _ place: Int) throws -> StoreValue {
     switch column {
-    case .group(let slot): return plan.groupBy.firstIndex(of: slot).map { group.values[$0] } ?? .null
-    case .count: return .int64(state.count)
-    case .minimum, .maximum: return state.extreme
-    case .sum(let slot): return try sum(slot, state)
-    case .average(let slot): return average(slot, state)
+    case .group(let slot): return plan.groupBy.firstIndex(of: slot).map { group[$0] } ?? .null
+    case .count: return .int64(numbers[place].count)
+    case .minimum, .maximum: return extremes[place]
+    case .sum(let slot): return try sum(slot, place)
+    case .average(let slot): return average(slot, place)
     }
   }
 
-  private func sum(_ slot: Int, _ state: State) throws -> StoreValue {
+  private func sum(_ slot: Int, _ place: Int) throws -> StoreValue {
     switch entity.layout.kinds[slot] {
     case .integer, .key:
-      if state.overflowed {
+      if numbers[place].overflowed {
         throw StoreError(
           .unstorableValue, operation: "add up \(entity.name).\(entity.slots[slot].name)",
           reason: "The sum is beyond 64 bits; ask for the average, or add up fewer rows.")
       }
-      return .int64(state.integer)
-    case .real: return .double(state.real)
-    case .bytes: return .decimal(state.decimal)
+      return .int64(numbers[place].integer)
+    case .real: return .double(numbers[place].real)
+    case .bytes: return .decimal(decimals[place])
     }
   }
 
-  private func average(_ slot: Int, _ state: State) -> StoreValue {
-    if state.count == 0 { return .null }
-    if entity.layout.kinds[slot] == .bytes { return .decimal(state.decimal / Decimal(state.count)) }
-    return .double(state.real / Double(state.count))
+  private func average(_ slot: Int, _ place: Int) -> StoreValue {
+    let count = numbers[place].count
+    if count == 0 { return .null }
+    if entity.layout.kinds[slot] == .bytes { return .decimal(decimals[place] / Decimal(count)) }
+    return .double(numbers[place].real / Double(count))
+  }
+}
+
+/// Group numbers by whole number or key: open addressing, a quarter of the cost of a dictionary.
+private struct GroupsByInteger {
+  /// Group number plus one; 0 is free.
+  private var entries: [(value: Int64, group: Int)] = Array(repeating: (0, 0), count: 64)
+  private var count = 0
+
+  private func place(of value: Int64) -> Int {
+    let mask = entries.count - 1
+    var place = Int(truncatingIfNeeded: UInt64(bitPattern: value) &* 0x9E37_79B9_7F4A_7C15 >> 32) & mask
+    while entries[place].group != 0 && entries[place].value != value { place = (place + 1) & mask }
+    return place
+  }
+
+  func group(_ value: Int64) -> Int? {
+    let group = entries[place(of: value)].group
+    return group == 0 ? nil : group - 1
+  }
+
+  mutating func insert(_ value: Int64, _ group: Int) {
+    if count * 2 >= entries.count {
+      let old = entries
+      entries = Array(repeating: (0, 0), count: old.count * 2)
+      for entry in old where entry.group != 0 { entries[place(of: entry.value)] = entry }
+    }
+    entries[place(of: value)] = (value, group + 1)
+    count += 1
   }
 }
