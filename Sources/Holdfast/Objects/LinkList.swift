@@ -7,14 +7,20 @@
 #endif
 
 /// The keys of the objects at one end of a to-many relationship: a set in a plain array, with a hash index from 32 keys
-/// on. Owned by hand: whoever holds it calls ``destroy()`` once. 24 bytes, and none on the heap while empty.
+/// on. Owned by hand: whoever holds it calls ``destroy()`` once. 40 bytes; up to four keys lie in it, since most objects
+/// have few links and each step to another place of the heap is a wait for memory.
 struct LinkList {
-  private var base: UnsafeMutablePointer<Int64>?
   private(set) var count: Int32 = 0
-  private var capacity: Int32 = 0
-  /// Open addressing over positions in `base`, each plus one; made when membership is first asked of a long list.
-  private var index: UnsafeMutablePointer<UInt32>?
+  /// The room for keys is 2 to this power; 0 while they lie in ``storage``.
+  private var shift: UInt8 = 0
+  /// Whether there is an index.
+  private var isIndexed = false
+  /// A byte of the holder's own, because there is room for it.
+  var tag: UInt8 = 0
+  /// Up to four keys; or the address of the array and that of the index.
+  private var storage: (UInt, UInt, UInt, UInt) = (0, 0, 0, 0)
 
+  private static let inlineCapacity = 4
   private static let indexedFrom = 32
 
   init() {}
@@ -22,25 +28,47 @@ struct LinkList {
   /// A list of keys that are known to be different.
   init(copying keys: UnsafeBufferPointer<Int64>) {
     reserve(keys.count)
-    if let source = keys.baseAddress { base?.update(from: source, count: keys.count) }
+    withRoom { room in if let source = keys.baseAddress { room.update(from: source, count: keys.count) } }
     count = Int32(keys.count)
   }
 
   func destroy() {
+    if shift == 0 { return }
     free(base)
-    free(index)
+    if isIndexed { free(index) }
   }
 
   var isEmpty: Bool { count == 0 }
 
-  var keys: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: base, count: Int(count)) }
+  private var capacity: Int { shift == 0 ? LinkList.inlineCapacity : 1 << Int(shift) }
+
+  /// The array beyond four keys.
+  private var base: UnsafeMutablePointer<Int64>? { UnsafeMutablePointer(bitPattern: storage.0) }
+
+  /// Open addressing over positions in the array, each plus one; made when membership is first asked of a long list.
+  private var index: UnsafeMutablePointer<UInt32>? { isIndexed ? UnsafeMutablePointer(bitPattern: storage.1) : nil }
+
+  /// Calls a closure with the keys.
+  @inline(__always) func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
+    if shift > 0 { return body(UnsafeBufferPointer(start: base, count: Int(count))) }
+    return withUnsafeBytes(of: storage) { body(UnsafeBufferPointer(rebasing: $0.assumingMemoryBound(to: Int64.self)[0..<Int(count)])) }
+  }
+
+  var keys: [Int64] { withKeys { Array($0) } }
+
+  /// Calls a closure with where the keys lie.
+  @inline(__always) private mutating func withRoom<Result>(_ body: (UnsafeMutablePointer<Int64>) -> Result) -> Result {
+    if shift > 0, let base { return body(base) }
+    return withUnsafeMutableBytes(of: &storage) { body($0.assumingMemoryBound(to: Int64.self).baseAddress!) }
+  }
 
   /// Appends a key that is known not to be in the list.
   mutating func append(_ key: Int64) {
-    if count == capacity { reserve(max(4, Int(capacity) * 2)) }
-    base?[Int(count)] = key
+    if Int(count) == capacity { reserve(capacity * 2) }
+    let place = Int(count)
+    withRoom { $0[place] = key }
     count += 1
-    if index != nil { insertIntoIndex(position: Int(count) - 1) }
+    if isIndexed { insertIntoIndex(position: place) }
   }
 
   /// Appends a key unless it is in the list.
@@ -54,49 +82,57 @@ struct LinkList {
 
   /// Removes a key; the last one takes its place.
   mutating func remove(_ key: Int64) -> Bool {
-    guard let place = position(of: key), let base else { return false }
+    guard let place = position(of: key) else { return false }
     let last = Int(count) - 1
-    if index != nil {
+    if isIndexed {
       removeFromIndex(position: place)
       if place != last { removeFromIndex(position: last) }
     }
-    base[place] = base[last]
+    withRoom { $0[place] = $0[last] }
     count -= 1
-    if index != nil && place != last { insertIntoIndex(position: place) }
+    if isIndexed && place != last { insertIntoIndex(position: place) }
     return true
   }
 
   mutating func removeAll() {
     count = 0
-    free(index)
-    index = nil
+    dropIndex()
   }
 
   /// Replaces every key by what a function says of it.
   mutating func translate(_ translation: (Int64) -> Int64) {
+    dropIndex()
+    let count = Int(count)
+    withRoom { room in
+      for place in 0..<count { room[place] = translation(room[place]) }
+    }
+  }
+
+  private mutating func dropIndex() {
     free(index)
-    index = nil
-    for place in 0..<Int(count) { base?[place] = translation(base?[place] ?? 0) }
+    isIndexed = false
   }
 
   private mutating func reserve(_ needed: Int) {
     guard needed > capacity else { return }
-    guard let grown = realloc(base, needed * 8) else { preconditionFailure("There is no memory for \(needed) links.") }
-    base = grown.assumingMemoryBound(to: Int64.self)
-    capacity = Int32(needed)
-    if index != nil {
-      free(index)
-      index = nil
-      buildIndex()
-    }
+    let wasIndexed = isIndexed
+    dropIndex()
+    let power = Int.bitWidth - (needed - 1).leadingZeroBitCount
+    guard let grown = realloc(shift == 0 ? nil : base, 8 << power) else { preconditionFailure("There is no memory for \(needed) links.") }
+    if shift == 0 { withUnsafeBytes(of: storage) { grown.copyMemory(from: $0.baseAddress!, byteCount: Int(count) * 8) } }
+    storage.0 = UInt(bitPattern: grown)
+    shift = UInt8(power)
+    if wasIndexed { buildIndex() }
   }
 
   private mutating func position(of key: Int64) -> Int? {
     if count < LinkList.indexedFrom {
-      for place in 0..<Int(count) where base?[place] == key { return place }
-      return nil
+      return withKeys { keys in
+        for place in keys.indices where keys[place] == key { return place }
+        return nil
+      }
     }
-    if index == nil { buildIndex() }
+    if !isIndexed { buildIndex() }
     guard let slot = slot(of: key), let index else { return nil }
     return Int(index[slot]) - 1
   }
@@ -105,13 +141,14 @@ struct LinkList {
 
   private var mask: Int {
     var slots = 64
-    while slots < Int(capacity) * 2 { slots *= 2 }
+    while slots < capacity * 2 { slots *= 2 }
     return slots - 1
   }
 
   private mutating func buildIndex() {
     guard let fresh = calloc(mask + 1, 4) else { preconditionFailure("There is no memory for an index of links.") }
-    index = fresh.assumingMemoryBound(to: UInt32.self)
+    storage.1 = UInt(bitPattern: fresh)
+    isIndexed = true
     for place in 0..<Int(count) { insertIntoIndex(position: place) }
   }
 
@@ -155,7 +192,7 @@ struct LinkList {
   }
 }
 
-/// What an object knows of one to-many relationship beyond what its result group answers: 40 bytes.
+/// What an object knows of one to-many relationship beyond what its result group answers: 48 bytes.
 struct ToManyState {
   /// What the list is based on.
   enum Base: UInt8 {
@@ -179,15 +216,22 @@ struct ToManyState {
   var contents = LinkList()
   /// Unused when ``base`` is new, and not there before the first change otherwise.
   private var changes: UnsafeMutablePointer<Changes>?
-  var base = Base.untouched
+
+  var base: Base {
+    get { Base(rawValue: contents.tag) ?? .untouched }
+    set { contents.tag = newValue.rawValue }
+  }
 
   var isKnown: Bool { base == .fired || base == .new }
 
-  /// Added since the last save; of a new object, everything is.
-  var added: UnsafeBufferPointer<Int64> { changes?.pointee.added.keys ?? UnsafeBufferPointer(start: nil, count: 0) }
+  /// Added since the last save; of a new object, everything in ``contents`` is instead.
+  var added: [Int64] { changes?.pointee.added.keys ?? [] }
 
   /// Removed since the last save.
-  var removed: UnsafeBufferPointer<Int64> { changes?.pointee.removed.keys ?? UnsafeBufferPointer(start: nil, count: 0) }
+  var removed: [Int64] { changes?.pointee.removed.keys ?? [] }
+
+  /// Whether anything was added or removed since the last save.
+  var isChanged: Bool { changes.map { !$0.pointee.added.isEmpty || !$0.pointee.removed.isEmpty } ?? false }
 
   func destroy() {
     contents.destroy()
@@ -243,16 +287,16 @@ struct ToManyState {
     contents.destroy()
     contents = LinkList(copying: keys)
     // Only what makes a difference stays recorded.
-    for key in Array(removed) where !contents.remove(key) { _ = changes?.pointee.removed.remove(key) }
-    for key in Array(added) where !contents.insert(key) { _ = changes?.pointee.added.remove(key) }
+    for key in removed where !contents.remove(key) { _ = changes?.pointee.removed.remove(key) }
+    for key in added where !contents.insert(key) { _ = changes?.pointee.added.remove(key) }
     base = .fired
   }
 
   /// Takes back what was recorded since the last save.
   mutating func revert() {
     if base == .fired {
-      for key in Array(added) { _ = contents.remove(key) }
-      for key in Array(removed) { _ = contents.insert(key) }
+      for key in added { _ = contents.remove(key) }
+      for key in removed { _ = contents.insert(key) }
     } else {
       contents.removeAll()
       base = .untouched

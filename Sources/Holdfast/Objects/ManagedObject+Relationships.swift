@@ -179,7 +179,7 @@ extension ManagedObject {
         guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
         stored.withKeys { toMany[index].fire($0) }
       }
-      return .list(Array(toMany[index].contents.keys))
+      return .list(toMany[index].contents.keys)
     }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
   }

@@ -119,7 +119,7 @@ extension SaveOperation {
   private func changesLinks(_ object: ManagedObject) -> Bool {
     guard let states = object.toMany else { return false }
     return object.entity.toManyRelationships.contains { relationship in
-      relationship.inverseIsToMany && !(states[relationship.toManyIndex].added.isEmpty && states[relationship.toManyIndex].removed.isEmpty)
+      relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
     }
   }
 
@@ -155,15 +155,16 @@ extension SaveOperation {
     }
     let entity = UInt32(relationship.entityIndex)
     for object in inserted where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].contents.keys, of: permanent(object.objectKey)) }
+      let source = permanent(object.objectKey)
+      if let states = object.toMany { states[relationship.toManyIndex].contents.withKeys { add($0, of: source) } }
     }
     for object in updated where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].added, of: object.objectKey) }
+      if let states = object.toMany { states[relationship.toManyIndex].added.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.added = links
     links = []
     for object in updated where object.flags.entityIndex == entity {
-      if let states = object.toMany { add(states[relationship.toManyIndex].removed, of: object.objectKey) }
+      if let states = object.toMany { states[relationship.toManyIndex].removed.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.removed = links
     if !updated.isEmpty {
