@@ -33,6 +33,8 @@ extension ManagedObjectContext {
     row.setKey(key)
     object.row = UnsafeRawPointer(row.row)
     object.flags.insert(.hasPrivateRow)
+    // New objects are mostly linked soon; made now, the states lie beside the object, where a link finds them sooner.
+    if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     noteChange(object)
     return object
   }
