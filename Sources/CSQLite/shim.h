@@ -11,16 +11,4 @@ static inline int holdfast_sqlite3_db_config_flag(sqlite3 *db, int option, int o
 static inline int holdfast_sqlite3_config_log(void (*log)(void *, int, const char *), void *context) {
   return sqlite3_config(SQLITE_CONFIG_LOG, log, context);
 }
-
-static inline int holdfast_sqlite3_bind_text_static(sqlite3_stmt *statement, int index, const char *bytes, int count) {
-  return sqlite3_bind_text(statement, index, bytes, count, SQLITE_STATIC);
-}
-
-static inline int holdfast_sqlite3_bind_blob_static(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-  return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_STATIC);
-}
-
-static inline int holdfast_sqlite3_bind_text_copy(sqlite3_stmt *statement, int index, const char *bytes, int count) {
-  return sqlite3_bind_text(statement, index, bytes, count, SQLITE_TRANSIENT);
-}
 #endif

@@ -3,7 +3,9 @@ import Synchronization
 
 /// Keeps an object graph in a SQLite file with the table layout of Core Data, which both can open.
 ///
-/// Reads use connections of their own and never wait for a save. A save is one transaction, durable when `commit()`
+/// Reads use connections of their own and never wait for a save. Each sees everything that was committed before it, by
+/// whatever process; those in quick succession share a read transaction, which ends 20 ms after the last one at the latest
+/// and before the store writes. A save is one transaction, durable when `commit()`
 /// returns unless the options say otherwise. Nothing but single rows is read when the store opens, whatever its size.
 ///
 /// ```swift

@@ -29,8 +29,8 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// The name of the entity; that of the class unless said.
   public var entityName: String
   /// What is kept does not depend on the class, so that the stack can work on it without generic code.
-  private(set) var expression: QueryExpression?
-  private(set) var sorts: [SortTerm]
+  @usableFromInline var expression: QueryExpression?
+  @usableFromInline var sorts: [SortTerm]
   /// How many objects to leave out at the beginning.
   public var fetchOffset: Int
   /// How many objects at the most; 0 for all, as in Core Data.
@@ -39,7 +39,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   public var includesPendingChanges = true
 
   /// Makes a request for the objects of a class.
-  public init(
+  @inlinable public init(
     where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0,
     limit: Int = 0
   ) {
@@ -47,7 +47,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   }
 
   /// Makes a request for the objects of an entity.
-  public init(
+  @inlinable public init(
     entityName: String, where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [],
     offset: Int = 0, limit: Int = 0
   ) {

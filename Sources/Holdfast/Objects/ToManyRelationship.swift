@@ -1,9 +1,10 @@
 /// The objects that a to-many relationship leads to: a set, in no particular order, that keeps its inverse in step.
 ///
 /// A view on the object's relationship, cheap to make; it always shows the current state. Reading it for the first
-/// time asks the store once for all siblings (rows of one result within 1,024 positions). Inserting into and removing
-/// from a relationship that was not read yet asks nothing: the change waits until it is read or saved. Objects that
-/// are being deleted do not appear.
+/// time asks the store once for all siblings (rows of one result within 1,024 positions); going over the objects takes
+/// their rows along where the store has them at hand, so that reading the objects asks for nothing more. Inserting into
+/// and removing from a relationship that was not read yet asks nothing: the change waits until it is read or saved.
+/// Objects that are being deleted do not appear.
 ///
 /// Iterating is safe while the relationship changes: it goes over the objects that were there at the start.
 public struct ToManyRelationship<Destination: ManagedObject> {
