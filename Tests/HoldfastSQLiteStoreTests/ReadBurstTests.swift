@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import Testing
 
@@ -132,5 +133,17 @@ import Testing
     // What is in the file already hinders nobody.
     #expect(try other.int64("PRAGMA wal_checkpoint(PASSIVE)") == 0)
     #expect(try burst(database).isInTransaction)
+  }
+
+  /// The watcher ends transactions of idle connections on a thread of its own; whoever closes must find all of them.
+  @Test func aDatabaseThatIsClosedWhileABurstIsEndedIsFreeAtOnce() throws {
+    for round in 0..<150 {
+      let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
+      for _ in 0..<60 { _ = try Self.count(database) }
+      usleep(UInt32(9_900 + round % 40 * 20))
+      database.close()
+      try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions()).close()
+      #expect(folder.names == ["store.sqlite"])
+    }
   }
 }

@@ -389,4 +389,118 @@ extension TestStore.Place {
       dog.age += 1
     }
   }
+
+  @Test(arguments: TestStore.allCases, [1, 3]) func aListReadEarlierDoesNotShowOlderRowsThanAFetch(_ store: TestStore, _ count: Int) throws
+  {
+    let place = try store.makePlace()
+    let other = try place.context()
+    let rex = other.dog("rex")
+    for n in 0..<count { rex.friends.insert(other.dog("f\(n)", age: 3)) }
+    try other.save()
+    let context = try place.context()
+    let mine = try #require(try context.one(\Dog.name == "rex"))
+    #expect(mine.friends.map(\.age) == Array(repeating: 3, count: count))
+    for friend in rex.friends { friend.age = 9 }
+    try other.save()
+    #expect(try context.one(\Dog.name == "f0")?.age == 9)
+    #expect(mine.friends.map(\.age) == Array(repeating: 9, count: count))
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true]) func aNewTargetThatIsDeletedBeforeTheSaveLeavesNothingBehind(
+    _ store: TestStore, _ withInsert: Bool
+  ) throws {
+    let place = try store.makePlace()
+    do { let c = try place.context(); let a = c.dog("a"); a.friends.insert(c.dog("z")); try c.save() }
+    let context = try place.context()
+    let a = try #require(try context.one(\Dog.name == "a"))
+    #expect(a.friends.count == 1)
+    let b = context.dog("b")
+    a.friends.insert(b)
+    context.delete(b)
+    if withInsert { context.dog("c") }
+    try context.save()
+    #expect(a.friends.count == 1)
+    #expect(a.friends.map(\.name) == ["z"])
+    a.friends.insert(context.dog("y"))
+    try context.save()
+    #expect(Set(a.friends.map(\.name)) == ["z", "y"])
+    a.friends.removeAll()
+    try context.save()
+    #expect(a.friends.isEmpty)
+  }
+
+  /// Teams need a member. Each but the last has two, of which one is deleted; the last loses its only one.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func deletingTheLastTargetIsRefusedWhetherOrNotTheOwnersAreHeld(_ store: TestStore, _ areHeld: Bool) throws {
+    for count in 2...8 {
+      let coordinator = try PersistentStoreCoordinator(model: Self.teams(.nullify), store: try store.makePlace().description)
+      let maker = try ManagedObjectContext(coordinator: coordinator)
+      for number in 0..<count {
+        let team = try maker.insert(entityNamed: "Team")
+        for place in 0..<(number == count - 1 ? 1 : 2) {
+          let member = try maker.insert(entityNamed: "Member")
+          try member.setValue(.int64(Int64(place)), forKey: "number")
+          try team.toMany(forKey: "members").insert(member)
+        }
+      }
+      try maker.save()
+      let context = try ManagedObjectContext(coordinator: coordinator)
+      let members = try context.fetch(FetchRequest<ManagedObject>(entityName: "Member"))
+      for member in members where try member.value(forKey: "number") == .int64(0) { context.delete(member) }
+      let owners = areHeld ? try context.fetch(FetchRequest<ManagedObject>(entityName: "Team")) : []
+      let error = try #require(throws: ContextError.self) { try context.save() }
+      #expect(error.coreDataCode == 1570 && error.property == "members")
+      withExtendedLifetime(owners) {}
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func anOwnerThatIsGoneIsNotCounted(_ store: TestStore) throws {
+    for rule in [DeleteRule.noAction, .nullify] {
+      let coordinator = try PersistentStoreCoordinator(model: Self.teams(rule), store: try store.makePlace().description)
+      let context = try ManagedObjectContext(coordinator: coordinator)
+      let team = try context.insert(entityNamed: "Team"), member = try context.insert(entityNamed: "Member")
+      try team.toMany(forKey: "members").insert(member)
+      try context.save()
+      let other = try ManagedObjectContext(coordinator: coordinator)
+      let found = try other.existingObject(with: member.objectID)
+      context.delete(team)
+      try context.save()
+      other.delete(found)
+      if rule == .noAction {
+        try other.save()
+      } else {
+        // Clearing the member's key has changed its row.
+        #expect(try #require(throws: ContextError.self) { try other.save() }.coreDataCode == 133020)
+      }
+    }
+  }
+
+  private static func teams(_ rule: DeleteRule) throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription("Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false, deleteRule: rule)]),
+      EntityDescription(
+        "Member", attributes: [AttributeDescription("number", .integer64, isOptional: true)],
+        relationships: [.toOne("team", to: "Team", inverse: "members")]),
+    ])
+  }
+
+  @Test(.timeLimit(.minutes(1))) func groupsByMultiplesOfAPowerOfTwoAreFoundAsFastAsOthers() throws {
+    let context = try TestStore.weakest.makePlace().context()
+    for number in 0..<20_000 { context.dog("d").chip = Int64(number / 2) << 20 + Int64(number % 2) }
+    try context.save()
+    let request = DictionaryFetchRequest<Dog>(columns: ["chip": .property("chip"), "count": .count()], groupedBy: ["chip"])
+    #expect(try context.fetch(request).count == 20_000)
+  }
+
+  @Test(arguments: TestStore.allCases) func aNewObjectOfAnotherContextIsNobodysTarget(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let (context, other) = (try place.context(), try place.context())
+    let (owner, stranger) = (context.person("owner"), other.person("stranger"))
+    context.dog("rex", owner: owner)
+    #expect(owner.objectID != stranger.objectID)
+    #expect(try context.count(for: FetchRequest(where: \Dog.owner == owner)) == 1)
+    let value = QueryExpression.constant(.objectID(stranger.objectID))
+    let request = FetchRequest<Dog>(where: FetchPredicate(.comparison(.property("owner"), .equalTo, value, [])))
+    #expect(try context.count(for: request) == 0)
+  }
 }

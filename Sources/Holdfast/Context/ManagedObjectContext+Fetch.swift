@@ -123,6 +123,8 @@ extension ManagedObjectContext {
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
     if try needsOverlay(request) { return try overlaid(query) }
+    // What this reads may be newer than what was read for faults.
+    firedGroups = []
     let sink = ObjectSink(self)
     try persistentStoreCoordinator.fetch(query, into: sink)
     return sink.finish()

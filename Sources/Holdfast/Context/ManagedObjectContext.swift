@@ -1,4 +1,5 @@
 import HoldfastStore
+import Synchronization
 
 /// A scratch pad of objects: fetches them, keeps one per row, follows their changes and saves them together.
 ///
@@ -39,7 +40,9 @@ public final class ManagedObjectContext {
   let deletedCounts: UnsafeMutablePointer<Int>
   /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
   let tombstones: UnsafeMutablePointer<LinkList>
-  @exclusivity(unchecked) var nextTemporaryKey: Int64 = -1
+  /// Counts down from a number of the context's own, so that no other context's new object has an equal ID.
+  @exclusivity(unchecked) var nextTemporaryKey: Int64
+  private static let contextCount = Atomic<Int64>(0)
   private let isolation: ContextIsolation
 
   /// Makes a context of its own, for use in the isolation that makes it.
@@ -54,6 +57,7 @@ public final class ManagedObjectContext {
     persistentStoreCoordinator = coordinator
     self.isolation = isolation
     graph = coordinator.graph
+    nextTemporaryKey = -1 - ManagedObjectContext.contextCount.add(1, ordering: .relaxed).oldValue << 32
     entities = coordinator.model.entities
     classes = bound.classes
     let count = entities.count
@@ -75,6 +79,7 @@ public final class ManagedObjectContext {
       maps[index].destroy()
       tombstones[index].destroy()
     }
+    maps.deinitialize(count: entities.count)
     tombstones.deallocate()
     maps.deallocate()
     changedCounts.deallocate()
@@ -132,12 +137,23 @@ public final class ManagedObjectContext {
     let object = make(entity, key)
     guard let siblings else { return object }
     if let (group, row, place) = firedRow(entity, key) {
-      attach(object, row, group, place)
+      attachNewest(object, row, group, place)
     } else {
       object.owner = siblings
       object.position = UInt32(truncatingIfNeeded: position)
     }
     return object
+  }
+
+  /// Gives an object a row that was read some time ago, unless somebody has read or saved a newer version since.
+  private func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
+    let entity = group.entity
+    if let (batch, index) = persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: row.key),
+      batch.pointer(index).version > row.version
+    {
+      return attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
+    }
+    attach(object, row, group, place)
   }
 
   private func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {

@@ -117,7 +117,7 @@ private final class RowCacheGeneration {
   func remove(_ root: Int, _ key: Int64) { find(root, key)?.pointee.row = Entry.removed }
 
   private func home(_ root: UInt32, _ key: Int64) -> Int {
-    Int(truncatingIfNeeded: (UInt64(bitPattern: key) &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15 >> 32) & mask
+    Int(truncatingIfNeeded: ((UInt64(bitPattern: key) &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
   }
 
   private func find(_ root: Int, _ key: Int64) -> UnsafeMutablePointer<Entry>? {

@@ -99,12 +99,20 @@ struct LinkList {
     dropIndex()
   }
 
-  /// Replaces every key by what a function says of it.
+  /// Replaces every key by what a function says of it; those of which it says something negative go.
   mutating func translate(_ translation: (Int64) -> Int64) {
     dropIndex()
     let count = Int(count)
-    withRoom { room in
-      for place in 0..<count { room[place] = translation(room[place]) }
+    self.count = withRoom { room in
+      var kept = 0
+      for place in 0..<count {
+        let key = translation(room[place])
+        if key >= 0 {
+          room[kept] = key
+          kept += 1
+        }
+      }
+      return Int32(kept)
     }
   }
 
@@ -153,7 +161,7 @@ struct LinkList {
   }
 
   private func home(_ key: Int64, _ mask: Int) -> Int {
-    Int(truncatingIfNeeded: UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15 >> 20) & mask
+    Int(truncatingIfNeeded: (UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
   }
 
   private func slot(of key: Int64) -> Int? {

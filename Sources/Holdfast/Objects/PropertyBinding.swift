@@ -55,7 +55,7 @@ enum KeyPathNames {
   ///
   /// A key path that the class does not list is a mistake of the program and traps.
   static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
-    let place = Int(bitPattern: UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15 >> 32) & 511
+    let place = Int(bitPattern: (UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15) >> 32) & 511
     return lock.withLock { _ in
       for probe in 0..<4 {
         guard let entry = known[(place + probe) & 511] else { break }

@@ -14,8 +14,7 @@ extension SaveOperation {
   private func publishToCache() {
     let count = published.reduce(0) { $0 + $1.batch.count }
     if count <= RowCache.largestPublication {
-      let epoch = coordinator.rowCache.epoch
-      for (batch, _) in published { coordinator.publish(batch, readIn: epoch) }
+      for (batch, _) in published { coordinator.publish(batch, readIn: cacheEpoch) }
     } else if !updated.isEmpty {
       coordinator.rowCache.removeAll()
     }
@@ -43,12 +42,13 @@ extension SaveOperation {
   }
 
   /// What was recorded of relationships is in the store now. A list that was not known while the group has an answer
-  /// becomes known first, since that answer does not hold any more; temporary keys become permanent ones.
+  /// becomes known first, since that answer does not hold any more; temporary keys become permanent ones, and those of
+  /// objects that were never saved go.
   private func settleLinks(_ object: ManagedObject) {
     guard let states = object.toMany, !object.isDeleted else { return }
     for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
-      if states[index].isKnown && !permanentKeys.isEmpty { states[index].contents.translate(permanent) }
+      if states[index].isKnown && (discardsNew || !permanentKeys.isEmpty) { states[index].contents.translate(permanent) }
       states[index].settle()
     }
   }

@@ -8,7 +8,7 @@ extension SaveOperation {
       for object in inserted { validate(object, &failures) }
       for object in updated { validate(object, &failures) }
       for object in deleted { validateDelete(object, &failures) }
-      validateThoseThatLose(&failures)
+      try validateThoseThatLose(&failures)
     }
     if failures.count == 1 { throw failures[0] }
     if !failures.isEmpty {
@@ -36,19 +36,29 @@ extension SaveOperation {
   }
 
   /// Deleted objects leave the relationships that lead to them, which may then have too few.
-  private func validateThoseThatLose(_ failures: inout [ContextError]) {
+  private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
     for entity in context.entities {
       for relationship in context.graph.checks[entity.index].losing {
         let inverse = coordinator.model.inverse(of: relationship)
-        var checked: Set<ObjectIdentifier> = []
-        for object in deleted where Int(object.flags.entityIndex) == entity.index {
-          for owner in context.targets(of: object, relationship) where checked.insert(ObjectIdentifier(owner)).inserted {
-            let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
-            if !wasCounted { validateCount(owner, inverse, &failures) }
-          }
+        for owner in try owners(of: relationship, losing: entity) {
+          let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
+          if !wasCounted { validateCount(owner, inverse, &failures) }
         }
       }
     }
+  }
+
+  /// The objects to which deleted ones of an entity lead, each once, with their rows; not those that are gone themselves.
+  private func owners(
+    of relationship: ManagedObjectModel.Relationship, losing entity: ManagedObjectModel.Entity
+  ) throws -> ContiguousArray<ManagedObject> {
+    var owners: ContiguousArray<ManagedObject> = []
+    var known: Set<Int64> = []
+    for object in deleted where Int(object.flags.entityIndex) == entity.index {
+      for owner in context.targets(of: object, relationship) where known.insert(owner.objectKey).inserted { owners.append(owner) }
+    }
+    try context.fire(together: owners.filter { $0.isFault })
+    return owners.filter { !$0.isFault && !$0.isInaccessible }
   }
 
   private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {

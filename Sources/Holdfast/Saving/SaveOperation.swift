@@ -9,6 +9,10 @@ final class SaveOperation {
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
+  /// Whether objects were deleted that were never saved.
+  @exclusivity(unchecked) var discardsNew = false
+  /// When the shared cache was asked, before the commit, for what may have been forgotten since.
+  @exclusivity(unchecked) var cacheEpoch = 0
   /// How many new objects there are of each entity.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
@@ -34,6 +38,7 @@ final class SaveOperation {
       if request.isEmpty { return }
       try checkVersions()
       let prepared = try prepare()
+      cacheEpoch = coordinator.rowCache.epoch
       try commit(prepared)
     }
     publishRows()
@@ -67,7 +72,10 @@ final class SaveOperation {
     inserted.reserveCapacity(context.changed.count)
     for object in context.changed {
       if object.isInserted {
-        if object.isDeleted { continue }
+        if object.isDeleted {
+          discardsNew = true
+          continue
+        }
         inserted.append(object)
         insertedCounts[Int(object.flags.entityIndex)] += 1
       } else if object.isDeleted {

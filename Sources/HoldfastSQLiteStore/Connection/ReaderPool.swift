@@ -20,7 +20,8 @@ final class ReaderPool: Sendable {
   private let path: String
   private let maximum: Int
   private let open: @Sendable () throws(StoreError) -> SQLiteConnection
-  /// Protects the list and the count; never held while a file is opened, read or closed.
+  /// Protects the list and the count; never held while a file is opened, read or closed. It is held while an idle
+  /// connection ends a transaction, so that who closes the pool finds all that are idle.
   private let state = Mutex(State())
 
   /// Makes an empty pool. `open` opens a connection of the role reader.
@@ -83,15 +84,13 @@ final class ReaderPool: Sendable {
   func endBursts() { endBursts { _ in true } }
 
   private func endBursts(where isWanted: (ReadBurst) -> Bool) {
-    let resting = state.withLock { state in
-      let resting = state.idle.filter { $0.burst.isOpen && isWanted($0.burst) }
-      if !resting.isEmpty { state.idle.removeAll { connection in resting.contains { $0 === connection } } }
-      return resting
+    let broken = state.withLock { state in
+      for connection in state.idle where connection.burst.isOpen && isWanted(connection.burst) { connection.endBurst() }
+      let broken = state.idle.filter { !isHealthy($0) }
+      if !broken.isEmpty { state.idle.removeAll { connection in broken.contains { $0 === connection } } }
+      return broken
     }
-    for connection in resting {
-      connection.endBurst()
-      putBack(connection)
-    }
+    for connection in broken { connection.close() }
   }
 
   /// Ends, a little later, the transactions of connections that nobody has used in the meantime.

@@ -126,7 +126,8 @@ struct KeyRunner {
         // A link may lead to a row that somebody else's fault has removed.
         if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
         if sources.count > 1 && !delivered.insert(target).inserted { continue }
-        try decoder.append(statement, to: builder)
+        // A row that cannot be decoded is refused when somebody reads it, and keeps nobody from the others.
+        guard (try? decoder.append(statement, to: builder)) != nil else { continue }
         if builder.isFull { batches.append(builder.seal()) }
       }
       offsets.append(Int32(targets.count))

@@ -210,7 +210,7 @@ private struct GroupsByInteger {
 
   private func place(of value: Int64) -> Int {
     let mask = entries.count - 1
-    var place = Int(truncatingIfNeeded: UInt64(bitPattern: value) &* 0x9E37_79B9_7F4A_7C15 >> 32) & mask
+    var place = Int(truncatingIfNeeded: (UInt64(bitPattern: value) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
     while entries[place].group != 0 && entries[place].value != value { place = (place + 1) & mask }
     return place
   }
