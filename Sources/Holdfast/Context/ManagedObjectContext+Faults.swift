@@ -38,6 +38,7 @@ extension ManagedObjectContext {
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
       return true
     }
+    forgetOldFiredGroups()
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     let collector = try coordinator.rows(FaultRequest(entity: entity, keys: keys))
@@ -85,6 +86,7 @@ extension ManagedObjectContext {
   /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome, unless they lie in
   ///   memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
+    forgetOldFiredGroups()
     let welcomesRows = readsTargets && batchesFaults && !persistentStoreCoordinator.capabilities.residentRows
     guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))

@@ -123,11 +123,12 @@ extension ManagedObjectContext {
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
     if try needsOverlay(request) { return try overlaid(query) }
-    // What this reads may be newer than what was read for faults.
-    firedGroups = []
     let sink = ObjectSink(self)
     try persistentStoreCoordinator.fetch(query, into: sink)
-    return sink.finish()
+    let objects = sink.finish()
+    // The shared cache, which knows the newest versions, does not take in a result of that size.
+    if objects.count > RowCache.largestPublication { firedGroups = [] }
+    return objects
   }
 
   /// Makes or finds the object of every row of a group.

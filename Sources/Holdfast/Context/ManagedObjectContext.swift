@@ -89,6 +89,8 @@ public final class ManagedObjectContext {
   /// The groups of rows that were read for faults last: siblings that nobody has looked at yet find their rows here. Emptied
   /// when rows may have changed.
   @exclusivity(unchecked) var firedGroups: [RowGroup] = []
+  /// How often contexts had saved when the first of them was read.
+  @exclusivity(unchecked) private var saveCountOfFiredGroups = 0
   /// Which of them came last; the next one is replaced first, once there are ``mostFiredGroups``.
   @exclusivity(unchecked) private var lastFiredGroup = 0
   private static let mostFiredGroups = 8
@@ -157,6 +159,7 @@ public final class ManagedObjectContext {
   }
 
   private func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
+    forgetOldFiredGroups()
     // The one that was read last first: it likely has the row.
     var place = lastFiredGroup
     for _ in firedGroups.indices {
@@ -165,6 +168,14 @@ public final class ManagedObjectContext {
       place = place == 0 ? firedGroups.count - 1 : place - 1
     }
     return nil
+  }
+
+  /// Forgets groups that were read before somebody saved; called before others are read.
+  func forgetOldFiredGroups() {
+    let saveCount = persistentStoreCoordinator.saveCount.load(ordering: .acquiring)
+    if saveCount == saveCountOfFiredGroups { return }
+    saveCountOfFiredGroups = saveCount
+    firedGroups = []
   }
 
   /// Remembers a group for the siblings of the fault for which it was read.

@@ -117,6 +117,7 @@ final class SaveOperation {
       coordinator.rowCache.removeAll()
       throw error
     }
+    coordinator.saveCount.add(1, ordering: .releasing)
   }
 
   private func callDidSave() {
