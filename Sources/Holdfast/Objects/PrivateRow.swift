@@ -76,12 +76,12 @@ struct PrivateRow {
   private static func cell(_ offset: Int, _ count: Int) -> UInt64 { UInt64(offset) | UInt64(count) << 32 }
 
   /// Copies the row into a larger block and leaves behind what no slot reaches any more, so that a block is never larger
-  /// than half as much again as what it holds, however often values were replaced. The new bytes may lie in the old block.
+  /// than a quarter as much again as what it holds, however often values were replaced. The new bytes may lie in the old block.
   private mutating func move(_ changed: Int, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let from = RowPointer(row)
     var needed = layout.fixedByteCount + bytes.count
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
-    let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 2), header.pointee.committed)
+    let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 4), header.pointee.committed)
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
       fresh.append(from.bytes(slot), slot)
     }
