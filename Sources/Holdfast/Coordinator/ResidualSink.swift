@@ -66,14 +66,7 @@ final class ResidualSink: RowSink {
   private func matching(_ batch: RowBatch, _ rows: RowSelection) throws -> RowSelection {
     if let source { try source.prepare(pointers(batch, rows)) }
     guard let predicate else { return rows }
-    let evaluation: any EvaluationSource = source ?? nowhere
-    var found: [UInt32] = []
-    switch rows {
-    case .all: for index in 0..<batch.count where predicate.matches(batch.pointer(index), evaluation) { found.append(UInt32(index)) }
-    case .one(let index): if predicate.matches(batch.pointer(index), evaluation) { found.append(UInt32(index)) }
-    case .rows(let indexes): found = indexes.filter { predicate.matches(batch.pointer(Int($0)), evaluation) }
-    }
-    return .rows(found)
+    return predicate.select(batch, rows, source ?? nowhere)
   }
 
   private func pointers(_ batch: RowBatch, _ rows: RowSelection) -> [RowPointer] {
@@ -175,11 +168,7 @@ final class AggregatingSink: RowSink {
   let aggregator: RowAggregator
   init(_ aggregator: RowAggregator) { self.aggregator = aggregator }
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    switch rows {
-    case .all: for index in 0..<batch.count { aggregator.add(batch.pointer(index), idPrefix: batch.idPrefix) }
-    case .one(let index): aggregator.add(batch.pointer(index), idPrefix: batch.idPrefix)
-    case .rows(let indexes): for index in indexes { aggregator.add(batch.pointer(Int(index)), idPrefix: batch.idPrefix) }
-    }
+    aggregator.add(batch, rows)
     try Cancellation.check()
     return .more
   }

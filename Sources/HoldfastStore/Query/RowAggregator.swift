@@ -20,6 +20,9 @@ public final class RowAggregator {
   private let integerSlot: Int?
   /// By group, then column.
   @exclusivity(unchecked) private var numbers: ContiguousArray<Numbers> = []
+  /// The rows of a batch and the places of their groups' first columns.
+  @exclusivity(unchecked) private var pointers: ContiguousArray<RowPointer> = []
+  @exclusivity(unchecked) private var places: ContiguousArray<Int> = []
   /// The same for decimals and extremes, which few results have; empty unless a column needs it.
   @exclusivity(unchecked) private var decimals: ContiguousArray<Decimal> = []
   @exclusivity(unchecked) private var extremes: ContiguousArray<StoreValue> = []
@@ -71,15 +74,34 @@ public final class RowAggregator {
   /// - Parameter idPrefix: makes the IDs of to-one targets by which is grouped.
   public func add(_ row: RowPointer, idPrefix: ManagedObjectID?) {
     let first = groupIndex(row, idPrefix) * columns.count
-    numbers.withUnsafeMutableBufferPointer { numbers in
-      for (index, column) in columns.enumerated() {
-        if column.kind == .countAll {
-          numbers[first + index].count += 1
-        } else if column.kind != .group && row.isPresent(column.slot) {
-          numbers[first + index].count += 1
-          add(row, column, first + index, &numbers[first + index])
-        }
+    for index in columns.indices { add(row, columns[index], first + index) }
+  }
+
+  /// Takes rows of a batch into their groups, column by column.
+  public func add(_ batch: RowBatch, _ rows: RowSelection) {
+    pointers.removeAll(keepingCapacity: true)
+    switch rows {
+    case .all: for index in 0..<batch.count { pointers.append(batch.pointer(index)) }
+    case .one(let index): pointers.append(batch.pointer(index))
+    case .rows(let indexes): for index in indexes { pointers.append(batch.pointer(Int(index))) }
+    }
+    places.removeAll(keepingCapacity: true)
+    for row in pointers { places.append(groupIndex(row, batch.idPrefix) * columns.count) }
+    for (index, column) in columns.enumerated() where column.kind != .group {
+      if column.kind == .countAll {
+        for place in places { numbers[place + index].count += 1 }
+      } else {
+        for (row, place) in zip(pointers, places) { add(row, column, place + index) }
       }
+    }
+  }
+
+  @inline(__always) private func add(_ row: RowPointer, _ column: Column, _ place: Int) {
+    if column.kind == .countAll {
+      numbers[place].count += 1
+    } else if column.kind != .group && row.isPresent(column.slot) {
+      numbers[place].count += 1
+      add(row, column, place, &numbers[place])
     }
   }
 

@@ -6,6 +6,9 @@ public struct RowPredicate {
   typealias Test = (RowPointer, any EvaluationSource) -> Bool
 
   private let body: Test
+  /// Conjuncts that loops over batches test first, and all the others together; nil for none.
+  private let ranges: [RangeTest]
+  private let rest: Test?
   /// The ways in which the query leaves its row, which a caller can fetch ahead.
   public let crossings: [QueryCrossing]
 
@@ -17,10 +20,37 @@ public struct RowPredicate {
     var compiler = PredicateCompiler(model: model)
     body = try compiler.truth(expression, entity)
     crossings = compiler.crossings
+    var ranges: [RangeTest] = []
+    var others: [QueryExpression] = []
+    for conjunct in expression.conjuncts {
+      if let test = compiler.rangeTest(conjunct, entity) { ranges.append(test) } else { others.append(conjunct) }
+    }
+    self.ranges = ranges
+    if ranges.isEmpty {
+      rest = body
+    } else if let other = QueryExpression.conjunction(others) {
+      rest = try compiler.truth(other, entity)
+    } else {
+      rest = nil
+    }
   }
 
   /// Whether the expression holds for a row.
   @inline(__always) public func matches(_ row: RowPointer, _ source: any EvaluationSource) -> Bool { body(row, source) }
+
+  /// The rows of a selection for which the expression holds, in their order.
+  public func select(_ batch: RowBatch, _ rows: RowSelection, _ source: any EvaluationSource) -> RowSelection {
+    var rows = rows
+    for test in ranges { rows = .rows(test.select(batch, rows)) }
+    guard let rest else { return rows }
+    var found: [UInt32] = []
+    switch rows {
+    case .all: for index in 0..<batch.count where rest(batch.pointer(index), source) { found.append(UInt32(index)) }
+    case .one(let index): if rest(batch.pointer(index), source) { found.append(UInt32(index)) }
+    case .rows(let indexes): for index in indexes where rest(batch.pointer(Int(index)), source) { found.append(index) }
+    }
+    return .rows(found)
+  }
 }
 
 struct PredicateCompiler {
