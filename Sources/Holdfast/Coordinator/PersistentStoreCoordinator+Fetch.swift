@@ -97,12 +97,24 @@ private final class CachedRows: RowSink {
   private let next: any RowSink
   private var count = 0
   private(set) var batches: [RowBatch] = []
+  /// Rows that were put in order come one by one, and many of them from one batch.
+  private var known: Set<ObjectIdentifier> = []
 
   init(_ next: any RowSink) { self.next = next }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     count += RowRun(batch: batch, rows: rows).count
-    if count <= RowCache.largestPublication { batches.append(batch) } else { batches = [] }
+    if count > RowCache.largestPublication {
+      batches = []
+    } else if batches.last !== batch, isNew(batch, rows) {
+      batches.append(batch)
+    }
     return try next.take(batch, rows)
+  }
+
+  /// Batches that come whole come once.
+  private func isNew(_ batch: RowBatch, _ rows: RowSelection) -> Bool {
+    if case .all = rows { return true }
+    return known.insert(ObjectIdentifier(batch)).inserted
   }
 }
