@@ -70,15 +70,54 @@ import Testing
     #expect(batch[1].values == [.int16(6), .string("b")])
   }
 
-  @Test func equalRowsHaveEqualBytes() throws {
-    func bytes() throws -> [UInt8] {
-      let builder = RowBatchBuilder(layout: RowLayout(Self.types.map { .attribute($0) }), idPrefix: nil)
-      try builder.append(key: 7, version: 3, values: values())
-      let batch = builder.seal()
-      let row = batch.pointer(0)
-      return Array(UnsafeRawBufferPointer(start: row.base, count: row.byteCount))
+  @Test func rowsHaveTheSameValuesWhereverTheyLie() throws {
+    let layout = RowLayout(Self.types.map { .attribute($0) })
+    let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
+    try builder.append(key: 7, version: 3, values: values())
+    let alone = builder.seal()
+    var other = values()
+    for slot in other.indices {
+      other[slot] = .null
+      try builder.append(key: 8, version: 4, values: other)
+      other = values()
     }
-    #expect(try bytes() == bytes())
+    try builder.append(key: 9, version: 5, values: other)
+    let batch = builder.seal()
+    for slot in other.indices { #expect(!batch.pointer(slot).hasSameValues(as: alone.pointer(0), layout), "slot \(slot)") }
+    #expect(batch.pointer(other.count).hasSameValues(as: alone.pointer(0), layout))
+  }
+
+  @Test func copiesOfRowsHoldTheSameInPagesOfAnySize() throws {
+    let layout = RowLayout([.attribute(.string), .attribute(.integer64), .attribute(.binaryData), .attribute(.string)])
+    let builder = RowBatchBuilder(layout: layout, idPrefix: nil), copier = RowBatchBuilder(layout: layout, idPrefix: nil)
+    func text(_ number: Int) -> StoreValue { number % 5 == 0 ? .null : .string(String(repeating: "ab", count: number % 97)) }
+    func values(_ number: Int) -> [StoreValue] {
+      [
+        text(number), number % 3 == 0 ? .null : .int64(Int64(number)), .data(Data(repeating: UInt8(number % 251), count: number % 7)),
+        text(number / 2),
+      ]
+    }
+    for count in [1, 2, 3, 7, 40, 5000] {
+      var (seen, copied) = (0, 0)
+      func check(_ batch: RowBatch, _ seen: inout Int) {
+        for index in 0..<batch.count {
+          #expect(batch[index].key == Int64(seen) && batch[index].values == values(seen))
+          seen += 1
+        }
+      }
+      for number in 0..<count {
+        try builder.append(key: Int64(number), version: 1, values: values(number))
+        guard builder.isFull || number == count - 1 else { continue }
+        let batch = builder.seal()
+        check(batch, &seen)
+        for index in 0..<batch.count {
+          copier.append(batch.pointer(index))
+          if copier.isFull { check(copier.seal(), &copied) }
+        }
+      }
+      check(copier.seal(), &copied)
+      #expect(seen == count && copied == count)
+    }
   }
 
   @Test func negativeZeroBecomesZero() throws {

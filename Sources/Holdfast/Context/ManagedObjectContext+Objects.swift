@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     let key = nextTemporaryKey
     nextTemporaryKey -= 1
     let object = make(entity, key, .inserted)
-    let row = PrivateRow(copying: graph.newRow(entity), room: 64, committed: nil)
+    let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
     row.setKey(key)
     object.row = UnsafeRawPointer(row.row)
     object.flags.insert(.hasPrivateRow)

@@ -36,7 +36,7 @@ extension ManagedObject {
       return PrivateRow(existing: row)
     }
     let committed = readRow
-    let copy = PrivateRow(copying: committed, room: 64, committed: committed.base)
+    let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed.base)
     row = UnsafeRawPointer(copy.row)
     flags.insert(.hasPrivateRow)
     managedObjectContext.noteChange(self)

@@ -29,11 +29,11 @@ struct PrivateRow {
   /// Copies a row.
   ///
   /// - Parameter committed: the row as the store has it; nil for a new object.
-  init(copying source: RowPointer, room: Int, committed: UnsafeRawPointer?) {
-    let length = source.byteCount
-    row = PrivateRow.allocate(length + room)
-    header.pointee = Header(committed: committed, capacity: UInt32(length + room), used: UInt32(length))
-    row.copyMemory(from: source.base, byteCount: length)
+  init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: UnsafeRawPointer?) {
+    var needed = layout.fixedByteCount
+    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
+    self.init(fixedPartOf: source, layout.fixedByteCount, capacity: needed + room, committed)
+    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source.bytes(slot), slot) }
   }
 
   func destroy() { free(row - PrivateRow.headerByteCount) }

@@ -83,11 +83,6 @@ extension SaveOperation {
   private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }
-    let length = committed.byteCount
-    guard length == persisted.pointer.byteCount else { return false }
-    let start = RowLayout.headerByteCount
-    return Bytes.order(
-      UnsafeRawBufferPointer(start: committed.base + start, count: length - start),
-      UnsafeRawBufferPointer(start: persisted.pointer.base + start, count: length - start)) == 0
+    return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout)
   }
 }

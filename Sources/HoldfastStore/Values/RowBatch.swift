@@ -22,32 +22,23 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
   /// The bytes that the rows take.
   public let byteCount: Int
   @usableFromInline let base: UnsafeMutableRawPointer
-  /// Where the rows begin; nil when there is one at the most, which begins at 0.
-  @usableFromInline let offsets: UnsafeMutablePointer<UInt32>?
+  /// From one row's start to the next.
+  @usableFromInline let stride: Int
 
   /// Takes over what a builder filled.
-  init(
-    layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer,
-    offsets: UnsafeMutablePointer<UInt32>?
-  ) {
+  init(layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer) {
     self.layout = layout
     self.idPrefix = idPrefix
     self.count = count
     self.byteCount = byteCount
     self.base = base
-    self.offsets = offsets
+    stride = layout.fixedByteCount
   }
 
-  deinit {
-    free(base)
-    free(offsets)
-  }
+  deinit { free(base) }
 
   /// The row at an index, to be read while the batch lives.
-  @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer {
-    guard let offsets else { return RowPointer(UnsafeRawPointer(base)) }
-    return RowPointer(UnsafeRawPointer(base) + Int(offsets[index]))
-  }
+  @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer { RowPointer(UnsafeRawPointer(base) + index &* stride) }
 
   /// The row at an index, with the batch.
   public subscript(index: Int) -> RowView {

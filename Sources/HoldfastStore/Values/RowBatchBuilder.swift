@@ -34,16 +34,18 @@ public final class RowBatchBuilder {
   /// The shape of the rows.
   public let layout: RowLayout
   private let idPrefix: ManagedObjectID?
-  @usableFromInline let fixedByteCount: Int
-  /// The page; another's while ``capacity`` is 0.
+  @usableFromInline let stride: Int
+  /// The page: rows from its start, their bytes from ``bytesStart``; another's while ``capacity`` is 0.
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
   @usableFromInline @exclusivity(unchecked) var capacity: Int
+  @usableFromInline @exclusivity(unchecked) var bytesStart: Int
+  /// The bytes that rows take, the begun one included.
   @usableFromInline @exclusivity(unchecked) var used = 0
+  /// The bytes that text and other bytes take.
+  @usableFromInline @exclusivity(unchecked) var bytesUsed = 0
   @usableFromInline @exclusivity(unchecked) var rowStart = 0
+  @usableFromInline @exclusivity(unchecked) var rowBytesStart = 0
   @usableFromInline @exclusivity(unchecked) var slot = 0
-  /// Where the rows begin. The first one always begins at 0, so there is nothing to write down before the second one.
-  @usableFromInline @exclusivity(unchecked) var offsets: UnsafeMutablePointer<UInt32>?
-  @usableFromInline @exclusivity(unchecked) var offsetCapacity: Int
   @usableFromInline @exclusivity(unchecked) var rowCount = 0
 
   /// Makes a builder of rows that are objects of an entity.
@@ -57,22 +59,21 @@ public final class RowBatchBuilder {
   public init(layout: RowLayout, idPrefix: ManagedObjectID?) {
     self.layout = layout
     self.idPrefix = idPrefix
-    fixedByteCount = layout.fixedByteCount
-    capacity = max(512, layout.fixedByteCount)
+    stride = layout.fixedByteCount
+    bytesStart = 2 * layout.fixedByteCount
+    capacity = max(512, 3 * layout.fixedByteCount)
     base = RowBatchBuilder.allocate(capacity)
-    offsetCapacity = 1
   }
 
   deinit {
     if capacity > 0 { free(base) }
-    free(offsets)
   }
 
   /// The rows appended since the last seal.
   @inlinable public var count: Int { rowCount }
 
   /// Whether the page is full, so that it is time to ``seal()``.
-  @inlinable public var isFull: Bool { used + fixedByteCount > 65_536 }
+  @inlinable public var isFull: Bool { used + bytesUsed + stride > 65_536 }
 
   // MARK: The easy way
 
@@ -88,7 +89,7 @@ public final class RowBatchBuilder {
     }
     beginRow(key: key, version: version)
     for (slot, value) in values.enumerated() where !appendValue(value, layout.columns[slot]) {
-      used = rowStart
+      cancelRow()
       throw StoreError(.wrongType, operation: "append a row", reason: "The value in slot \(slot) does not fit \(layout.columns[slot]).")
     }
     endRow()
@@ -144,14 +145,14 @@ public final class RowBatchBuilder {
 
   /// Begins a row; one `append…` per slot follows, then ``endRow()``.
   @inlinable public func beginRow(key: Int64, version: Int64) {
-    reserve(fixedByteCount)
+    if used + stride > bytesStart || capacity == 0 { growRows() }
     rowStart = used
+    rowBytesStart = bytesUsed
     slot = 0
     let row = base + used
     row.storeBytes(of: key, as: Int64.self)
     row.storeBytes(of: version, toByteOffset: 8, as: Int64.self)
-    row.storeBytes(of: 0, toByteOffset: 16, as: UInt64.self)
-    used += fixedByteCount
+    used += stride
   }
 
   /// Leaves the next slot without a value.
@@ -170,42 +171,39 @@ public final class RowBatchBuilder {
   }
 
   /// Puts text (as valid UTF-8) or bytes into the next slot.
-  @inlinable public func append(bytes: UnsafeRawBufferPointer) {
-    reserve(bytes.count)
-    if let source = bytes.baseAddress { (base + used).copyMemory(from: source, byteCount: bytes.count) }
-    store(UInt64(used - rowStart) | UInt64(bytes.count) << 32, present: 1)
-    used += bytes.count
+  @inlinable public func append(bytes: UnsafeRawBufferPointer) { store(put(bytes), present: 1) }
+
+  /// Puts bytes behind those of all rows, and gives the cell that leads to them.
+  @inlinable @inline(__always) func put(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    let offset = bytesStart + bytesUsed
+    if offset + bytes.count > capacity { growBytes(to: offset + bytes.count) }
+    if let source = bytes.baseAddress { (base + offset).copyMemory(from: source, byteCount: bytes.count) }
+    bytesUsed += bytes.count
+    return UInt64(offset - rowStart) | UInt64(bytes.count) << 32
   }
 
   /// Ends the row that ``beginRow(key:version:)`` began.
-  @inlinable public func endRow() {
-    reserve(8)
-    (base + used).storeBytes(of: 0, as: UInt64.self)  // so that equal rows have equal bytes, the padding included
-    used = (used + 7) & ~7
-    (base + rowStart).storeBytes(of: UInt32(truncatingIfNeeded: used - rowStart), toByteOffset: 16, as: UInt32.self)
-    if rowCount == offsetCapacity { growOffsets() }
-    if let offsets { offsets[rowCount] = UInt32(truncatingIfNeeded: rowStart) }
-    rowCount += 1
-  }
+  @inlinable public func endRow() { rowCount += 1 }
 
   /// Takes back the row that was begun and not ended.
-  @inlinable public func cancelRow() { used = rowStart }
+  @inlinable public func cancelRow() {
+    used = rowStart
+    bytesUsed = rowBytesStart
+  }
 
   /// Appends a copy of a row of the same layout.
-  public func append(_ row: RowPointer) {
-    let length = row.byteCount
-    reserve(length)
-    rowStart = used
-    (base + used).copyMemory(from: row.base, byteCount: length)
-    used += length
-    endRow()
-  }
+  public func append(_ row: RowPointer) { append(row, key: row.key, version: row.version) }
 
   /// Appends a copy of a row of the same layout under another key and version, as ``append(_:)`` does.
   public func append(_ row: RowPointer, key: Int64, version: Int64) {
-    append(row)
-    (base + rowStart).storeBytes(of: key, as: Int64.self)
-    (base + rowStart).storeBytes(of: version, toByteOffset: 8, as: Int64.self)
+    beginRow(key: key, version: version)
+    let header = RowLayout.headerByteCount
+    (base + rowStart + header).copyMemory(from: row.base + header, byteCount: stride - header)
+    for slot in layout.byteSlots where row.isPresent(slot) {
+      let cell = put(row.bytes(slot))
+      (base + rowStart).storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
+    }
+    endRow()
   }
 
   /// Replaces the whole number or key in a slot of the row that was ended last.
@@ -215,19 +213,20 @@ public final class RowBatchBuilder {
 
   /// Makes a batch of the rows appended so far; the builder begins anew.
   public func seal() -> RowBatch {
-    let kept = RowBatchBuilder.shrink(base, from: capacity, to: used)
-    let keptOffsets = offsets.map { RowBatchBuilder.shrink(UnsafeMutableRawPointer($0), from: offsetCapacity * 4, to: rowCount * 4) }
-    let batch = RowBatch(
-      layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used, base: kept,
-      offsets: keptOffsets?.assumingMemoryBound(to: UInt32.self))
-    // The next page is likely as large as a full one was; a builder that sealed what there was is likely done, and
-    // gets a page only when there is another row.
-    let wasFull = isFull
-    capacity = wasFull ? RowBatchBuilder.pageByteCount + 4096 : 0
-    offsetCapacity = wasFull ? rowCount + rowCount / 8 + 4 : 1
+    // The next page is likely filled as a full one was; a builder that sealed what there was is likely done, and gets a page
+    // only when there is another row.
+    let (wasFull, rows, bytes) = (isFull, used, bytesUsed)
+    moveBytes(to: used)
+    let byteCount = max(used + bytesUsed, 8)
+    let kept =
+      capacity == 0
+      ? RowBatchBuilder.allocate(8) : capacity - byteCount > 64 ? realloc(base, byteCount) ?? base : base
+    let batch = RowBatch(layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used + bytesUsed, base: kept)
+    bytesStart = wasFull ? rows + rows / 16 + stride : 2 * stride
+    capacity = wasFull ? bytesStart + bytes + bytes / 8 + 4096 : 0
     if wasFull { base = RowBatchBuilder.allocate(capacity) }
-    offsets = wasFull ? RowBatchBuilder.allocate(offsetCapacity * 4).assumingMemoryBound(to: UInt32.self) : nil
     used = 0
+    bytesUsed = 0
     rowStart = 0
     rowCount = 0
     return batch
@@ -245,34 +244,51 @@ public final class RowBatchBuilder {
     slot += 1
   }
 
-  @inlinable @inline(__always) func reserve(_ count: Int) {
-    if used + count > capacity { grow(to: used + count) }
+  /// Makes room for another row: twice as many rows as before, and the first page.
+  @usableFromInline func growRows() {
+    let isNew = capacity == 0
+    let start = isNew ? max(bytesStart, 2 * stride) : max(2 * bytesStart, used + stride)
+    let needed = start + bytesUsed + max(bytesUsed, 64)
+    if isNew || needed > capacity { grow(to: needed, isNew) }
+    moveBytes(to: start)
   }
 
-  @usableFromInline func grow(to needed: Int) {
-    precondition(needed < Int(UInt32.max), "A row of more than 4 GiB was built.")
-    let isNew = capacity == 0
-    capacity = max(needed + 8, 512, capacity < 32_768 ? capacity * 2 : capacity < 65_536 ? 65_536 + 4096 : capacity * 2)
+  @usableFromInline func growBytes(to needed: Int) {
+    grow(to: max(needed + 8, capacity < 65_536 ? capacity * 2 : capacity + capacity / 4), false)
+  }
+
+  private func grow(to needed: Int, _ isNew: Bool) {
+    precondition(needed < Int(UInt32.max), "A page of more than 4 GiB was built.")
+    capacity = needed
     guard let grown = realloc(isNew ? nil : base, capacity) else {
       preconditionFailure("There is no memory for \(capacity) bytes of rows.")
     }
     base = grown
   }
 
-  @usableFromInline func growOffsets() {
-    offsetCapacity = max(8, offsetCapacity * 2)
-    guard let grown = realloc(offsets, offsetCapacity * 4) else { preconditionFailure("There is no memory for row offsets.") }
-    if offsets == nil { grown.storeBytes(of: 0, as: UInt32.self) }
-    offsets = grown.assumingMemoryBound(to: UInt32.self)
+  /// Moves the bytes of all rows to another place of the page, and lets the cells know. No row is begun.
+  private func moveBytes(to start: Int) {
+    let shift = start - bytesStart
+    if shift == 0 { return }
+    if bytesUsed > 0 {
+      (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
+      for slot in layout.byteSlots {
+        let (word, bit, cell) = (RowLayout.presenceOffset(slot), 1 << UInt64(slot & 63) as UInt64, RowLayout.cellOffset(slot))
+        var row = base
+        for _ in 0..<rowCount {
+          if row.load(fromByteOffset: word, as: UInt64.self) & bit != 0 {
+            let before = row.load(fromByteOffset: cell, as: UInt64.self)
+            row.storeBytes(of: UInt64(bitPattern: Int64(bitPattern: before) &+ Int64(shift)), toByteOffset: cell, as: UInt64.self)
+          }
+          row += stride
+        }
+      }
+    }
+    bytesStart = start
   }
 
   private static func allocate(_ count: Int) -> UnsafeMutableRawPointer {
     guard let bytes = malloc(count) else { preconditionFailure("There is no memory for \(count) bytes of rows.") }
     return bytes
-  }
-
-  private static func shrink(_ bytes: UnsafeMutableRawPointer, from capacity: Int, to count: Int) -> UnsafeMutableRawPointer {
-    if capacity == 0 { return allocate(8) }
-    return capacity - count > 64 ? realloc(bytes, max(count, 8)) ?? bytes : bytes
   }
 }

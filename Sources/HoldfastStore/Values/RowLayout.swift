@@ -16,17 +16,17 @@ public enum ColumnType: Sendable, Hashable, Codable {
 
 /// The shape of rows: which columns they have and where each lies.
 ///
-/// A row is one run of bytes, aligned to 8, that can be copied as it is:
+/// A row has a fixed part, aligned to 8:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 8 | key |
 /// | 8 | 8 | version |
-/// | 16 | 4 | length of the whole row |
-/// | 20 | 4 | zero |
-/// | 24 | 8 + 8 × 64 | presence bits of slots 0–63, then their cells, as many as there are |
+/// | 16 | 8 + 8 × 64 | presence bits of slots 0–63, then their cells, as many as there are |
 /// | … | 8 + 8 × 64 | presence bits of slots 64–127, then their cells, and so on |
-/// | … | | text and other bytes, which cells reach by offset from the row's start and length |
+///
+/// Cells of text and other bytes hold length and offset from the row's start. In a page the fixed parts of all rows stand one
+/// behind the other, and behind the last one the bytes of all: who reads one slot of many rows goes over no text.
 ///
 /// The place of a cell depends on its slot alone, so code for a super entity's slot reads rows of every sub-entity.
 public final class RowLayout: Sendable, Hashable {
@@ -36,22 +36,26 @@ public final class RowLayout: Sendable, Hashable {
   public let kinds: [CellKind]
   /// The bytes of a row without its text and other bytes.
   public let fixedByteCount: Int
+  /// The slots of text and other bytes.
+  @usableFromInline let byteSlots: [Int]
 
   /// Makes the layout of rows with these columns.
   public init(_ columns: [ColumnType]) {
     self.columns = columns
-    kinds = columns.map(\.cellKind)
+    let kinds = columns.map(\.cellKind)
+    self.kinds = kinds
+    byteSlots = kinds.indices.filter { kinds[$0] == .bytes }
     fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(columns.count - 1) + 8
   }
 
   /// The bytes before the first presence bits.
-  @inlinable public static var headerByteCount: Int { 24 }
+  @inlinable public static var headerByteCount: Int { 16 }
 
   /// The offset of a slot's cell from the start of the row.
-  @inlinable @inline(__always) public static func cellOffset(_ slot: Int) -> Int { 24 + 8 * (slot + (slot >> 6) + 1) }
+  @inlinable @inline(__always) public static func cellOffset(_ slot: Int) -> Int { 16 + 8 * (slot + (slot >> 6) + 1) }
 
   /// The offset of the presence bits of a slot's block.
-  @inlinable @inline(__always) public static func presenceOffset(_ slot: Int) -> Int { 24 + 8 * 65 * (slot >> 6) }
+  @inlinable @inline(__always) public static func presenceOffset(_ slot: Int) -> Int { 16 + 8 * 65 * (slot >> 6) }
 
   /// Layouts are equal when their columns are.
   public static func == (a: RowLayout, b: RowLayout) -> Bool { a === b || a.columns == b.columns }

@@ -16,9 +16,6 @@
   /// The version.
   @inlinable @inline(__always) public var version: Int64 { base.load(fromByteOffset: 8, as: Int64.self) }
 
-  /// The length of the whole row in bytes, a multiple of 8.
-  @inlinable @inline(__always) public var byteCount: Int { Int(base.load(fromByteOffset: 16, as: UInt32.self)) }
-
   /// Whether the slot holds a value.
   @inlinable @inline(__always) public func isPresent(_ slot: Int) -> Bool {
     base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0
@@ -38,6 +35,17 @@
   @inlinable @inline(__always) public func bytes(_ slot: Int) -> UnsafeRawBufferPointer {
     let cell = base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     return UnsafeRawBufferPointer(start: base + Int(cell & 0xFFFF_FFFF), count: Int(cell >> 32))
+  }
+
+  /// Whether two rows of a layout hold the same values; keys and versions do not count.
+  public func hasSameValues(as other: RowPointer, _ layout: RowLayout) -> Bool {
+    for slot in layout.kinds.indices {
+      if isPresent(slot) != other.isPresent(slot) { return false }
+      guard isPresent(slot) else { continue }
+      let isSame = layout.kinds[slot] == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) == 0 : integer(slot) == other.integer(slot)
+      if !isSame { return false }
+    }
+    return true
   }
 
   /// The text in the slot, as a new `String`.

@@ -61,12 +61,8 @@ import Testing
     let again = try StoreUnderTest(folder, tested.model)
     let rows = try again.all("Thing")
     #expect(rows.map { $0[slot] } == samples)
-    for (index, row) in rows.enumerated() {  // equal rows have equal bytes, which is how changes are found
-      let expected = before.pointer(index), found = row.pointer
-      #expect(found.byteCount == expected.byteCount)
-      #expect(
-        UnsafeRawBufferPointer(start: found.base, count: found.byteCount).elementsEqual(
-          UnsafeRawBufferPointer(start: expected.base, count: expected.byteCount)))
+    for (index, row) in rows.enumerated() {
+      #expect(row.pointer.hasSameValues(as: before.pointer(index), before.layout))
     }
   }
 
