@@ -104,7 +104,7 @@ struct PageReader {
   @inline(__always) func hasEntry(_ low: Int) -> Bool { words[low >> 6] & (1 << Int64(low & 63)) != 0 }
 
   /// The number of entries before that of a key.
-  @inline(__always) private func rank(_ low: Int) -> Int {
+  @inline(__always) func rank(_ low: Int) -> Int {
     var rank = (UInt64(bitPattern: words[low >> 6]) & ((1 << UInt64(low & 63)) - 1)).nonzeroBitCount
     if low >= 64 { rank += words[0].nonzeroBitCount }
     if low >= 128 { rank += words[1].nonzeroBitCount }
@@ -115,6 +115,9 @@ struct PageReader {
   @inline(__always) func targets(of low: Int) -> UnsafeBufferPointer<Int64> {
     hasEntry(low) ? targets(rank: rank(low)) : UnsafeBufferPointer(start: nil, count: 0)
   }
+
+  /// Where the targets of an entry begin; of the one behind the last, how many there are.
+  @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }
 
   @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<Int64> {
     UnsafeBufferPointer(start: targets + Int(starts[rank]), count: Int(starts[rank + 1] - starts[rank]))
@@ -130,6 +133,7 @@ enum PageWriter {
   /// - Returns: the page, or nil when nothing changes in it, and by how much the number of links changes.
   static func page(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
     if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
+    if added.isEmpty { return old.withUnsafeBufferPointer { reduced($0, removed) } }
     return old.withUnsafeBufferPointer { merged($0, added, removed) }
   }
 
@@ -180,6 +184,57 @@ enum PageWriter {
       initialized = header + kept
     }
     return (page, kept)
+  }
+
+  /// A page from another without some links: what lies between the keys that lose some is copied as it is.
+  private static func reduced(_ old: UnsafeBufferPointer<Int64>, _ removed: Links) -> ([Int64]?, Int) {
+    let reader = PageReader(old)
+    let entries = PageReader.entryCount(old)
+    let header = PageReader.headerCount(entries: entries)
+    let before = reader.start(rank: entries)
+    var kept = 0
+    let page = [Int64](unsafeUninitializedCapacity: old.count) { words, initialized in
+      let copy = words.baseAddress!
+      copy.update(from: old.baseAddress!, count: header)
+      let starts = UnsafeMutableRawPointer(copy + 4).assumingMemoryBound(to: UInt32.self)
+      let (source, output) = (old.baseAddress! + header, copy + header)
+      // The entry and the target that come next.
+      var (entry, taken) = (0, 0)
+      func copyUpTo(_ end: Int) {
+        let shift = UInt32(truncatingIfNeeded: taken - kept)
+        if shift > 0 { for index in entry..<end { starts[index] -= shift } }
+        let targets = reader.start(rank: end) - taken
+        (output + kept).update(from: source + taken, count: targets)
+        (entry, taken, kept) = (end, taken + targets, kept + targets)
+      }
+      var next = 0
+      while next < removed.count {
+        let low = Int(removed[next].source & 255)
+        guard reader.hasEntry(low) else {
+          next += 1
+          continue
+        }
+        copyUpTo(reader.rank(low))
+        starts[entry] = UInt32(truncatingIfNeeded: kept)
+        entry += 1
+        let end = reader.start(rank: entry)
+        while taken < end {
+          while next < removed.count, Int(removed[next].source & 255) == low, removed[next].target < source[taken] { next += 1 }
+          let isRemoved = next < removed.count && Int(removed[next].source & 255) == low && removed[next].target == source[taken]
+          if !isRemoved {
+            output[kept] = source[taken]
+            kept += 1
+          }
+          taken += 1
+        }
+        while next < removed.count, Int(removed[next].source & 255) == low { next += 1 }
+      }
+      copyUpTo(entries)
+      starts[entries] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    if kept == before { return (nil, 0) }
+    return (kept == 0 ? [] : page, kept - before)
   }
 
   /// A page from another. Entries that lose all targets stay, which costs four bytes each.
