@@ -97,4 +97,21 @@ import Testing
     // A store whose rows lie in memory is asked for a few rows alone before it is asked for a thousand at a time.
     #expect(reads(recorder).count <= (store == .memory ? 40 : 8), "\(reads(recorder).count) requests")
   }
+
+  /// Rows that come along must not be asked for their own targets with every group in which they come.
+  @Test(arguments: TestStore.allCases) func aWalkOverTheGraphAsksForTargetsAFewTimesAtMost(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let maker = try place.context()
+    let dogs = (0..<600).map { maker.dog("dog \($0)") }
+    for (number, dog) in dogs.enumerated() { for step in 1...4 { dog.friends.insert(dogs[(number * 7 + step * 131) % dogs.count]) } }
+    try maker.save()
+    let (context, recorder) = try place.recording()
+    var queue = [try #require(try context.one(\Dog.name == "dog 0"))], seen = Set(queue)
+    recorder.clear()
+    while let dog = queue.popLast() {
+      for friend in dog.friends where !friend.name.isEmpty && seen.insert(friend).inserted { queue.append(friend) }
+    }
+    let asked = recorder.requests.reduce(0) { if case .relationships(let request) = $1 { $0 + request.sources.count } else { $0 } }
+    #expect(seen.count > 300 && asked <= seen.count * 4, "\(asked) for \(seen.count)")
+  }
 }

@@ -83,11 +83,12 @@ extension ManagedObjectContext {
 
   /// Asks for the targets of a to-many relationship for all rows of a group.
   ///
-  /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome, unless they lie in
-  ///   memory anyway.
+  /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome where all of them are
+  ///   likely to be read, unless they lie in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
     forgetOldFiredGroups()
-    let welcomesRows = readsTargets && batchesFaults && !persistentStoreCoordinator.capabilities.residentRows
+    let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
+    let welcomesRows = isWalkedOver && !persistentStoreCoordinator.capabilities.residentRows
     guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
@@ -98,7 +99,13 @@ extension ManagedObjectContext {
   /// Keeps rows that came along with keys for the objects that are going to be made of them, and gives them to those that
   /// are faults.
   private func takeRows(_ batches: [RowBatch], _ entity: Int) {
-    var runs = batches.map { RowRun(batch: $0, rows: .all) }[...]
+    // Objects that have rows stay with their groups: a row in two groups would be asked for its own targets twice.
+    let map = maps[graph.entities[entity].root]
+    var runs: ArraySlice<RowRun> = []
+    for batch in batches {
+      let missing = (0..<UInt32(batch.count)).filter { map.object(batch.pointer(Int($0)).key)?.row == nil }
+      if !missing.isEmpty { runs.append(RowRun(batch: batch, rows: missing.count == batch.count ? .all : .rows(missing))) }
+    }
     while let first = runs.popFirst() {
       var (rest, count): ([RowRun], Int) = ([], first.count)
       while let next = runs.first, count + next.count <= RowGroup.size {

@@ -186,7 +186,7 @@ final class ObjectSink: RowSink {
 
   private func makeObjects() {
     guard let first = pending.first else { return }
-    context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity), into: &objects)
+    context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity, isFetched: true), into: &objects)
     pending.removeAll(keepingCapacity: true)
     pendingCount = 0
   }

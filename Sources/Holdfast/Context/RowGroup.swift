@@ -35,6 +35,9 @@ final class RowGroup {
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
+  /// Whether somebody fetched the rows, who likely goes over all of them. Those that came along on a walk over the graph are
+  /// visited in another order, if at all.
+  let isFetched: Bool
   /// Fired to-many relationships: the answer for all rows of the group, in their order. Most groups have one, so it lies
   /// here without an array.
   @exclusivity(unchecked) private var firstAnswer: (toManyIndex: Int, siblings: FaultSiblings)?
@@ -46,10 +49,11 @@ final class RowGroup {
   /// together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
-  init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int) {
+  init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int, isFetched: Bool = false) {
     self.first = first
     self.rest = rest
     self.entity = entity
+    self.isFetched = isFetched
     count = rest.reduce(first.count) { $0 + $1.count }
   }
 
