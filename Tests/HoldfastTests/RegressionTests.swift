@@ -7,7 +7,9 @@ import Testing
 
 @testable import Holdfast
 
-private final class Box: @unchecked Sendable { var store: FaultInjectingStore? }
+private final class Box: @unchecked Sendable {  // because each test reads it after the store was made
+  var store: FaultInjectingStore?
+}
 private let boom = StoreError(.inputOutput, operation: "read", reason: "The test says so.")
 
 private final class CountedPerson: ManagedObject {

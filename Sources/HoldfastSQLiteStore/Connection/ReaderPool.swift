@@ -191,7 +191,7 @@ final class ReaderPool: Sendable {
 ///
 /// `@unchecked Sendable` because its connection belongs to the lease's holder alone, who may pass it on; two users at
 /// once are the holder's mistake.
-final class ReaderLease: @unchecked Sendable {
+final class ReaderLease: @unchecked Sendable {  // because one holder at a time uses the connection
   enum Kind {
     /// Every read sees the file as it was when the lease began.
     case snapshot

@@ -10,7 +10,7 @@ import HoldfastStore
 ///
 /// `@unchecked Sendable` because a connection is handed from one user to the next by the reader pool's lock or by the
 /// save lock, and SQLite without its own mutexes asks for no more than that.
-final class SQLiteConnection: @unchecked Sendable {
+final class SQLiteConnection: @unchecked Sendable {  // because the pool's or the save lock hands it over
   let role: ConnectionRole
   let state: ConnectionState
   @exclusivity(unchecked) private var cache = StatementCache()

@@ -10,7 +10,7 @@ import HoldfastStore
 ///
 /// `@unchecked Sendable` because everything but the writer, its checkpoint and the journal mode is Sendable, and those
 /// are only used under the owner's save lock.
-final class SQLiteDatabase: @unchecked Sendable {
+final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save lock protects the writer
   let file: SQLiteFile
   let options: SQLiteStoreOptions
   /// The connections that read.

@@ -17,7 +17,7 @@ import Synchronization
 /// connection is given back when the outermost request is over.
 ///
 /// `@unchecked Sendable` because everything below the lock is only touched while it is held.
-final class ReadSession: @unchecked Sendable {
+final class ReadSession: @unchecked Sendable {  // because `lock` protects all of it
   /// Protects all the rest. Recursive.
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
   private var lease: ReaderLease?

@@ -8,7 +8,7 @@
 /// (0.1 ms each for case and diacritics, 0.7 ms for both together).
 ///
 /// `@unchecked Sendable` because the memory is written by `init` only, before anybody else can see the value.
-struct FoldingTrie: @unchecked Sendable {
+struct FoldingTrie: @unchecked Sendable {  // because only the initialiser writes to the memory
   /// Full case folding.
   static let caseInsensitive = FoldingTrie(.caseInsensitive)
   /// Decomposition without combining marks.
