@@ -170,10 +170,6 @@ final class ReaderPool: Sendable {
   /// Keeps or closes a connection that was not lent after all.
   private func dispose(of connection: SQLiteConnection) {
     connection.rollback()
-    putBack(connection)
-  }
-
-  private func putBack(_ connection: SQLiteConnection) {
     let keeps = state.withLock { state in
       let keeps = !state.isClosed && isHealthy(connection)
       if keeps { state.idle.append(connection) }
