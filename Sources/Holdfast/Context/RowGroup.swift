@@ -174,6 +174,7 @@ final class FaultSiblings {
   private var keys: [Int64] = []
   /// How many faults were read alone.
   @exclusivity(unchecked) private var readAlone = 0
+
   init(entity: Int, answer: RelationshipAnswer) {
     self.entity = entity
     self.answer = answer

@@ -11,7 +11,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// Whether objects were deleted that were never saved.
   @exclusivity(unchecked) var discardsNew = false
-  /// When the shared cache was asked, before the commit, for what may have been forgotten since.
+  /// The epoch of the shared cache before the commit: rows forgotten since are not taken in again.
   @exclusivity(unchecked) var cacheEpoch = 0
   /// How many new objects there are of each entity.
   @exclusivity(unchecked) var insertedCounts: [Int] = []

@@ -43,7 +43,8 @@ enum OpeningCases {
     run.expect(first.identity.storeUUID != second.identity.storeUUID, "stores at two places to have two UUIDs", got: "one")
   }
 
-  /// Where the system tells how many bytes a thread has read.
+  /// Does nothing where the system does not tell how many bytes a thread has read, or where the store keeps its rows in
+  /// memory and so has to read them all.
   private static func openingReadsLittle(_ run: CaseRun) throws {
     if run.harness.capabilities.residentRows { return }
     func bytesReadOpening(_ count: Int) throws -> Int? {
