@@ -239,6 +239,34 @@ import Testing
     #expect(throws: ContextError.self) { try context.save() }
   }
 
+  /// NaN equals nothing, not even NaN. A store whose file cannot hold it refuses it.
+  @Test(arguments: TestStore.allCases) func notANumberFindsNoObjectByAConstraintOfSeveralProperties(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Reading", attributes: [AttributeDescription("gauge", .string), AttributeDescription("level", .double)],
+        uniquenessConstraints: [["gauge", "level"]])
+    ])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: try store.makePlace().description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    func insert(_ level: Double) throws {
+      let reading = try context.insert(entityNamed: "Reading")
+      try reading.setValue(.string("A"), forKey: "gauge")
+      try reading.setValue(.double(level), forKey: "level")
+    }
+    func count(_ level: Double) throws -> Int {
+      let parts = [("gauge", StoreValue.string("A")), ("level", .double(level))] as [(PropertyPath, StoreValue)]
+      let all = parts.map { QueryExpression.comparison(.property($0.0), .equalTo, .constant($0.1), []) }
+      return try context.count(for: FetchRequest<ManagedObject>(entityName: "Reading", where: FetchPredicate(.and(all))))
+    }
+    for level in [0, 1.5] { try insert(level) }
+    try context.save()
+    try insert(.nan)
+    do { try context.save() } catch let error as StoreError where error.code == .unstorableValue { context.rollback() }
+    #expect(try count(.nan) == 0)
+    #expect(try count(1.5) == 1)
+    #expect(try count(-0.0) == 1)
+  }
+
   @Test(arguments: TestStore.allCases) func aChangeThatComesToNothingIsNotSaved(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
