@@ -120,6 +120,19 @@ import Testing
     }
   }
 
+  /// Rows whose texts are all empty take no bytes behind the rows, and yet have cells that must move with the page.
+  @Test func emptyTextsBeforeTheFirstLongOneStayEmpty() throws {
+    let layout = RowLayout([.attribute(.string), .attribute(.binaryData)])
+    for empties in [0, 1, 2, 3, 5, 9, 40, 3000] {
+      let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
+      let empty: [StoreValue] = [.string(""), .data(Data())], long: [StoreValue] = [.string("long enough"), .null]
+      for key in 0..<empties { try builder.append(key: Int64(key), version: 1, values: empty) }
+      try builder.append(key: Int64(empties), version: 1, values: long)
+      let batch = builder.seal()
+      #expect((0..<batch.count).map { batch[$0].values } == Array(repeating: empty, count: empties) + [long], "\(empties)")
+    }
+  }
+
   @Test func negativeZeroBecomesZero() throws {
     let builder = RowBatchBuilder(layout: RowLayout([.attribute(.double)]), idPrefix: nil)
     try builder.append(key: 1, version: 1, values: [.double(-0.0)])

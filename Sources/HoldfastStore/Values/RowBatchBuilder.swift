@@ -270,18 +270,17 @@ public final class RowBatchBuilder {
   private func moveBytes(to start: Int) {
     let shift = start - bytesStart
     if shift == 0 { return }
-    if bytesUsed > 0 {
-      (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
-      for slot in layout.byteSlots {
-        let (word, bit, cell) = (RowLayout.presenceOffset(slot), 1 << UInt64(slot & 63) as UInt64, RowLayout.cellOffset(slot))
-        var row = base
-        for _ in 0..<rowCount {
-          if row.load(fromByteOffset: word, as: UInt64.self) & bit != 0 {
-            let before = row.load(fromByteOffset: cell, as: UInt64.self)
-            row.storeBytes(of: UInt64(bitPattern: Int64(bitPattern: before) &+ Int64(shift)), toByteOffset: cell, as: UInt64.self)
-          }
-          row += stride
+    (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
+    // Also when there are no bytes: the cells of empty texts lead to where bytes would begin.
+    for slot in layout.byteSlots {
+      let (word, bit, cell) = (RowLayout.presenceOffset(slot), 1 << UInt64(slot & 63) as UInt64, RowLayout.cellOffset(slot))
+      var row = base
+      for _ in 0..<rowCount {
+        if row.load(fromByteOffset: word, as: UInt64.self) & bit != 0 {
+          let before = row.load(fromByteOffset: cell, as: UInt64.self)
+          row.storeBytes(of: UInt64(bitPattern: Int64(bitPattern: before) &+ Int64(shift)), toByteOffset: cell, as: UInt64.self)
         }
+        row += stride
       }
     }
     bytesStart = start
