@@ -90,12 +90,12 @@ public final class TableSchema: Sendable {
   private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {
     var found: [Constraint] = []
     for entity in family {
-      for (slots, names) in zip(entity.uniqueSlots, entity.uniquenessConstraints) {
-        if let known = found.firstIndex(where: { $0.slots == slots && $0.names == names }) {
-          found[known].entities.insert(entity.index)
-        } else {
-          found.append(Constraint(slots: slots, names: names, kinds: entity.layout.kinds, entities: [entity.index]))
-        }
+      // Those that are inherited are the super entity's, and hold among all of its family.
+      for place in entity.inheritedConstraintCount..<entity.uniqueSlots.count {
+        found.append(
+          Constraint(
+            slots: entity.uniqueSlots[place], names: entity.uniquenessConstraints[place], kinds: entity.layout.kinds,
+            entities: Set(entity.familyIndexes)))
       }
     }
     return found
@@ -104,7 +104,7 @@ public final class TableSchema: Sendable {
   private static func storages(_ model: ManagedObjectModel) -> ([[LinkStorage]], Int) {
     var count = 0
     var storages = model.entities.map { entity in entity.relationships.map { _ in LinkStorage.slot(inverse: -1) } }
-    for relationship in model.entities.flatMap(\.relationships) {
+    for relationship in model.entities.flatMap(\.ownRelationships) {
       let (entity, place) = (relationship.entityIndex, relationship.index)
       if !relationship.isToMany {
         storages[entity][place] = .slot(inverse: count)

@@ -7,11 +7,18 @@ struct LinkPlan {
   /// Where the target's key lies, or -1.
   var slot: Int32 = -1
   var toManyIndex: Int32 = -1
+  /// The entity at the other end, and the one behind the last of its sub-entities.
   var destination: Int32 = 0
+  var destinationEnd: Int32 = 1
   /// Where the inverse's key lies in the target, or -1 when the inverse is to-many.
   var inverseSlot: Int32 = -1
   /// The to-many index of the inverse in the target, or -1.
   var inverseToManyIndex: Int32 = -1
+
+  /// Whether the relationship may lead to objects of an entity.
+  @inline(__always) func leads(toEntity entity: UInt32) -> Bool {
+    entity >= UInt32(bitPattern: destination) && entity < UInt32(bitPattern: destinationEnd)
+  }
 }
 
 /// What the stack works out once per model: link plans, empty rows, rows of defaults.
@@ -23,6 +30,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let slotCount: Int
     let toManyCount: Int
     let root: Int
+    /// The entities whose objects are objects of this one: itself and its sub-entities.
+    let family: Range<Int>
+    /// Whether other entities have the same root, so that a key alone does not tell the entity.
+    let sharesRoot: Bool
   }
 
   let model: ManagedObjectModel
@@ -76,12 +87,14 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     for relationship in entity.relationships {
       let inverse = model.inverse(of: relationship)
       let link = LinkPlan(
-        entity: Int32(entity.index), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
-        toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex), inverseSlot: Int32(inverse.slot),
+        entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
+        toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
+        destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse.slot),
         inverseToManyIndex: Int32(inverse.toManyIndex))
       if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
     }
     return EntityPlan(
-      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count, root: entity.rootIndex)
+      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count, root: entity.rootIndex,
+      family: entity.familyIndexes, sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1)
   }
 }

@@ -35,17 +35,19 @@ extension ManagedObjectContext {
     if !coordinator.capabilities.residentRows,
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.objectKey)
     {
+      if graph.entities[entity].sharesRoot && coordinator.entityIndex(of: batch) != entity { return false }
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
       return true
     }
     forgetOldFiredGroups()
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
-    let collector = try coordinator.rows(FaultRequest(entity: entity, keys: keys))
-    guard let first = collector.runs.first else { return false }
-    let group = RowGroup(first, Array(collector.runs.dropFirst()), entity: entity)
-    if keys.count > 1 { keepFired(group) }
-    attachFaults(group)
+    // Siblings may be of any entity that the relationship leads to.
+    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys))
+    for group in groups(collector.runs, entity) {
+      if keys.count > 1 { keepFired(group) }
+      attachFaults(group)
+    }
     return object.row != nil
   }
 
@@ -59,8 +61,7 @@ extension ManagedObjectContext {
       for start in stride(from: 0, to: sorted.count, by: RowGroup.size) {
         let window = Array(sorted[start..<min(start + RowGroup.size, sorted.count)])
         let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window))
-        guard let first = collector.runs.first else { continue }
-        attachFaults(RowGroup(first, Array(collector.runs.dropFirst()), entity: entity))
+        for group in groups(collector.runs, entity) { attachFaults(group) }
       }
     }
   }
@@ -113,17 +114,20 @@ extension ManagedObjectContext {
         count += next.count
         runs.removeFirst()
       }
-      let group = RowGroup(first, rest, entity: entity)
-      keepFired(group)
-      attachFaults(group)
+      for group in groups([first] + rest, entity) {
+        keepFired(group)
+        attachFaults(group)
+      }
     }
   }
 
   /// Gives the rows of a group to those registered objects that have none.
-  private func attachFaults(_ group: RowGroup) {
+  func attachFaults(_ group: RowGroup) {
     let map = maps[graph.entities[group.entity].root]
     group.forEachRow { position, row in
-      if let registered = map.object(row.key), registered.row == nil { attach(registered, row, group, position) }
+      if let registered = map.object(row.key), registered.row == nil, isStillOf(group.entity, registered) {
+        attach(registered, row, group, position)
+      }
     }
   }
 

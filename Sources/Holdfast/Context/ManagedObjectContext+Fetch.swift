@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
       entity: entity, predicate: request.predicate?.expression.withoutForeignIDs(entity, persistentStoreCoordinator),
-      output: .aggregates(plan))
+      output: .aggregates(plan), includesSubentities: request.includesSubentities)
     let rows = try persistentStoreCoordinator.aggregate(query, plan)
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     let sorted = rows.sorted { a, b in
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     return FetchQuery(
       entity: entity, predicate: request.expression?.withoutForeignIDs(entity, persistentStoreCoordinator), sorts: request.sorts,
       offset: request.fetchOffset,
-      limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
+      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities)
   }
 
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
@@ -142,7 +142,7 @@ extension ManagedObjectContext {
   }
 
   private func object(_ row: RowPointer, _ group: RowGroup, _ position: Int) -> ManagedObject {
-    if let registered = registered(group.entity, row.key) {
+    if let registered = registered(group.entity, row.key), isStillOf(group.entity, registered) {
       if registered.row == nil || (registered.isInaccessible && !registered.flags.contains(.hasPrivateRow)) {
         attach(registered, row, group, position)
       }

@@ -9,13 +9,20 @@ extension ManagedObjectContext {
     precondition(
       ClassBinding.isKind(classes[entity.index], of: type),
       "\(type) is not among the classes that were bound to the model; pass it to the container.")
+    precondition(!entity.isAbstract, "\(entity.name) is abstract: only its sub-entities have objects.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
   }
 
   /// Makes a new object of an entity. No store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity``.
-  public func insert(entityNamed name: String) throws -> ManagedObject { insertObject(try entity(named: name).index) }
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity`` or ``ContextError/Code/abstractEntity``.
+  public func insert(entityNamed name: String) throws -> ManagedObject {
+    let entity = try entity(named: name)
+    guard !entity.isAbstract else {
+      throw ContextError(.abstractEntity, reason: "\(name) is abstract: only its sub-entities have objects.")
+    }
+    return insertObject(entity.index)
+  }
 
   func entity(named name: String) throws -> ManagedObjectModel.Entity {
     guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
@@ -58,6 +65,11 @@ extension ManagedObjectContext {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) when there is no such row, or what the store throws. At
   ///   most one store request.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
+    let entity = try entityIndex(of: id)
+    // An ID may name the entity of which a link spoke; of which sub-entity the object is its row tells.
+    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, id.key) == nil {
+      if let object = try readFamily(entity, [id.key], wanting: id.key) { return object }
+    }
     let object = try object(with: id)
     if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
       object.row = nil

@@ -7,7 +7,7 @@ extension ManagedObjectContext {
     try processPendingChanges()
     let entity = try entity(named: request.entityName)
     if let expression = request.expression { try refusingFaultErrors { clearKeysOfDeleted(askedBy: expression, entity) } }
-    if entity.familyIndexes.contains(where: { changedCounts[$0] > 0 }) { return true }
+    if hasChanges(inFamilyOf: entity.index) { return true }
     guard let expression = request.expression else { return false }
     let crossings = try RowPredicate(expression, entity: entity, model: persistentStoreCoordinator.model).crossings
     return crosses(crossings)
@@ -31,14 +31,18 @@ extension ManagedObjectContext {
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
     guard inverse.deleteRule == .nullify else { return }
-    for object in changed where object.isDeleted && !object.isInserted && Int(object.flags.entityIndex) == relationship.destinationIndex {
+    for object in changed where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
+      && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex)) {
       for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
     }
   }
 
+  /// Whether objects of an entity or its sub-entities changed.
+  private func hasChanges(inFamilyOf entity: Int) -> Bool { graph.entities[entity].family.contains { changedCounts[$0] > 0 } }
+
   /// Whether a query follows relationships into entities of which objects changed.
   private func crosses(_ crossings: [QueryCrossing]) -> Bool {
-    crossings.contains { $0.relationships.contains { changedCounts[$0.destinationIndex] > 0 } }
+    crossings.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
   }
 
   /// A row that a request may answer: of the store, or of a changed object.
@@ -73,7 +77,7 @@ extension ManagedObjectContext {
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
     let pending = changed.filter {
-      query.entity.familyIndexes.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
+      query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }))
     let rows = pending.map { $0.readRow }
@@ -97,7 +101,7 @@ extension ManagedObjectContext {
       stored.sorts = []
       stored.limit = nil
     } else if let limit = query.limit {
-      let changes = query.entity.familyIndexes.reduce(0) { $0 + changedCounts[$1] }
+      let changes = query.concreteEntities.reduce(0) { $0 + changedCounts[$1] }
       let (sum, overflow) = (query.offset + changes).addingReportingOverflow(limit)
       stored.limit = overflow ? nil : sum
     }

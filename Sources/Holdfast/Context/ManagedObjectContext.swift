@@ -134,6 +134,7 @@ public final class ManagedObjectContext {
 
   /// The object that a link leads to, registered when it is not; nil when it is being deleted or was.
   func target(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+    if graph.entities[entity].sharesRoot { return familyTarget(entity, key, siblings, position: position) }
     if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
     if isTombstone(entity, key) { return nil }
     let object = make(entity, key)
@@ -148,7 +149,7 @@ public final class ManagedObjectContext {
   }
 
   /// Gives an object a row that was read some time ago, unless somebody has read or saved a newer version since.
-  private func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
+  func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
     let entity = group.entity
     if let (batch, index) = persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: row.key),
       batch.pointer(index).version > row.version
@@ -158,13 +159,13 @@ public final class ManagedObjectContext {
     attach(object, row, group, place)
   }
 
-  private func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
+  func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
     forgetOldFiredGroups()
     // The one that was read last first: it likely has the row.
     var place = lastFiredGroup
     for _ in firedGroups.indices {
       let group = firedGroups[place]
-      if group.entity == entity, let (row, position) = group.row(key) { return (group, row, position) }
+      if graph.entities[entity].family.contains(group.entity), let (row, position) = group.row(key) { return (group, row, position) }
       place = place == 0 ? firedGroups.count - 1 : place - 1
     }
     return nil
@@ -245,6 +246,15 @@ struct BoundClasses: Sendable {
       }
       classes[entity.index] = type
       differences += ClassBinding.differences(type, entity, model)
+    }
+    // Objects of an entity that no class stands for appear as those of the entity above it.
+    for entity in model.entities {
+      guard let above = entity.superentityIndex else { continue }
+      if classes[entity.index] == ManagedObject.self { classes[entity.index] = classes[above] }
+      if !ClassBinding.isKind(classes[entity.index], of: classes[above]) {
+        differences.append(
+          "\(classes[entity.index]): It is no subclass of \(classes[above]), as which objects of \(model.entities[above].name) appear.")
+      }
     }
     for type in types { differences += ClassBinding.destinationDifferences(type, classes, model) }
     guard differences.isEmpty else {

@@ -188,6 +188,9 @@ final class FaultSiblings {
     self.slot = slot
   }
 
+  /// The entity of the target at a position; nil when only its row tells.
+  func entity(at position: Int) -> Int? { answer?.entities.map { $0[position] } }
+
   /// Counts a fault that wants its row; whether only a few did so before.
   func isRarelyRead() -> Bool {
     readAlone += 1

@@ -9,5 +9,13 @@ struct FetchQuery {
   var limit: Int?
   var output: FetchOutput = .rows
 
+  var includesSubentities = true
+
+  /// The entities whose objects are wanted.
+  var concreteEntities: [Int] {
+    if includesSubentities { return entity.concreteIndexes }
+    return entity.isAbstract ? [] : [entity.index]
+  }
+
   var isWindowed: Bool { offset > 0 || limit != nil }
 }

@@ -58,7 +58,25 @@ extension PersistentStoreCoordinator {
       try run(division, query, into: collector)
       collector.forEach { batch, index in rows.append(values(batch, index)) }
     }
+    try nameConcreteEntities(&rows, plan.layout(in: query.entity))
     return rows
+  }
+
+  /// Lets the IDs in columns that lead to an entity with sub-entities name the entity that each object is of.
+  private func nameConcreteEntities(_ rows: inout [[StoreValue]], _ layout: RowLayout) throws {
+    for (place, column) in layout.columns.enumerated() {
+      guard case .toOne(let destination) = column, model.entities[destination].familyIndexes.count > 1 else { continue }
+      let keys = Set(rows.compactMap { if case .objectID(let id) = $0[place] { id.key } else { nil } })
+      var known: [Int64: ManagedObjectID] = [:]
+      if !keys.isEmpty {
+        try self.rows(FaultRequest(entity: destination, keys: keys.sorted())).forEach { batch, index in
+          if let id = batch.objectID(index) { known[id.key] = id }
+        }
+      }
+      for row in rows.indices {
+        if case .objectID(let id) = rows[row][place], let concrete = known[id.key] { rows[row][place] = .objectID(concrete) }
+      }
+    }
   }
 
   /// The values of a row of an answer; keys of to-one targets become IDs.

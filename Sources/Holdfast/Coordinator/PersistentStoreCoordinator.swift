@@ -127,8 +127,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Rows that came along with targets.
   private func takeRows(_ answer: RelationshipAnswer, _ request: RelationshipRequest, readIn epoch: Int) throws {
-    let destination = model.entities[request.entity].relationships[request.relationship].destinationIndex
-    guard answer.rows.allSatisfy({ entityIndex(of: $0) == destination }) else {
+    let destination = model.destination(of: model.entities[request.entity].relationships[request.relationship])
+    guard answer.rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
       throw StoreError(
         .damaged, operation: "read a relationship", path: storeDescription.path,
         reason: "The store delivered rows that are not of the relationship's destination (rule L4).")

@@ -25,7 +25,7 @@ struct Planner {
 
   func divide(_ query: FetchQuery) -> Division {
     let (pushed, residual, isLookup) = predicates(query)
-    var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.entity.familyIndexes, predicate: pushed)
+    var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.concreteEntities, predicate: pushed)
     var (windows, reduces) = (false, false)
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts

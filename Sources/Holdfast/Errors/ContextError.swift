@@ -30,6 +30,8 @@ public struct ContextError: Error, Sendable {
     public static let unknownProperty = Code(rawValue: "unknownProperty")
     /// There is no entity of that name.
     public static let unknownEntity = Code(rawValue: "unknownEntity")
+    /// The entity is abstract: it has no objects of its own.
+    public static let abstractEntity = Code(rawValue: "abstractEntity")
     /// A value is not of the property's type.
     public static let wrongType = Code(rawValue: "wrongType")
     /// The object's row does not exist.

@@ -14,6 +14,12 @@ public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
   /// Wraps an expression, for queries that are made at run time.
   public init(_ expression: QueryExpression) { self.expression = expression }
 
+  /// What is asked of the objects of a class above this one: `FetchPredicate<Dog>(inherited: \Animal.name == "Fido")`.
+  public init<Above: ManagedObject>(inherited predicate: FetchPredicate<Above>) {
+    precondition(ClassBinding.isKind(Root.self, of: Above.self), "\(Root.self) does not inherit from \(Above.self).")
+    expression = predicate.expression
+  }
+
   /// Holds for every object.
   public static var all: FetchPredicate { FetchPredicate(.literal(true)) }
 

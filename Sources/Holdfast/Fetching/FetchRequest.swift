@@ -6,6 +6,12 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
   /// Wraps a term, for requests that are made at run time.
   public init(_ term: SortTerm) { self.term = term }
 
+  /// The order by a property of a class above this one: `FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name))`.
+  public init<Above: ManagedObject>(inherited descriptor: FetchSortDescriptor<Above>) {
+    precondition(ClassBinding.isKind(Root.self, of: Above.self), "\(Root.self) does not inherit from \(Above.self).")
+    term = descriptor.term
+  }
+
   /// Sorts by an attribute: nil first, text by its UTF-8 bytes unless folded.
   public init<Value: AttributeValue>(_ path: KeyPath<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
     term = SortTerm(PropertyPath(KeyPathNames.name(path, in: Root.self)), isAscending: ascending, folding: folding)
@@ -37,6 +43,8 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   public var fetchLimit: Int
   /// Whether changes of the context that were not saved count. True unless said; dictionary results never show them.
   public var includesPendingChanges = true
+  /// Whether objects of sub-entities are wanted too. True unless said.
+  public var includesSubentities = true
 
   /// Makes a request for the objects of a class.
   @inlinable public init(
@@ -104,6 +112,8 @@ public struct DictionaryFetchRequest<Root: ManagedObject>: Sendable, Hashable {
   public var columns: [String: DictionaryColumn]
   /// The attributes and to-one relationships whose values make groups; empty for one group of all objects.
   public var propertiesToGroupBy: [String]
+  /// Whether objects of sub-entities count too. True unless said.
+  public var includesSubentities = true
 
   /// Makes a request.
   public init(

@@ -101,7 +101,7 @@ extension ManagedObject {
     case .null: setToOne(relationship, nil)
     case .objectID(let target):
       let object = try managedObjectContext.object(with: target)
-      guard object.entity.index == relationship.destinationIndex else {
+      guard plan.toOne[relationship.slot].leads(toEntity: object.flags.entityIndex) else {
         throw ContextError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
       }
       setToOne(relationship, object)

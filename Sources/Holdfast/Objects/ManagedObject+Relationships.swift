@@ -8,13 +8,16 @@ extension ManagedObject {
     target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
   }
 
-  /// The ID of the object that the to-one relationship in a slot leads to, without making the object: one load. Nil
-  /// also when that object is being deleted.
+  /// The ID of the object that the to-one relationship in a slot leads to; nil also when that object is being deleted. One
+  /// load, without making the object, unless the relationship leads to an entity with sub-entities: then the object is made,
+  /// since only its row tells of which entity it is.
   public final func toOneID(_ slot: Int) -> ManagedObjectID? {
     let row = readRow
     guard row.isPresent(slot) else { return nil }
     let (key, destination) = (row.integer(slot), Int(plan.toOne[slot].destination))
     let context = managedObjectContext
+    // Which entity the object is of its row tells.
+    if context.graph.entities[destination].family.count > 1 { return target(plan.toOne[slot])?.id }
     if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
     return (key < 0 ? context.temporaryPrefixes : context.prefixes)[destination].withKey(key)
   }
@@ -35,7 +38,9 @@ extension ManagedObject {
     let context = managedObjectContext
     let key = row.integer(slot)
     let destination = Int(link.destination)
-    if let registered = context.registered(destination, key) { return registered.flags.contains(.deleted) ? nil : registered }
+    if let registered = context.registered(destination, key), link.leads(toEntity: registered.flags.entityIndex) {
+      return registered.flags.contains(.deleted) ? nil : registered
+    }
     if context.isTombstone(destination, key) { return nil }
     // The target of a row without siblings has none either.
     let siblings = group.flatMap { $0.count == 1 ? nil : $0.column(slot, destination: destination) }
@@ -54,7 +59,7 @@ extension ManagedObject {
         target.managedObjectContext === managedObjectContext,
         "A relationship was set to an object of another context; pass its objectID instead.")
       precondition(
-        target.flags.entityIndex == UInt32(link.destination),
+        link.leads(toEntity: target.flags.entityIndex),
         "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
     }
     let before = readRow
@@ -161,7 +166,7 @@ extension ManagedObject {
     precondition(
       target.managedObjectContext === managedObjectContext, "A relationship got an object of another context; pass its objectID instead.")
     precondition(
-      target.flags.entityIndex == UInt32(link.destination),
+      link.leads(toEntity: target.flags.entityIndex),
       "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) got a \(target.entity.name).")
   }
 

@@ -62,7 +62,9 @@ enum KeyPathNames {
         if entry.keyPath === keyPath { return entry.name }
       }
       guard let binding = binding(of: keyPath, type.properties) else {
-        preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
+        preconditionFailure(
+          "\(type) lists no property with the key path \(keyPath); add it to `properties`. A key path knows the class that it begins "
+            + "at: inherited properties are listed again with \(type) as that class.")
       }
       let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
       known[(place + free) & 511] = Entry(keyPath: keyPath, name: binding.name)
@@ -136,7 +138,8 @@ enum ClassBinding {
   private static func destinationDifference(
     _ type: ManagedObject.Type, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
   ) -> String? {
-    let destination = model.destination(of: relationship).name
-    return type.entityName.isEmpty || type.entityName == destination ? nil : "It leads to \(destination), not to \(type.entityName)."
+    let destination = model.destination(of: relationship)
+    if type.entityName.isEmpty || model.entity(named: type.entityName).map(destination.isKind) == true { return nil }
+    return "It leads to \(destination.name), not to \(type.entityName)."
   }
 }

@@ -77,9 +77,11 @@ extension ToManyRelationship: Sequence {
 
     private func object(_ place: Int) -> ManagedObject? {
       switch targets {
-      case .list(let keys): context.target(destination, keys[place], nil, position: 0)
+      case .list(let keys):
+        if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
+        return context.target(destination, keys[place], nil, position: 0)
       case .answer(let siblings, let range):
-        context.target(destination, siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, position: range.lowerBound + place)
+        return context.target(destination, siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, position: range.lowerBound + place)
       }
     }
   }

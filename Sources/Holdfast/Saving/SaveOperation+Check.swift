@@ -7,9 +7,8 @@ extension SaveOperation {
     if coordinator.capabilities.uniqueness { return }
     var conflicts: [ManagedObjectID] = []
     for entity in context.entities {
-      for (slots, names) in zip(entity.uniqueSlots, entity.uniquenessConstraints) {
-        conflicts += try sharing(entity, slots, names)
-      }
+      // Those that are inherited hold among all objects of the entity above.
+      for slots in entity.uniqueSlots[entity.inheritedConstraintCount...] { conflicts += try sharing(entity, slots) }
     }
     guard conflicts.isEmpty else {
       throw ContextError(
@@ -18,10 +17,10 @@ extension SaveOperation {
     }
   }
 
-  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [Int], _ names: [String]) throws -> [ManagedObjectID] {
+  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) throws -> [ManagedObjectID] {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ManagedObjectID] = []
-    for object in inserted + updated where Int(object.flags.entityIndex) == entity.index {
+    for object in inserted + updated where entity.familyIndexes.contains(Int(object.flags.entityIndex)) {
       let values = slots.map { object.readRow.value($0, entity.layout.columns[$0], idPrefix: nil) }
       if values.contains(.null) { continue }
       if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }

@@ -18,7 +18,7 @@ extension SaveOperation {
       if !record.inserted.isEmpty || !record.updated.isEmpty || !record.deleted.keys.isEmpty { request.entities.append(record) }
     }
     for entity in context.entities {
-      for relationship in entity.relationships where relationship.isManyToMany && relationship.namesLinks {
+      for relationship in entity.ownRelationships where relationship.isManyToMany && relationship.namesLinks {
         let changes = linkChanges(relationship)
         if !changes.added.isEmpty || !changes.removed.isEmpty { request.links.append(changes) }
       }
@@ -153,17 +153,17 @@ extension SaveOperation {
       }
       SaveOperation.sort(&links, from: start)
     }
-    let entity = UInt32(relationship.entityIndex)
-    for object in inserted where object.flags.entityIndex == entity {
+    let family = context.graph.entities[relationship.entityIndex].family
+    for object in inserted where family.contains(Int(object.flags.entityIndex)) {
       let source = permanent(object.objectKey)
       if let states = object.toMany { states[relationship.toManyIndex].contents.withKeys { add($0, of: source) } }
     }
-    for object in updated where object.flags.entityIndex == entity {
+    for object in updated where family.contains(Int(object.flags.entityIndex)) {
       if let states = object.toMany { states[relationship.toManyIndex].added.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.added = links
     links = []
-    for object in updated where object.flags.entityIndex == entity {
+    for object in updated where family.contains(Int(object.flags.entityIndex)) {
       if let states = object.toMany { states[relationship.toManyIndex].removed.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.removed = links
@@ -177,9 +177,10 @@ extension SaveOperation {
   /// How many links the new objects likely have, by the first of them: growing a list of many by doubling takes twice its
   /// memory.
   private func likelyLinkCount(_ relationship: ManagedObjectModel.Relationship) -> Int {
-    let sample = inserted.lazy.filter { $0.flags.entityIndex == UInt32(relationship.entityIndex) }.prefix(64)
+    let family = context.graph.entities[relationship.entityIndex].family
+    let sample = inserted.lazy.filter { family.contains(Int($0.flags.entityIndex)) }.prefix(64)
     let (count, links) = sample.reduce((0, 0)) { ($0.0 + 1, $0.1 + Int($1.toMany?[relationship.toManyIndex].contents.count ?? 0)) }
-    return count == 0 ? 0 : insertedCounts[relationship.entityIndex] * links / count * 9 / 8
+    return count == 0 ? 0 : insertedCounts[family].reduce(0, +) * links / count * 9 / 8
   }
 
   /// Sorts the end of a list: an object's few links by insertion, which sorting as such is slow to begin with.

@@ -174,10 +174,11 @@ struct StoreOpening {
   }
 
   private func insertSystemRows(_ schema: StoreSchema, _ writer: SQLiteConnection) throws {
-    let entity = try writer.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, 0)")
+    let entity = try writer.prepare("INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
     for (description, table) in zip(model.entities, schema.tables) {
       entity.bind(table.number, at: 1)
       try entity.bind(description.name, at: 2)
+      entity.bind(description.superentityIndex.map { schema.tables[$0].number } ?? 0, at: 3)
       try entity.run()
     }
     let record = MetadataRecord(uuid: UUID().uuidString, new: model)

@@ -6,13 +6,59 @@ extension StoreSchema {
   /// - Parameter numbers: the entity numbers by entity index; those of a new file are the index + 1.
   static func predicted(_ model: ManagedObjectModel, numbers: [Int64]? = nil) -> StoreSchema {
     let numbers = numbers ?? model.entities.map { Int64($0.index + 1) }
-    let tables = model.entities.map { entity in
-      Table(
-        name: SQLName.prefixed(entity.name), number: numbers[entity.index], columns: entity.slots.map { SQLName.prefixed($0.name) })
-    }
+    let tables = tables(model, numbers)
     var used = UsedNames()
     let sides = namingRelationships(model).map { used.side(of: $0, in: model, numbers: numbers) }
     return StoreSchema(model: model, tables: tables, links: links(model, sides))
+  }
+
+  /// One table for each family, named after its root.
+  private static func tables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
+    let none = Table(name: "", number: 0, columns: [], entityColumns: [], isShared: false)
+    var tables = [Table](repeating: none, count: model.entities.count)
+    var used: [Int: Set<String>] = [:]
+    func lay(_ entity: ManagedObjectModel.Entity) {
+      if !tables[entity.index].name.isEmpty { return }
+      if let above = entity.superentityIndex { lay(model.entities[above]) }
+      let inherited = entity.superentityIndex.map { tables[$0].columns } ?? []
+      var columns = inherited + Array(repeating: "", count: entity.slots.count - inherited.count)
+      for slot in ownSlots(entity, from: inherited.count) {
+        columns[slot] = free(SQLName.prefixed(entity.slots[slot].name), &used[entity.rootIndex, default: []])
+      }
+      let root = model.entities[entity.rootIndex]
+      tables[entity.index] = Table(
+        name: SQLName.prefixed(root.name), number: numbers[entity.index], columns: columns,
+        entityColumns: columns.indices.map { entityColumn(entity, $0, columns[$0], model, numbers) },
+        isShared: root.familyIndexes.count > 1)
+    }
+    // By number, which in a file of another program may not be the model's order.
+    for index in model.entities.indices.sorted(by: { numbers[$0] < numbers[$1] }) { lay(model.entities[index]) }
+    return tables
+  }
+
+  /// The slots that an entity does not inherit, attributes first.
+  private static func ownSlots(_ entity: ManagedObjectModel.Entity, from start: Int) -> [Int] {
+    let own = start..<entity.slots.count
+    return own.filter { entity.relationship(inSlot: $0) == nil } + own.filter { entity.relationship(inSlot: $0) != nil }
+  }
+
+  /// Properties of different entities of a family that would use the same column get digits behind it, all but the first.
+  private static func free(_ name: String, _ used: inout Set<String>) -> String {
+    var (candidate, count) = (name, 0)
+    while !used.insert(candidate).inserted {
+      count += 1
+      candidate = name + String(count)
+    }
+    return candidate
+  }
+
+  /// `Z5_OWNER` beside `ZOWNER`: which entity the target is of, for a destination with sub-entities.
+  private static func entityColumn(
+    _ entity: ManagedObjectModel.Entity, _ slot: Int, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
+  ) -> String? {
+    guard let relationship = entity.relationship(inSlot: slot) else { return nil }
+    let destination = model.destination(of: relationship)
+    return destination.familyIndexes.count > 1 ? "Z\(numbers[destination.index])_\(column.dropFirst())" : nil
   }
 
   /// Two join tables that would use the same column name for the same entity get digits behind it.
@@ -40,13 +86,14 @@ extension StoreSchema {
   func checkNames() throws(StoreError) {
     var seen: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
     let naming = StoreSchema.namingRelationships(model).map { link($0).table }
-    for name in tables.map(\.name) + naming where !seen.insert(name).inserted {
+    let names = model.entities.filter { $0.superentityIndex == nil }.map { tables[$0.index].name }
+    for name in names + naming where !seen.insert(name).inserted {
       throw StoreError(
         .unsupportedModel, operation: "lay out the store",
         reason: "Two parts of the model need the table \(name). Rename an entity or a relationship.")
     }
     for (entity, table) in zip(model.entities, tables) {
-      for column in table.columns where ["Z_PK", "Z_ENT", "Z_OPT"].contains(column) {
+      for column in table.columns + table.entityColumns.compactMap({ $0 }) where ["Z_PK", "Z_ENT", "Z_OPT"].contains(column) {
         throw StoreError(
           .unsupportedModel, operation: "lay out the store",
           reason: "A property of \(entity.name) needs the column \(column), which the store uses itself. Rename the property.")

@@ -10,21 +10,30 @@ extension StoreSchema {
 
   /// All statements, in order.
   var creation: [String] {
-    tables.indices.flatMap { [tableCreation($0)] + indexCreations($0) } + linkCreations() + StoreSchema.systemTables
-  }
-
-  private func tableCreation(_ entity: Int) -> String {
-    let columns = columnOrder(entity).map { slot in
-      ", \(SQLName.quoted(tables[entity].columns[slot])) \(StoreSchema.declaration(model.entities[entity].slots[slot].columnType))"
+    let families = model.entities.filter { $0.superentityIndex == nil }.flatMap { root in
+      [tableCreation(root)] + root.familyIndexes.flatMap(indexCreations)
     }
-    return
-      "CREATE TABLE \(SQLName.quoted(tables[entity].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(columns.joined()) )"
+    return families + linkCreations() + StoreSchema.systemTables
   }
 
-  /// Slots in the order in which a new table has their columns: by the kind of value, then by name.
-  private func columnOrder(_ entity: Int) -> [Int] {
-    let slots = model.entities[entity].slots
-    return slots.indices.sorted { (StoreSchema.rank(slots[$0].columnType), $0) < (StoreSchema.rank(slots[$1].columnType), $1) }
+  /// The table of a family: the columns of all its entities, by the kind of value, then by entity and name.
+  private func tableCreation(_ root: ManagedObjectModel.Entity) -> String {
+    var columns: [(order: [Int], sql: String)] = []
+    for index in root.familyIndexes {
+      let entity = model.entities[index], table = tables[index]
+      for slot in ownSlots(entity) {
+        let rank = StoreSchema.rank(entity.slots[slot].columnType)
+        var sql = ", \(SQLName.quoted(table.columns[slot])) \(StoreSchema.declaration(entity.slots[slot].columnType))"
+        if let entityColumn = table.entityColumns[slot] { sql += ", \(SQLName.quoted(entityColumn)) INTEGER" }
+        columns.append(([max(rank, 1), index, rank, slot], sql))
+      }
+    }
+    let ordered = columns.sorted { $0.order.lexicographicallyPrecedes($1.order) }.map(\.sql).joined()
+    return "CREATE TABLE \(SQLName.quoted(tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
+  }
+
+  private func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
+    (entity.superentityIndex.map { model.entities[$0].slots.count } ?? 0)..<entity.slots.count
   }
 
   private static func rank(_ column: ColumnType) -> Int {
@@ -53,18 +62,23 @@ extension StoreSchema {
   /// The indexes of a new table: foreign keys, then uniqueness constraints, then fetch indexes.
   private func indexCreations(_ index: Int) -> [String] {
     let entity = model.entities[index], table = tables[index]
-    let foreignKeys = entity.slots.indices.filter { entity.relationship(inSlot: $0) != nil }.map { slot in
+    let foreignKeys = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { slot in
       let column = table.columns[slot]
       return "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
     }
     return foreignKeys + uniqueIndexes(index).map(\.sql) + fetchIndexes(index).map(\.sql)
   }
 
-  /// The unique index of each constraint of an entity.
+  /// The unique index of each constraint that an entity declares.
   func uniqueIndexes(_ index: Int) -> [(name: String, sql: String)] {
     let entity = model.entities[index]
-    return entity.uniquenessConstraints.map { names in
-      indexCreation(index, name: "Z_\(entity.name)_UNIQUE_\(names.joined(separator: "_"))", names: names, kind: "UNIQUE INDEX")
+    return entity.uniquenessConstraints.dropFirst(entity.inheritedConstraintCount).map { names in
+      var made = indexCreation(index, name: "Z_\(entity.name)_UNIQUE_\(names.joined(separator: "_"))", names: names, kind: "UNIQUE INDEX")
+      // Rows of other entities have no value in a column of its own; where all columns are inherited they have to be left out.
+      if !names.contains(where: { entity.slot(named: $0).map(ownSlots(entity).contains) ?? false }) {
+        made.sql += " WHERE Z_ENT IN (\(entity.concreteIndexes.map { String(tables[$0].number) }.joined(separator: ", ")))"
+      }
+      return made
     }
   }
 

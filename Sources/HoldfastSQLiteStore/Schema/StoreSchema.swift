@@ -12,6 +12,11 @@ final class StoreSchema: Sendable {
     var number: Int64
     /// The columns by slot.
     var columns: [String]
+    /// By slot the column that tells the entity of a to-one relationship's target, where the relationship leads to an
+    /// entity with sub-entities.
+    var entityColumns: [String?]
+    /// Whether the table has rows of other entities too, so that `Z_ENT` has to be asked for.
+    var isShared: Bool
   }
 
   /// The join table of a many-to-many pair, seen from one of its two sides.
@@ -47,9 +52,18 @@ final class StoreSchema: Sendable {
     return side
   }
 
-  /// The many-to-many relationships that name their tables, in the order of entities and names.
+  /// The many-to-many relationships that name their tables, in the order in which column names are given out: entities by
+  /// name without regard to case, a super entity before its sub-entities.
   static func namingRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
-    model.entities.flatMap { entity in entity.relationships.filter { $0.isManyToMany && $0.namesLinks } }
+    var visited: Set<Int> = []
+    var ordered: [ManagedObjectModel.Entity] = []
+    func visit(_ entity: ManagedObjectModel.Entity) {
+      guard visited.insert(entity.index).inserted else { return }
+      if let above = entity.superentityIndex { visit(model.entities[above]) }
+      ordered.append(entity)
+    }
+    for entity in model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) { visit(entity) }
+    return ordered.flatMap { entity in entity.ownRelationships.filter { $0.isManyToMany && $0.namesLinks } }
   }
 
   /// Spreads the sides of the naming relationships over both ends.

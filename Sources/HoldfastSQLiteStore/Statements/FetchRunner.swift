@@ -8,6 +8,8 @@ struct FetchRunner {
   /// What a SELECT delivers; the first part of its shape.
   private enum Selection {
     case rows, keys, count
+    /// Rows or keys of several entities.
+    case familyRows, familyKeys
     /// Some slots only, the others being nil.
     case slots([Int])
     /// Some slots and nothing else.
@@ -16,7 +18,7 @@ struct FetchRunner {
     /// Whether rows are read to be aggregated.
     var isScan: Bool {
       switch self {
-      case .rows, .keys, .count: false
+      case .rows, .keys, .count, .familyRows, .familyKeys: false
       case .slots, .values: true
       }
     }
@@ -26,6 +28,8 @@ struct FetchRunner {
       case .rows: shape.append(1)
       case .keys: shape.append(2)
       case .count: shape.append(3)
+      case .familyRows: shape.append(6)
+      case .familyKeys: shape.append(7)
       case .slots(let slots):
         shape.append(4)
         shape.append(slots.count)
@@ -40,19 +44,32 @@ struct FetchRunner {
 
   func run(_ plan: FetchPlan, into sink: any RowSink) throws {
     let entity = try store.entity(plan.entity)
-    let isEmpty = !plan.concreteEntities.contains(plan.entity)
+    let concrete = plan.concreteEntities, isEmpty = concrete.isEmpty
     switch plan.output {
     case .rows:
       if isEmpty { return }
-      let stream = RowStream(store.builder(entity), sink)
-      if try stream.run(try statement(plan, .rows, entity), store.decoders[entity.index]) { try stream.finish() }
+      if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
+      let stream = RowStream(store.builder(try store.entity(concrete[0])), sink)
+      if try stream.run(try statement(plan, .rows, entity), store.decoders[concrete[0]]) { try stream.finish() }
     case .keys:
       if isEmpty { return }
-      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.prefixes[entity.index])
-      try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity), store.decoders[entity.index])
+      if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
+      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.prefixes[try store.entity(concrete[0]).index])
+      try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity), store.decoders[concrete[0]])
     case .count: try deliver(count: isEmpty ? 0 : try count(plan, entity), to: sink)
     case .aggregates(let aggregates): try aggregate(plan, aggregates, entity, isEmpty, sink)
     }
+  }
+
+  private func runFamily(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, into sink: any RowSink) throws {
+    guard let family = store.families[entity.index] else {
+      throw StoreError(
+        .unsupportedRequest, operation: "carry out a request", path: store.path,
+        reason: "Rows of several entities were asked for as rows of \(entity.name), which has no sub-entities.")
+    }
+    let keysOnly = plan.output == .keys
+    let stream = FamilyStream(store, family, keysOnly: keysOnly, sink)
+    if try stream.run(try statement(plan, keysOnly ? .familyKeys : .familyRows, entity)) { try stream.finish() }
   }
 
   // MARK: Statements
@@ -61,7 +78,7 @@ struct FetchRunner {
     let sorts: [SortTerm]
     let isWindowed: Bool
     switch selection {
-    case .rows, .keys:
+    case .rows, .keys, .familyRows, .familyKeys:
       sorts = plan.sorts
       isWindowed = plan.limit != nil || plan.offset != 0
     case .count, .slots, .values:
@@ -70,6 +87,10 @@ struct FetchRunner {
     }
     var shape = StatementShape(.fetch)
     shape.append(entity.index)
+    if store.schema.tables[entity.index].isShared {
+      shape.append(plan.concreteEntities.count)
+      for concrete in plan.concreteEntities { shape.append(concrete) }
+    }
     selection.append(to: &shape)
     var query = QueryShape(model: store.model, shape: shape)
     if let predicate = plan.predicate { try query.append(predicate, entity) }
@@ -90,17 +111,20 @@ struct FetchRunner {
     let order = sorts.isEmpty && !isWindowed && !(selection.isScan && condition != nil) ? nil : try translator.order(sorts, &scope)
     // Without a condition every row is wanted anyway, and following an index would read them in random order.
     let hint = selection.isScan && condition == nil ? " NOT INDEXED" : ""
-    var sql = "SELECT \(columns(selection, entity, scope.alias)) FROM \(translator.from(scope))\(hint)"
-    if let condition { sql += " WHERE \(condition)" }
+    var sql = "SELECT \(columns(selection, plan, entity, scope.alias)) FROM \(translator.from(scope))\(hint)"
+    let entities = store.ofEntities(plan.concreteEntities, alias: scope.alias)
+    if condition != nil || !entities.isEmpty { sql += " WHERE \(condition ?? "1")\(entities)" }
     if let order { sql += " ORDER BY \(order)" }
     if isWindowed { sql += " LIMIT \(translator.placeholder())" }
     if isWindowed && plan.offset != 0 { sql += " OFFSET \(translator.placeholder())" }
     return sql
   }
 
-  private func columns(_ selection: Selection, _ entity: ManagedObjectModel.Entity, _ alias: String) -> String {
+  private func columns(_ selection: Selection, _ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, _ alias: String) -> String {
     switch selection {
-    case .rows: return store.columns(entity.index, alias: alias)
+    case .rows: return store.columns(plan.concreteEntities[0], alias: alias)
+    case .familyRows: return store.families[entity.index]?.columns ?? ""
+    case .familyKeys: return FamilyColumns.keyColumns
     case .keys: return "\(alias).Z_PK, \(alias).Z_OPT"
     case .count: return "COUNT(*)"
     case .values(let slots):

@@ -21,8 +21,9 @@ struct KeyRunner {
 
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     let entity = try store.entity(request.entity)
-    let stream = RowStream(store.builder(entity), sink)
     let keys = request.keys.count > 1 ? request.keys.sorted() : request.keys
+    if let family = store.families[entity.index] { return try rows(entity, family, keys, sink) }
+    let stream = RowStream(store.builder(entity), sink)
     if let range = range(keys) {
       try rows(entity, keys, in: range, stream, sink)
     } else {
@@ -39,16 +40,38 @@ struct KeyRunner {
     _ entity: ManagedObjectModel.Entity, _ keys: [Int64], in range: ClosedRange<Int64>, _ stream: RowStream, _ sink: any RowSink
   ) throws {
     let statement = try connection.statement(StatementShape(.rowsByRange, entity: entity.index)) {
-      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2"
+      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2\(store.ofEntities([entity.index], alias: "t0"))"
     }
     statement.bind(range.lowerBound, at: 1)
     statement.bind(range.upperBound, at: 2)
     if try stream.run(statement, store.decoders[entity.index], only: keys) { try stream.finish() }
   }
 
+  /// Rows of an entity and its sub-entities.
+  private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [Int64], _ sink: any RowSink) throws {
+    let stream = FamilyStream(store, family, sink)
+    let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK"
+    let entities = store.ofEntities(entity.concreteIndexes, alias: "t0")
+    if let range = range(keys) {
+      let statement = try connection.statement(StatementShape(.familyByRange, entity: entity.index)) {
+        "\(source) BETWEEN ?1 AND ?2\(entities)"
+      }
+      statement.bind(range.lowerBound, at: 1)
+      statement.bind(range.upperBound, at: 2)
+      if !(try stream.run(statement, only: keys)) { return }
+    } else {
+      let statement = try connection.statement(StatementShape(.familyByKey, entity: entity.index)) { "\(source) = ?1\(entities)" }
+      for key in keys {
+        statement.bind(key, at: 1)
+        if !(try stream.run(statement)) { return }
+      }
+    }
+    try stream.finish()
+  }
+
   func rowByKey(_ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
     try connection.statement(StatementShape(.rowByKey, entity: entity.index)) {
-      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK = ?1"
+      "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK = ?1\(store.ofEntities([entity.index], alias: "t0"))"
     }
   }
 
@@ -64,7 +87,8 @@ struct KeyRunner {
     let relationship = entity.relationships[request.relationship]
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
-    if request.welcomesRows { return try targetsWithRows(relationship, request.sources) }
+    // Rows of several entities come when they are asked for.
+    if request.welcomesRows, store.families[relationship.destinationIndex] == nil { return try targetsWithRows(relationship, request.sources) }
     let statement = try targets(relationship, isRange: false)
     var offsets: [Int32] = [0]
     offsets.reserveCapacity(request.sources.count + 1)

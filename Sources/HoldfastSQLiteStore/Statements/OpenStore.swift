@@ -9,6 +9,8 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
+  /// How rows of an entity and its sub-entities are read together, by entity index; nil for an entity without any.
+  let families: [FamilyColumns?]
   /// What the IDs of each entity's objects begin with, by entity index.
   let prefixes: [ManagedObjectID]
   let path: String
@@ -27,6 +29,7 @@ final class OpenStore: Sendable {
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
+    families = schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil }
   }
 
   /// Adds the statements that a piece of work runs to the count.
@@ -111,4 +114,12 @@ final class OpenStore: Sendable {
   }
 
   func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
+
+  /// A condition, with AND before it, that a row is of one of some entities of a table; empty when all rows are.
+  func ofEntities(_ entities: [Int], alias: String) -> String {
+    guard let first = entities.first, schema.tables[first].isShared else { return "" }
+    if entities == model.entities[model.entities[first].rootIndex].concreteIndexes { return "" }
+    let numbers = entities.map { String(schema.tables[$0].number) }
+    return numbers.count == 1 ? " AND \(alias).Z_ENT = \(numbers[0])" : " AND \(alias).Z_ENT IN (\(numbers.joined(separator: ", ")))"
+  }
 }

@@ -36,8 +36,20 @@ final class RowDecoder: Sendable {
       for slot in codes.indices {
         if !(try RowDecoder.append(handle, Int32(truncatingIfNeeded: slot &+ 2), codes[slot], to: builder)) {
           builder.cancelRow()
-          throw wrongType(statement, slot)
+          throw wrongType(statement, slot, slot + 2)
         }
+      }
+    }
+    builder.endRow()
+  }
+
+  /// Appends the row that the statement is at, whose slots stand in these columns.
+  func append(_ statement: SQLiteStatement, _ places: [Int32], to builder: RowBatchBuilder) throws {
+    try beginRow(statement, in: builder)
+    for slot in codes.indices {
+      if !(try RowDecoder.append(statement.handle, places[slot], codes[slot], to: builder)) {
+        builder.cancelRow()
+        throw wrongType(statement, slot, Int(places[slot]))
       }
     }
     builder.endRow()
@@ -128,9 +140,9 @@ final class RowDecoder: Sendable {
   }
 
   @inline(never)
-  private func wrongType(_ statement: SQLiteStatement, _ slot: Int) -> StoreError {
+  private func wrongType(_ statement: SQLiteStatement, _ slot: Int, _ place: Int) -> StoreError {
     let found =
-      switch statement.type(slot + 2) {
+      switch statement.type(place) {
       case .integer: "INTEGER"
       case .float: "REAL"
       case .text: "TEXT"

@@ -7,23 +7,37 @@ struct Severing {
   let store: OpenStore
   let writer: SQLiteConnection
 
-  /// Keys of deleted objects by the slot that may hold them.
-  private typealias KeysBySlot = [Int: [Int64]]
+  /// Keys of deleted objects by the column that may hold them.
+  private typealias KeysByColumn = [Column: [Int64]]
+
+  /// A column of a table, of which slots of several entities may be a part.
+  private struct Column: Hashable, Comparable {
+    let name: String
+    /// What is cleared together with it.
+    let entityColumn: String?
+
+    var cleared: String { [name, entityColumn].compactMap { $0 }.map { "\($0) = NULL" }.joined(separator: ", ") }
+    static func < (a: Column, b: Column) -> Bool { a.name < b.name }
+  }
 
   func run() throws {
-    var pointing: [Int: KeysBySlot] = [:]
+    var pointing: [String: KeysByColumn] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in try store.entity(changes.entity).relationships where relationship.deleteRule != .noAction {
         let inverse = store.model.inverse(of: relationship)
         if relationship.isManyToMany {
           try removeLinks(relationship, changes.deleted.keys)
         } else if !inverse.isToMany {
-          pointing[inverse.entityIndex, default: [:]][inverse.slot, default: []] += changes.deleted.keys
+          let table = store.schema.tables[inverse.entityIndex]
+          let column = Column(
+            name: SQLName.quoted(table.columns[inverse.slot]), entityColumn: table.entityColumns[inverse.slot].map(SQLName.quoted))
+          pointing[table.name, default: [:]][column, default: []] += changes.deleted.keys
         }
       }
     }
-    for (entity, keys) in pointing.sorted(by: { $0.key < $1.key }) {
-      if keys.count == 1 { try clear(entity, keys) } else { try clearOncePerRow(entity, keys) }
+    for (table, keys) in pointing.sorted(by: { $0.key < $1.key }) {
+      let table = SQLName.quoted(table)
+      if keys.count == 1 { try clear(table, keys) } else { try clearOncePerRow(table, keys) }
     }
   }
 
@@ -40,27 +54,23 @@ struct Severing {
     }
   }
 
-  private func column(_ entity: Int, _ slot: Int) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
-
-  private func clear(_ entity: Int, _ keys: KeysBySlot) throws {
-    for (slot, keys) in keys {
-      let column = column(entity, slot)
-      try run("UPDATE \(store.table(entity)) SET \(column) = NULL, Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE \(column) = ?1", keys)
+  private func clear(_ table: String, _ keys: KeysByColumn) throws {
+    for (column, keys) in keys {
+      try run("UPDATE \(table) SET \(column.cleared), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE \(column.name) = ?1", keys)
     }
   }
 
   /// Where several columns of a table are cleared, a row can be met more than once.
-  private func clearOncePerRow(_ entity: Int, _ keys: KeysBySlot) throws {
+  private func clearOncePerRow(_ table: String, _ keys: KeysByColumn) throws {
     var touched: Set<Int64> = []
-    for (slot, keys) in keys {
-      let column = column(entity, slot)
-      let select = try writer.statement("SELECT Z_PK FROM \(store.table(entity)) WHERE \(column) = ?1")
+    for (column, keys) in keys.sorted(by: { $0.key < $1.key }) {
+      let select = try writer.statement("SELECT Z_PK FROM \(table) WHERE \(column.name) = ?1")
       for key in keys {
         select.bind(key, at: 1)
         while try select.step() { touched.insert(select.int64(0)) }
       }
-      try run("UPDATE \(store.table(entity)) SET \(column) = NULL WHERE \(column) = ?1", keys)
+      try run("UPDATE \(table) SET \(column.cleared) WHERE \(column.name) = ?1", keys)
     }
-    try run("UPDATE \(store.table(entity)) SET Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK = ?1", touched.sorted())
+    try run("UPDATE \(table) SET Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK = ?1", touched.sorted())
   }
 }

@@ -8,7 +8,7 @@ struct StatementShape: Equatable, Sendable {
 
   /// What a statement is for. Each family spells its shape differently.
   enum Family: UInt8 {
-    case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update
+    case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update, familyByKey, familyByRange
   }
 
   init(_ family: Family) {

@@ -9,52 +9,77 @@ extension ManagedObjectModel {
     public let name: String
     /// The place in ``ManagedObjectModel/entities``.
     public let index: Int
+    /// The place of the super entity; nil for none.
+    public let superentityIndex: Int?
     /// The place of the entity at the root of the inheritance tree; its own when it has no super entity. Keys are
     /// unique among all entities with the same root.
     public let rootIndex: Int
-    /// The places of this entity and all its sub-entities.
-    public let familyIndexes: [Int]
+    /// The places of this entity and all its sub-entities, which stand behind it.
+    public let familyIndexes: Range<Int>
+    /// The places of those of the family that have objects: all that are not abstract.
+    public let concreteIndexes: [Int]
+    /// Whether only sub-entities have objects.
+    public let isAbstract: Bool
     /// What each slot holds.
     public let slots: [Slot]
     /// The attributes in slot order.
     public let attributes: [Attribute]
-    /// The relationships in the order of their names.
+    /// The relationships: the super entity's first, at the same places as there, then its own in the order of their names.
+    /// An inherited one is the same value in each sub-entity: it names the entity that declares it.
     public let relationships: [Relationship]
     /// The to-many relationships; the position of each is its ``Relationship/toManyIndex``.
     public let toManyRelationships: [Relationship]
     /// The shape of a row.
     public let layout: RowLayout
-    /// The slots of each uniqueness constraint, in declared order.
+    /// The slots of each uniqueness constraint, the super entity's first, then its own in declared order.
     public let uniqueSlots: [[Int]]
-    /// The names of each uniqueness constraint, as declared.
+    /// The names of each uniqueness constraint, in the same order.
     public let uniquenessConstraints: [[String]]
-    /// The indexes to keep.
+    /// How many of the constraints are inherited: those hold among all objects of the entity that declares them.
+    public let inheritedConstraintCount: Int
+    /// The indexes to keep, not those that are inherited.
     public let indexes: [FetchIndexDescription]
     /// Core Data's version hash of the entity: 32 bytes.
     public let versionHash: [UInt8]
     let properties: [String: Property]
+    /// The names and version hashes of all properties.
+    let hashedProperties: [(name: String, hash: [UInt8])]
 
     init(
-      name: String, index: Int, slots: [Slot], relationships: [Relationship], declaration: EntityDescription, versionHash: [UInt8]
+      declaration: EntityDescription, index: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool], slots ownSlots: [Slot],
+      relationships ownRelationships: [Relationship]
     ) {
-      self.name = name
+      name = declaration.name
       self.index = index
-      rootIndex = index
-      familyIndexes = [index]
-      self.slots = slots
-      self.relationships = relationships
-      self.versionHash = versionHash
+      superentityIndex = superentity?.index
+      rootIndex = superentity?.rootIndex ?? index
+      familyIndexes = family
+      concreteIndexes = family.filter { !isAbstract[$0 - family.lowerBound] }
+      self.isAbstract = declaration.isAbstract
+      slots = (superentity?.slots ?? []) + ownSlots
+      relationships = (superentity?.relationships ?? []) + ownRelationships
+      hashedProperties = (superentity?.hashedProperties ?? []) + ModelVersionHash.properties(of: declaration)
+      versionHash = ModelVersionHash.hash(of: declaration, superentity: superentity?.versionHash, hashedProperties)
       attributes = slots.compactMap { if case .attribute(let attribute) = $0 { attribute } else { nil } }
       toManyRelationships = relationships.filter(\.isToMany)
       layout = RowLayout(slots.map(\.columnType))
-      uniquenessConstraints = declaration.uniquenessConstraints
+      uniquenessConstraints = (superentity?.uniquenessConstraints ?? []) + declaration.uniquenessConstraints
+      inheritedConstraintCount = superentity?.uniquenessConstraints.count ?? 0
       indexes = declaration.indexes
       var properties: [String: Property] = [:]
       for attribute in attributes { properties[attribute.name] = .attribute(attribute) }
       for relationship in relationships { properties[relationship.name] = .relationship(relationship) }
       self.properties = properties
-      uniqueSlots = declaration.uniquenessConstraints.map { names in names.compactMap { properties[$0]?.slot } }
+      uniqueSlots = uniquenessConstraints.map { names in names.compactMap { properties[$0]?.slot } }
     }
+
+    /// The relationships that the entity declares itself.
+    public var ownRelationships: ArraySlice<Relationship> {
+      relationships[(relationships.firstIndex { $0.entityIndex == index } ?? relationships.count)...]
+    }
+
+    /// Whether objects of this entity are objects of another: it is that entity or one of its sub-entities.
+    @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
     /// The property of that name, or nil.
     public func property(named name: String) -> Property? { properties[name] }

@@ -1,15 +1,26 @@
 /// Declares an entity: a kind of object with its attributes and relationships.
 ///
+/// A *sub-entity* has all that its super entity has and more:
+///
+/// ```swift
+/// EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
+/// EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("breed", .string)])
+/// ```
+///
 /// Declarations are plain values. ``ManagedObjectModel`` takes them, checks them all together and freezes them.
 public struct EntityDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.
   public var name: String
-  /// The attributes, in any order.
+  /// The name of the entity whose properties, constraints and indexes this one inherits; nil for none.
+  public var superentity: String?
+  /// Whether only sub-entities have objects.
+  public var isAbstract: Bool
+  /// The attributes, in any order; not those that are inherited.
   public var attributes: [AttributeDescription]
-  /// The relationships, in any order.
+  /// The relationships, in any order; not those that are inherited.
   public var relationships: [RelationshipDescription]
-  /// Groups of attribute or to-one names whose values no two objects may share. Objects in which one of the
-  /// values is nil are left out, as in SQL.
+  /// Groups of attribute or to-one names, own or inherited, whose values no two objects of the entity and its sub-entities
+  /// may share. Objects in which one of the values is nil are left out, as in SQL.
   public var uniquenessConstraints: [[String]]
   /// Indexes that stores which have indexes should keep.
   public var indexes: [FetchIndexDescription]
@@ -18,10 +29,13 @@ public struct EntityDescription: Sendable, Hashable, Codable {
 
   /// Declares an entity.
   public init(
-    _ name: String, attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = [],
+    _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
+    relationships: [RelationshipDescription] = [],
     uniquenessConstraints: [[String]] = [], indexes: [FetchIndexDescription] = [], versionHashModifier: String? = nil
   ) {
     self.name = name
+    self.superentity = superentity
+    self.isAbstract = isAbstract
     self.attributes = attributes
     self.relationships = relationships
     self.uniquenessConstraints = uniquenessConstraints

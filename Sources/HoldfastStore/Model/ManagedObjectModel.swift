@@ -12,8 +12,9 @@
 public final class ManagedObjectModel: Sendable {
   /// The declarations, sorted as ``entities``.
   public let declarations: [EntityDescription]
-  /// The frozen entities. Sorted by name without regard to case, which is the order of Core Data's entity
-  /// numbers (entity at index i has number i + 1). On disk: do not change.
+  /// The frozen entities in the order of Core Data's entity numbers (entity at index i has number i + 1): entities
+  /// without a super entity by name without regard to case, and behind each entity its sub-entities in the same order,
+  /// so that a family stands together. On disk: do not change.
   public let entities: [Entity]
   /// Free text that tells this version from others, kept with a store.
   public let versionIdentifiers: [String]
@@ -23,12 +24,12 @@ public final class ManagedObjectModel: Sendable {
   ///
   /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault.
   public init(entities declarations: [EntityDescription], versionIdentifiers: [String] = []) throws(ModelError) {
-    let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
-    let problems = ModelCheck(sorted).problems()
+    let problems = ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }).problems()
     guard problems.isEmpty else { throw ModelError(problems: problems) }
-    self.declarations = sorted
+    let ordered = ModelFreezer.ordered(declarations)
+    self.declarations = ordered
     self.versionIdentifiers = versionIdentifiers
-    entities = ModelFreezer(sorted).entities()
+    entities = ModelFreezer(ordered).entities()
     indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
   }
 
@@ -90,6 +91,23 @@ enum ModelOrder {
   static func precedes(_ a: String, _ b: String) -> Bool {
     let left = a.utf8.map(lowered), right = b.utf8.map(lowered)
     return left == right ? bytewise(a, b) : left.lexicographicallyPrecedes(right)
+  }
+
+  /// For each of the declarations its place in the order in which many-to-many pairs get their names: by name, but a super
+  /// entity before its sub-entities, so that a sub-entity early in the alphabet pulls those above it forward. On disk: do
+  /// not change.
+  static func namingRanks(_ declarations: [EntityDescription]) -> [Int] {
+    let indexByName = Dictionary(declarations.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var ranks = [Int](repeating: -1, count: declarations.count)
+    var next = 0
+    func visit(_ index: Int) {
+      guard ranks[index] < 0 else { return }
+      if let above = declarations[index].superentity.flatMap({ indexByName[$0] }) { visit(above) }
+      ranks[index] = next
+      next += 1
+    }
+    for index in declarations.indices.sorted(by: { precedes(declarations[$0].name, declarations[$1].name) }) { visit(index) }
+    return ranks
   }
 
   /// The order of UTF-8 bytes, which is that of slots.

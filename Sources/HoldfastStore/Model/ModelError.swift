@@ -44,6 +44,7 @@ struct ModelCheck {
   private func problems(in entity: EntityDescription) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     if !isName(entity.name) { found.append(problem(entity.name, ModelCheck.nameRule)) }
+    found += problemsOfInheritance(entity)
     let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
     found += repeated(names).map {
       problem("\(entity.name).\($0)", "There are two properties of this name; names must differ, also apart from case.")
@@ -53,6 +54,33 @@ struct ModelCheck {
     for relationship in entity.relationships { found += problems(in: relationship, of: entity) }
     found += problemsInGroups(of: entity)
     return found
+  }
+
+  /// The entities above one, the nearest first; those of a circle once each.
+  private func superentities(of entity: EntityDescription) -> [EntityDescription] {
+    var found: [EntityDescription] = []
+    var next = entity.superentity.flatMap { byName[$0] }
+    while let above = next, above.name != entity.name, !found.contains(where: { $0.name == above.name }) {
+      found.append(above)
+      next = above.superentity.flatMap { byName[$0] }
+    }
+    return found
+  }
+
+  private func problemsOfInheritance(_ entity: EntityDescription) -> [ModelError.Problem] {
+    guard let name = entity.superentity else { return [] }
+    guard byName[name] != nil else { return [problem(entity.name, "There is no entity \(name) to inherit from.")] }
+    let above = superentities(of: entity)
+    if name == entity.name || above.last?.superentity == entity.name {
+      return [problem(entity.name, "It inherits from itself, by way of \(([name] + above.dropFirst().map(\.name)).joined(separator: ", ")).")]
+    }
+    let own = (entity.attributes.map(\.name) + entity.relationships.map(\.name)).map { ($0, $0.lowercased()) }
+    return above.flatMap { above in
+      let inherited = Set((above.attributes.map(\.name) + above.relationships.map(\.name)).map { $0.lowercased() })
+      return own.filter { inherited.contains($0.1) }.map {
+        problem("\(entity.name).\($0.0)", "\(above.name), from which it inherits, has a property of this name.")
+      }
+    }
   }
 
   private static let nameRule = "A name is a letter or underscore followed by letters, digits and underscores, in ASCII."
@@ -88,6 +116,10 @@ struct ModelCheck {
       if destination.name == entity.name && inverse.name == relationship.name {
         found.append(problem(path, "It is its own inverse, which this version cannot keep; declare two relationships."))
       }
+    } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == relationship.inverse } }) {
+      found.append(
+        problem(
+          path, "Its inverse is declared by \(above.name), whose other objects would have it too; let it lead to \(above.name)."))
     } else {
       found.append(problem(path, "There is no relationship \(destination.name).\(relationship.inverse) to be its inverse."))
     }
@@ -104,7 +136,8 @@ struct ModelCheck {
   }
 
   private func problemsInGroups(of entity: EntityDescription) -> [ModelError.Problem] {
-    let stored = Set(entity.attributes.map(\.name) + entity.relationships.filter { !$0.isToMany }.map(\.name))
+    let family = [entity] + superentities(of: entity)
+    let stored = Set(family.flatMap { $0.attributes.map(\.name) + $0.relationships.filter { !$0.isToMany }.map(\.name) })
     var found: [ModelError.Problem] = []
     let groups =
       entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + entity.indexes.map { ("index \($0.name)", $0.properties) }

@@ -1,29 +1,79 @@
 /// Turns checked declarations, already in entity order, into frozen entities.
 struct ModelFreezer {
-  let declarations: [EntityDescription]
-  let indexByName: [String: Int]
+  private let declarations: [EntityDescription]
+  private let indexByName: [String: Int]
+  private let shapes: [Shape]
+  /// The place of each entity in the order in which links are named.
+  private let namingRanks: [Int]
+
+  /// What an entity declares itself, sorted, and how much it inherits.
+  private struct Shape {
+    var superIndex: Int?
+    /// The index behind the last sub-entity's.
+    var familyEnd: Int
+    var slots: [String]
+    var relationships: [RelationshipDescription]
+    var inheritedSlots = 0
+    var inheritedRelationships = 0
+    var inheritedToMany = 0
+
+    var toMany: [String] { relationships.filter(\.isToMany).map(\.name) }
+  }
 
   init(_ declarations: [EntityDescription]) {
     self.declarations = declarations
     indexByName = Dictionary(uniqueKeysWithValues: declarations.enumerated().map { ($1.name, $0) })
+    shapes = ModelFreezer.shapes(declarations, indexByName)
+    namingRanks = ModelOrder.namingRanks(declarations)
+  }
+
+  /// Declarations in the order of Core Data's entity numbers: roots by name, and behind each entity its sub-entities.
+  static func ordered(_ declarations: [EntityDescription]) -> [EntityDescription] {
+    let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
+    let children = Dictionary(grouping: sorted.filter { $0.superentity != nil }) { $0.superentity ?? "" }
+    func family(_ entity: EntityDescription) -> [EntityDescription] { [entity] + (children[entity.name] ?? []).flatMap(family) }
+    return sorted.filter { $0.superentity == nil }.flatMap(family)
   }
 
   func entities() -> [ManagedObjectModel.Entity] {
-    declarations.indices.map(entity)
+    var frozen: [ManagedObjectModel.Entity] = []
+    for index in declarations.indices { frozen.append(entity(index, frozen)) }
+    return frozen
   }
 
-  private func entity(_ index: Int) -> ManagedObjectModel.Entity {
-    let declaration = declarations[index]
+  private static func shapes(_ declarations: [EntityDescription], _ indexByName: [String: Int]) -> [Shape] {
+    var shapes: [Shape] = []
+    for (index, declaration) in declarations.enumerated() {
+      let slots = declaration.attributes.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
+      var shape = Shape(
+        superIndex: declaration.superentity.flatMap { indexByName[$0] }, familyEnd: index + 1,
+        slots: slots.sorted(by: ModelOrder.bytewise),
+        relationships: declaration.relationships.sorted { ModelOrder.bytewise($0.name, $1.name) })
+      if let above = shape.superIndex.map({ shapes[$0] }) {
+        shape.inheritedSlots = above.inheritedSlots + above.slots.count
+        shape.inheritedRelationships = above.inheritedRelationships + above.relationships.count
+        shape.inheritedToMany = above.inheritedToMany + above.toMany.count
+      }
+      shapes.append(shape)
+    }
+    for index in shapes.indices.reversed() {
+      if let above = shapes[index].superIndex { shapes[above].familyEnd = max(shapes[above].familyEnd, shapes[index].familyEnd) }
+    }
+    return shapes
+  }
+
+  private func entity(_ index: Int, _ frozen: [ManagedObjectModel.Entity]) -> ManagedObjectModel.Entity {
+    let (declaration, shape) = (declarations[index], shapes[index])
     let relationships = frozenRelationships(of: index)
     var attributes = Dictionary(uniqueKeysWithValues: declaration.attributes.map { ($0.name, $0) })
     var toOne = Dictionary(uniqueKeysWithValues: relationships.filter { !$0.isToMany }.map { ($0.name, $0) })
-    let slots = slotNames(declaration).enumerated().compactMap { slot, name -> ManagedObjectModel.Slot? in
-      if let attribute = attributes.removeValue(forKey: name) { return .attribute(frozen(attribute, slot: slot)) }
+    let slots = shape.slots.enumerated().compactMap { place, name -> ManagedObjectModel.Slot? in
+      if let attribute = attributes.removeValue(forKey: name) { return .attribute(self.frozen(attribute, slot: shape.inheritedSlots + place)) }
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
     return ManagedObjectModel.Entity(
-      name: declaration.name, index: index, slots: slots, relationships: relationships, declaration: declaration,
-      versionHash: ModelVersionHash.hash(of: declaration))
+      declaration: declaration, index: index, superentity: shape.superIndex.map { frozen[$0] }, family: index..<shape.familyEnd,
+      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, relationships: relationships)
   }
 
   private func frozen(_ attribute: AttributeDescription, slot: Int) -> ManagedObjectModel.Attribute {
@@ -31,29 +81,22 @@ struct ModelFreezer {
       name: attribute.name, type: attribute.type, isOptional: attribute.isOptional, defaultValue: attribute.defaultValue, slot: slot)
   }
 
-  private func slotNames(_ declaration: EntityDescription) -> [String] {
-    let names = declaration.attributes.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
-    return names.sorted(by: ModelOrder.bytewise)
-  }
-
-  private func sortedRelationships(_ index: Int) -> [RelationshipDescription] {
-    declarations[index].relationships.sorted { ModelOrder.bytewise($0.name, $1.name) }
-  }
-
+  /// The relationships that an entity declares itself.
   private func frozenRelationships(of index: Int) -> [ManagedObjectModel.Relationship] {
-    let slots = slotNames(declarations[index])
-    var toManyCount = 0
-    return sortedRelationships(index).enumerated().map { place, declared in
+    let shape = shapes[index], toMany = shape.toMany
+    return shape.relationships.enumerated().map { offset, declared in
+      let place = shape.inheritedRelationships + offset
       let destination = indexByName[declared.destination] ?? index
-      let others = sortedRelationships(destination)
-      let inverse = others.firstIndex { $0.name == declared.inverse } ?? 0
-      defer { if declared.isToMany { toManyCount += 1 } }
+      let other = shapes[destination]
+      let found = other.relationships.firstIndex { $0.name == declared.inverse } ?? 0
+      let inverse = other.inheritedRelationships + found
       return ManagedObjectModel.Relationship(
         name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse,
-        isToMany: declared.isToMany, inverseIsToMany: others[inverse].isToMany, isOptional: declared.isOptional,
+        isToMany: declared.isToMany, inverseIsToMany: other.relationships[found].isToMany, isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount,
-        slot: declared.isToMany ? -1 : slots.firstIndex(of: declared.name) ?? -1,
-        toManyIndex: declared.isToMany ? toManyCount : -1, namesLinks: (index, place) <= (destination, inverse))
+        slot: declared.isToMany ? -1 : shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0),
+        toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
+        namesLinks: (namingRanks[index], place) <= (namingRanks[destination], inverse))
     }
   }
 }

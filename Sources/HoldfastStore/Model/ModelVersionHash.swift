@@ -3,16 +3,24 @@ internal import HoldfastSupport
 /// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
 /// store compatible with a model. Default values, validation, delete rules and indexes do not count.
 enum ModelVersionHash {
-  static func hash(of entity: EntityDescription) -> [UInt8] {
-    var bytes = Array(entity.name.utf8) + [0]  // not abstract, no super entity
-    let properties: [(String, [UInt8])] =
-      entity.attributes.map { ($0.name, hash(of: $0)) } + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
-    for (_, hash) in properties.sorted(by: { ModelOrder.bytewise($0.0, $1.0) }) { bytes += hash }
+  /// The hash of an entity.
+  ///
+  /// - Parameters:
+  ///   - superentity: the super entity's hash; nil for none.
+  ///   - properties: names and hashes of all properties, inherited ones included.
+  static func hash(of entity: EntityDescription, superentity: [UInt8]?, _ properties: [(name: String, hash: [UInt8])]) -> [UInt8] {
+    var bytes = Array(entity.name.utf8) + [entity.isAbstract ? 1 : 0] + (superentity ?? [])
+    for (_, hash) in properties.sorted(by: { ModelOrder.bytewise($0.name, $1.name) }) { bytes += hash }
     bytes += Array((entity.versionHashModifier ?? "").utf8)
     for constraint in entity.uniquenessConstraints.map({ $0.joined(separator: ".") }).sorted(by: ModelOrder.bytewise) {
       bytes += Array(constraint.utf8)
     }
     return SHA256.hash(bytes)
+  }
+
+  /// Names and hashes of the properties that an entity declares itself.
+  static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
+    entity.attributes.map { ($0.name, hash(of: $0)) } + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
   }
 
   private static func base(_ name: String, isOptional: Bool, modifier: String?) -> [UInt8] {

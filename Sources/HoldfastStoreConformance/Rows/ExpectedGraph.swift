@@ -45,7 +45,19 @@ final class ExpectedGraph: EvaluationSource {
 
   // MARK: Relationships
 
-  func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key]?.pointer }
+  func row(entity: Int, key: Int64) -> RowPointer? {
+    for member in model.entities[entity].familyIndexes { if let row = rows[member][key] { return row.pointer } }
+    return nil
+  }
+
+  /// The rows whose to-one relationship leads to an object, each with its entity.
+  func rows(pointingTo key: Int64, by relationship: ManagedObjectModel.Relationship) -> [(entity: Int, row: RowView)] {
+    model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
+      rows[entity].values.filter { $0.pointer.isPresent(relationship.slot) && $0.pointer.integer(relationship.slot) == key }.map {
+        (entity, $0)
+      }
+    }
+  }
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { targets(of: row.key, relationship) }
 
@@ -53,9 +65,7 @@ final class ExpectedGraph: EvaluationSource {
   func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
     let inverse = model.inverse(of: relationship)
     guard relationship.isManyToMany else {
-      return rows[inverse.entityIndex].values.filter { $0.pointer.isPresent(inverse.slot) && $0.pointer.integer(inverse.slot) == key }.map(
-        \.key
-      ).sorted()
+      return rows(pointingTo: key, by: inverse).map(\.row.key).sorted()
     }
     if relationship.namesLinks {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
@@ -195,12 +205,10 @@ final class GraphEdit {
         }
         graph.link(change)
       } else if !inverse.isToMany {
-        for row in graph.rows[inverse.entityIndex].values
-        where row.pointer.isPresent(inverse.slot) && row.pointer.integer(inverse.slot) == key {
+        for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
-          graph.put(
-            graph.makeRow(graph.model.entities[inverse.entityIndex], row.key, version: row.version + 1, values), inverse.entityIndex)
+          graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: row.version + 1, values), entity)
         }
       }
     }

@@ -218,16 +218,20 @@ private struct MinimalState: Sendable {
 
   func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
     let inverse = model.inverse(of: relationship)
-    guard rows[relationship.entityIndex]?[source] != nil else { return [] }
-    if !relationship.isManyToMany { return rowsPointing(to: source, by: inverse).sorted() }
+    guard model.entities[relationship.entityIndex].familyIndexes.contains(where: { rows[$0]?[source] != nil }) else { return [] }
+    if !relationship.isManyToMany { return rowsPointing(to: source, by: inverse, model).map(\.key).sorted() }
     if relationship.namesLinks {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == source }.map(\.target).sorted()
     }
     return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == source }.map(\.source).sorted()
   }
 
-  private func rowsPointing(to key: Int64, by relationship: ManagedObjectModel.Relationship) -> [Int64] {
-    (rows[relationship.entityIndex] ?? [:]).filter { $0.value.values[relationship.slot].key == key }.map(\.key)
+  private func rowsPointing(
+    to key: Int64, by relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
+  ) -> [(entity: Int, key: Int64)] {
+    model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
+      (rows[entity] ?? [:]).filter { $0.value.values[relationship.slot].key == key }.map { (entity, $0.key) }
+    }
   }
 
   mutating func apply(_ request: SaveRequest, _ model: ManagedObjectModel) {
@@ -255,9 +259,9 @@ private struct MinimalState: Sendable {
         let place = [naming.entityIndex, naming.index]
         links[place] = links[place]?.filter { (relationship.namesLinks ? $0.source : $0.target) != key }
       } else if !inverse.isToMany {
-        for row in rowsPointing(to: key, by: inverse) {
-          rows[inverse.entityIndex]?[row]?.values[inverse.slot] = .null
-          rows[inverse.entityIndex]?[row]?.version += 1
+        for row in rowsPointing(to: key, by: inverse, model) {
+          rows[row.entity]?[row.key]?.values[inverse.slot] = .null
+          rows[row.entity]?[row.key]?.version += 1
         }
       }
     }

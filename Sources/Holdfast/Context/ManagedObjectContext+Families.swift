@@ -1,0 +1,122 @@
+import HoldfastStore
+
+/// Objects of entities that share a root with others. A key alone does not tell of which entity such an object is.
+extension ManagedObjectContext {
+  /// The object that a link to an entity leads to, registered when it is not; nil when it is being deleted or was.
+  ///
+  /// Where the entity has sub-entities and the link does not say which is meant, the row does: it is read, with those of
+  /// its siblings.
+  func familyTarget(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+    let family = graph.entities[entity].family
+    if let registered = registered(entity, key) {
+      if !family.contains(Int(registered.flags.entityIndex)) { return strayTarget(entity, registered) }
+      return registered.flags.contains(.deleted) ? nil : registered
+    }
+    if isTombstone(entity, key) { return nil }
+    if let (group, row, place) = firedRow(entity, key) {
+      let object = make(group.entity, key)
+      attachNewest(object, row, group, place)
+      return object
+    }
+    let known = family.count == 1 || key < 0 ? entity : siblings?.entity(at: position).flatMap { family.contains($0) ? $0 : nil }
+    if let known {
+      let object = make(known, key)
+      object.owner = siblings
+      object.position = UInt32(truncatingIfNeeded: position)
+      return object
+    }
+    return read(entity, key, siblings, position) ?? make(entity, key)
+  }
+
+  /// A row leads to an object of another kind than the model says: the file was changed by something else.
+  private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
+    faultError = StoreError(
+      .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeDescription.path,
+      reason: "It should lead to objects of \(entities[entity].name), and leads to \(object.id). Another program or a fault has changed "
+        + "the file.")
+    return nil
+  }
+
+  /// Makes the object of a key from its row; nil when there is none or it cannot be read, which ``faultError`` tells.
+  private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
+    let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
+    if !coordinator.capabilities.residentRows,
+      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: key),
+      let concrete = coordinator.entityIndex(of: batch), family.contains(concrete)
+    {
+      let object = make(concrete, key)
+      attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: concrete), 0)
+      return object
+    }
+    var keys = [key]
+    if batchesFaults, let siblings, !(coordinator.capabilities.residentRows && siblings.isRarelyRead()) {
+      keys = unreadKeys(siblings.window(around: position), entity)
+    }
+    do { return try readFamily(entity, keys, wanting: key) } catch { faultError = error }
+    return nil
+  }
+
+  /// Reads rows of an entity and its sub-entities, so that objects can be made of them.
+  ///
+  /// - Returns: the object of a key among them, which is not registered yet; nil when it has no row.
+  @discardableResult
+  func readFamily(_ entity: Int, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
+    checkIsolation()
+    var found: ManagedObject?
+    for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys)).runs, entity) {
+      if keys.count > 1 { keepFired(group) }
+      attachFaults(group)
+      guard let key, let (row, place) = group.row(key) else { continue }
+      let object = make(group.entity, key)
+      attach(object, row, group, place)
+      found = object
+    }
+    return found
+  }
+
+  /// Reads ahead the rows of objects that a list of keys leads to and that are not registered, when only they can tell of
+  /// which entities the objects are.
+  func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
+    guard batchesFaults, graph.entities[entity].family.count > 1 else { return }
+    let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
+    if unread.count <= 1 { return }
+    // What cannot be read now is asked for again, one by one.
+    do { try readFamily(entity, unread) } catch { faultError = error }
+  }
+
+  /// The keys of objects that are not registered, ascending, without repetition.
+  private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: Int) -> [Int64] {
+    let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isTombstone(entity, $0) }.sorted()
+    var unique: [Int64] = []
+    unique.reserveCapacity(wanted.count)
+    for key in wanted where key != unique.last { unique.append(key) }
+    return unique
+  }
+
+  /// Puts rows into groups of one entity each.
+  ///
+  /// - Parameter entity: the one that all rows are of, unless it shares its root.
+  func groups(_ runs: [RowRun], _ entity: Int) -> [RowGroup] {
+    guard let first = runs.first else { return [] }
+    if !graph.entities[entity].sharesRoot { return [RowGroup(first, Array(runs.dropFirst()), entity: entity)] }
+    var byEntity: [(entity: Int, runs: [RowRun])] = []
+    for run in runs {
+      guard let concrete = persistentStoreCoordinator.entityIndex(of: run.batch) else { continue }
+      if let place = byEntity.firstIndex(where: { $0.entity == concrete }) {
+        byEntity[place].runs.append(run)
+      } else {
+        byEntity.append((concrete, [run]))
+      }
+    }
+    return byEntity.map { RowGroup($0.runs[0], Array($0.runs.dropFirst()), entity: $0.entity) }
+  }
+
+  /// Whether a registered object is of the entity of its row. One that was made when nobody could tell may not be: it leaves
+  /// the graph then, and another takes its place.
+  func isStillOf(_ entity: Int, _ object: ManagedObject) -> Bool {
+    if Int(object.flags.entityIndex) == entity { return true }
+    unregister(object)
+    object.mapIndex = .max
+    return false
+  }
+}

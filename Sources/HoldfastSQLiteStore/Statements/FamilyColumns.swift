@@ -1,0 +1,118 @@
+import HoldfastStore
+
+/// How rows of an entity and its sub-entities stand in the answer of one statement: key, version, `Z_ENT`, then every
+/// column that one of them has.
+struct FamilyColumns: Sendable {
+  /// What follows SELECT for rows and for keys alone, with `t0` as the table's alias.
+  let columns: String
+  static let keyColumns = "t0.Z_PK, t0.Z_OPT, t0.Z_ENT"
+  /// The entities by what stands in `Z_ENT`, each with the statement's column of each slot.
+  let members: [Int64: (entity: Int, places: [Int32])]
+
+  init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
+    var names: [String] = []
+    var places: [String: Int32] = [:]
+    var members: [Int64: (entity: Int, places: [Int32])] = [:]
+    for index in entity.concreteIndexes {
+      let columns = schema.tables[index].columns
+      for name in columns where places[name] == nil {
+        places[name] = Int32(names.count + 3)
+        names.append(name)
+      }
+      members[schema.tables[index].number] = (index, columns.map { places[$0] ?? 0 })
+    }
+    self.members = members
+    columns = ([FamilyColumns.keyColumns] + names.map { "t0.\(SQLName.quoted($0))" }).joined(separator: ", ")
+  }
+}
+
+/// Hands rows of several entities to a sink in the order of the statement: each entity's rows are decoded into batches of
+/// their own, and runs of neighbours of one entity are handed on together.
+final class FamilyStream {
+  private let store: OpenStore
+  private let family: FamilyColumns
+  private let keysOnly: Bool
+  private let sink: any RowSink
+  private var builders: [Int: RowBatchBuilder] = [:]
+  /// The runs since the last hand-over, each with the place of its first row in its entity's batch.
+  private var runs: [(entity: Int, start: Int, count: Int)] = []
+
+  init(_ store: OpenStore, _ family: FamilyColumns, keysOnly: Bool = false, _ sink: any RowSink) {
+    self.store = store
+    self.family = family
+    self.keysOnly = keysOnly
+    self.sink = sink
+  }
+
+  /// Hands on all rows of a statement. Returns whether more are wanted.
+  func run(_ statement: SQLiteStatement) throws -> Bool {
+    defer { if statement.isRunning { statement.reset() } }
+    while try statement.step() {
+      if try append(statement) == .enough { return false }
+    }
+    return true
+  }
+
+  /// Hands on those rows of a statement, which come by ascending key, whose keys are among ascending ones. Returns
+  /// whether more are wanted.
+  func run(_ statement: SQLiteStatement, only keys: [Int64]) throws -> Bool {
+    defer { if statement.isRunning { statement.reset() } }
+    var place = 0
+    while try statement.step() {
+      let key = statement.int64(0)
+      while place < keys.count, keys[place] < key { place += 1 }
+      if place == keys.count { return true }
+      if keys[place] == key, try append(statement) == .enough { return false }
+    }
+    return true
+  }
+
+  private func append(_ statement: SQLiteStatement) throws -> SinkDemand {
+    guard let (entity, places) = family.members[statement.int64(2)] else { throw unknownEntity(statement) }
+    let builder = builder(entity), decoder = store.decoders[entity]
+    if keysOnly {
+      try decoder.beginRow(statement, in: builder)
+      builder.endRow()
+    } else {
+      try decoder.append(statement, places, to: builder)
+    }
+    if let last = runs.last, last.entity == entity {
+      runs[runs.count - 1].count += 1
+    } else {
+      runs.append((entity, builder.count - 1, 1))
+    }
+    return builder.isFull ? try handOver() : .more
+  }
+
+  private func builder(_ entity: Int) -> RowBatchBuilder {
+    if let known = builders[entity] { return known }
+    let layout = keysOnly ? RowLayout.keysOnly : store.model.entities[entity].layout
+    let made = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
+    builders[entity] = made
+    return made
+  }
+
+  /// Hands on what is left.
+  func finish() throws { _ = try handOver() }
+
+  private func handOver() throws -> SinkDemand {
+    let batches = builders.filter { $0.value.count > 0 }.mapValues { $0.seal() }
+    let runs = self.runs
+    self.runs.removeAll(keepingCapacity: true)
+    for run in runs {
+      guard let batch = batches[run.entity] else { continue }
+      let rows: RowSelection =
+        run.count == batch.count
+        ? .all : run.count == 1 ? .one(run.start) : .rows((run.start..<run.start + run.count).map { UInt32($0) })
+      if try sink.take(batch, rows) == .enough { return .enough }
+    }
+    return .more
+  }
+
+  private func unknownEntity(_ statement: SQLiteStatement) -> StoreError {
+    StoreError(
+      .damaged, operation: "read rows", path: store.path,
+      reason: "The row with key \(statement.int64(0)) says \(statement.int64(2)) in Z_ENT, which is the number of no entity that can be "
+        + "there. Another program or a fault has changed the file.")
+  }
+}

@@ -1,0 +1,35 @@
+import HoldfastStore
+
+/// Tells of which entities the objects are that saved rows lead to, for columns beside keys: those that are saved too are
+/// in the request, the others in the file.
+final class TargetEntities {
+  private let store: OpenStore
+  private let writer: SQLiteConnection
+  /// Numbers of entities by root and key.
+  private var known: [Int: [Int64: Int64]] = [:]
+
+  init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
+    self.store = store
+    self.writer = writer
+    for changes in request.entities where store.model.entities.indices.contains(changes.entity) {
+      let table = store.schema.tables[changes.entity]
+      if !table.isShared { continue }
+      let root = store.model.entities[changes.entity].rootIndex
+      for batch in changes.inserted {
+        for index in 0..<batch.count { known[root, default: [:]][batch.pointer(index).key] = table.number }
+      }
+    }
+  }
+
+  /// The number of the entity of an object; that of the declared entity when there is no such object.
+  func number(_ declared: Int, _ key: Int64) throws -> Int64 {
+    let root = store.model.entities[declared].rootIndex
+    if let number = known[root]?[key] { return number }
+    let statement = try writer.statement("SELECT Z_ENT FROM \(store.table(declared)) WHERE Z_PK = ?1")
+    statement.bind(key, at: 1)
+    defer { statement.reset() }
+    let number = try statement.step() ? statement.int64(0) : store.schema.tables[declared].number
+    known[root, default: [:]][key] = number
+    return number
+  }
+}
