@@ -84,7 +84,8 @@ extension ManagedObjectContext {
         let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
         let family = graph.entities[relationship.destinationIndex].family
         for object in maps[graph.entities[relationship.destinationIndex].root].objects {
-          guard family.contains(Int(object.flags.entityIndex)), let row = object.row.map({ RowPointer($0) }), !object.isDeleted, row.isPresent(inverse.slot),
+          guard family.contains(Int(object.flags.entityIndex)), let row = object.row.map({ RowPointer($0) }), !object.isDeleted,
+            row.isPresent(inverse.slot),
             keys.contains(row.integer(inverse.slot))
           else { continue }
           object.writableRow().setNull(inverse.slot)

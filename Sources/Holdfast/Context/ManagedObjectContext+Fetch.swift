@@ -158,9 +158,11 @@ extension ManagedObjectContext {
 final class ObjectSink: RowSink {
   private let context: ManagedObjectContext
   private var objects: ContiguousArray<ManagedObject> = []
-  /// The rows that are going to be the next group, of one entity.
+  /// The rows that are going to be the next group: of one entity, or of several of a family, which make a group each.
   private var pending: [RowRun] = []
   private var pendingCount = 0
+  /// The entities of the runs; empty while there is one, which is ``pendingEntity``.
+  private var entities: [Int] = []
   private var pendingEntity = 0
 
   init(_ context: ManagedObjectContext) { self.context = context }
@@ -169,10 +171,12 @@ final class ObjectSink: RowSink {
     let run = RowRun(batch: batch, rows: rows)
     let (count, entity) = (run.count, try context.persistentStoreCoordinator.checkedEntityIndex(of: batch))
     if count > 0 {
-      if pendingCount + count > RowGroup.size || entity != pendingEntity { makeObjects() }
+      if pendingCount + count > RowGroup.size { makeObjects() }
+      if pending.isEmpty { pendingEntity = entity }
+      if entities.isEmpty && entity != pendingEntity { entities = Array(repeating: pendingEntity, count: pending.count) }
+      if entity != pendingEntity || !entities.isEmpty { entities.append(entity) }
       pending.append(run)
       pendingCount += count
-      pendingEntity = entity
     }
     try Cancellation.check()
     return .more
@@ -186,9 +190,31 @@ final class ObjectSink: RowSink {
 
   private func makeObjects() {
     guard let first = pending.first else { return }
-    context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity, isFetched: true), into: &objects)
+    if entities.isEmpty {
+      context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity, isFetched: true), into: &objects)
+    } else {
+      makeObjectsOfFamily()
+    }
     pending.removeAll(keepingCapacity: true)
+    entities.removeAll(keepingCapacity: true)
     pendingCount = 0
+  }
+
+  /// Neighbours of one entity are siblings, also where those of others lie between them.
+  private func makeObjectsOfFamily() {
+    var made: [Int: ContiguousArray<ManagedObject>] = [:]
+    for entity in Set(entities) {
+      let runs = zip(pending, entities).filter { $0.1 == entity }.map(\.0)
+      var ofEntity: ContiguousArray<ManagedObject> = []
+      context.materialize(RowGroup(runs[0], Array(runs.dropFirst()), entity: entity, isFetched: true), into: &ofEntity)
+      made[entity] = ofEntity
+    }
+    var places: [Int: Int] = [:]
+    for (run, entity) in zip(pending, entities) {
+      let start = places[entity, default: 0]
+      places[entity] = start + run.count
+      if let ofEntity = made[entity] { objects.append(contentsOf: ofEntity[start..<start + run.count]) }
+    }
   }
 
   /// The objects, in the order of the rows.

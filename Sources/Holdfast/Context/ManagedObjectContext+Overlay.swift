@@ -31,8 +31,10 @@ extension ManagedObjectContext {
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
     guard inverse.deleteRule == .nullify else { return }
-    for object in changed where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
-      && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex)) {
+    for object in changed
+    where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
+      && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex))
+    {
       for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
     }
   }

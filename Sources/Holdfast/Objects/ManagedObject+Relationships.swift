@@ -5,7 +5,11 @@ extension ManagedObject {
 
   /// The object that the to-one relationship in a slot leads to, for accessors of typed subclasses. May be a fault.
   public final func toOne<Destination: ManagedObject>(_ slot: Int) -> Destination? {
-    target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
+    if flags.contains(.probe) {
+      position = UInt32(slot)
+      return nil
+    }
+    return target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
   }
 
   /// The ID of the object that the to-one relationship in a slot leads to; nil also when that object is being deleted. One

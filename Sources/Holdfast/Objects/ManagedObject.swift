@@ -145,6 +145,8 @@ struct ObjectFlags: OptionSet {
   static let propagated = ObjectFlags(rawValue: 128)
   /// The context was reset or the object rolled back: it belongs to the graph no more.
   static let detached = ObjectFlags(rawValue: 256)
+  /// The object belongs to a ``KeyPathProbe``, which wants to know which slot is asked for.
+  static let probe = ObjectFlags(rawValue: 512)
 
   init(rawValue: UInt32) { self.rawValue = rawValue }
   init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }

@@ -56,20 +56,22 @@ enum KeyPathNames {
   /// A key path that the class does not list is a mistake of the program and traps.
   static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
     let place = Int(bitPattern: (UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15) >> 32) & 511
-    return lock.withLock { _ in
+    let found = lock.withLock { _ -> String? in
       for probe in 0..<4 {
         guard let entry = known[(place + probe) & 511] else { break }
         if entry.keyPath === keyPath { return entry.name }
       }
-      guard let binding = binding(of: keyPath, type.properties) else {
-        preconditionFailure(
-          "\(type) lists no property with the key path \(keyPath); add it to `properties`. A key path knows the class that it begins "
-            + "at: inherited properties are listed again with \(type) as that class.")
-      }
+      return nil
+    }
+    if let found { return found }
+    guard let binding = binding(of: keyPath, type.properties) ?? KeyPathProbe.binding(of: keyPath, type) else {
+      preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
+    }
+    lock.withLock { _ in
       let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
       known[(place + free) & 511] = Entry(keyPath: keyPath, name: binding.name)
-      return binding.name
     }
+    return binding.name
   }
 
   /// Key paths are made of those bindings only that can be meant, since each takes as long as a query in SQL.

@@ -81,7 +81,8 @@ extension ToManyRelationship: Sequence {
         if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
         return context.target(destination, keys[place], nil, position: 0)
       case .answer(let siblings, let range):
-        return context.target(destination, siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, position: range.lowerBound + place)
+        return context.target(
+          destination, siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, position: range.lowerBound + place)
       }
     }
   }

@@ -59,14 +59,18 @@ extension StoreSchema {
     }
   }
 
-  /// The indexes of a new table: foreign keys, then uniqueness constraints, then fetch indexes.
+  /// The indexes of a new table: foreign keys, the entity where it differs, then uniqueness constraints, then fetch indexes.
   private func indexCreations(_ index: Int) -> [String] {
     let entity = model.entities[index], table = tables[index]
     let foreignKeys = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { slot in
       let column = table.columns[slot]
       return "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
     }
-    return foreignKeys + uniqueIndexes(index).map(\.sql) + fetchIndexes(index).map(\.sql)
+    var families: [String] = []
+    if table.isShared && entity.superentityIndex == nil {
+      families = ["CREATE INDEX \(SQLName.quoted("\(table.name)_Z_ENT_INDEX")) ON \(SQLName.quoted(table.name)) (Z_ENT)"]
+    }
+    return foreignKeys + families + uniqueIndexes(index).map(\.sql) + fetchIndexes(index).map(\.sql)
   }
 
   /// The unique index of each constraint that an entity declares.

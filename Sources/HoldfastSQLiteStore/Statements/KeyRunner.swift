@@ -88,7 +88,9 @@ struct KeyRunner {
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
     // Rows of several entities come when they are asked for.
-    if request.welcomesRows, store.families[relationship.destinationIndex] == nil { return try targetsWithRows(relationship, request.sources) }
+    if request.welcomesRows, store.families[relationship.destinationIndex] == nil {
+      return try targetsWithRows(relationship, request.sources)
+    }
     let statement = try targets(relationship, isRange: false)
     var offsets: [Int32] = [0]
     offsets.reserveCapacity(request.sources.count + 1)

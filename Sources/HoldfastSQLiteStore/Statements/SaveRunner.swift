@@ -169,7 +169,8 @@ final class SaveRunner {
     return try writer.statement(shape) {
       let count = slots.count
       let telling = entityColumns(entity, slots).enumerated().map { place, column in "\(column) = ?\(count + 4 + place), " }
-      let assignments = slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
+      let assignments =
+        slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
       return
         "UPDATE \(store.table(entity.index)) SET \(assignments)Z_OPT = ?\(count + 1) WHERE Z_PK = ?\(count + 2) AND ifnull(Z_OPT, 0) = ?\(count + 3)"
     }

@@ -72,7 +72,9 @@ struct ModelCheck {
     guard byName[name] != nil else { return [problem(entity.name, "There is no entity \(name) to inherit from.")] }
     let above = superentities(of: entity)
     if name == entity.name || above.last?.superentity == entity.name {
-      return [problem(entity.name, "It inherits from itself, by way of \(([name] + above.dropFirst().map(\.name)).joined(separator: ", ")).")]
+      return [
+        problem(entity.name, "It inherits from itself, by way of \(([name] + above.dropFirst().map(\.name)).joined(separator: ", ")).")
+      ]
     }
     let own = (entity.attributes.map(\.name) + entity.relationships.map(\.name)).map { ($0, $0.lowercased()) }
     return above.flatMap { above in

@@ -68,7 +68,9 @@ struct ModelFreezer {
     var attributes = Dictionary(uniqueKeysWithValues: declaration.attributes.map { ($0.name, $0) })
     var toOne = Dictionary(uniqueKeysWithValues: relationships.filter { !$0.isToMany }.map { ($0.name, $0) })
     let slots = shape.slots.enumerated().compactMap { place, name -> ManagedObjectModel.Slot? in
-      if let attribute = attributes.removeValue(forKey: name) { return .attribute(self.frozen(attribute, slot: shape.inheritedSlots + place)) }
+      if let attribute = attributes.removeValue(forKey: name) {
+        return .attribute(self.frozen(attribute, slot: shape.inheritedSlots + place))
+      }
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
     return ManagedObjectModel.Entity(

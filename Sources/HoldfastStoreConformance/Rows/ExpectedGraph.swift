@@ -190,11 +190,13 @@ final class GraphEdit {
     }
     for change in request.links { graph.link(change) }
     for changes in request.entities { for key in changes.deleted.keys { graph.remove(key, changes.entity) } }
-    for changes in request.entities { for key in changes.deleted.keys { sever(key, graph.model.entities[changes.entity]) } }
+    var raised: Set<[Int64]> = []
+    for changes in request.entities { for key in changes.deleted.keys { sever(key, graph.model.entities[changes.entity], &raised) } }
   }
 
-  /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise.
-  private func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity) {
+  /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise. A row's
+  /// version is raised once, however many of its keys go.
+  private func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity, _ raised: inout Set<[Int64]>) {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = graph.model.inverse(of: relationship)
       if relationship.isManyToMany {
@@ -208,7 +210,8 @@ final class GraphEdit {
         for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
-          graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: row.version + 1, values), entity)
+          let version = row.version + (raised.insert([Int64(entity), row.key]).inserted ? 1 : 0)
+          graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: version, values), entity)
         }
       }
     }

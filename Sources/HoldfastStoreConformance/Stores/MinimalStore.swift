@@ -247,11 +247,14 @@ private struct MinimalState: Sendable {
       links[[change.entity, change.relationship], default: []].subtract(change.removed)
     }
     for changes in request.entities { for key in changes.deleted.keys { rows[changes.entity]?[key] = nil } }
-    for changes in request.entities { for key in changes.deleted.keys { sever(key, model.entities[changes.entity], model) } }
+    var raised: Set<[Int64]> = []
+    for changes in request.entities { for key in changes.deleted.keys { sever(key, model.entities[changes.entity], model, &raised) } }
   }
 
   /// Removes what points to a deleted object, except through relationships whose inverse says that nothing happens.
-  private mutating func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
+  private mutating func sever(
+    _ key: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, _ raised: inout Set<[Int64]>
+  ) {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = model.inverse(of: relationship)
       if relationship.isManyToMany {
@@ -261,7 +264,7 @@ private struct MinimalState: Sendable {
       } else if !inverse.isToMany {
         for row in rowsPointing(to: key, by: inverse, model) {
           rows[row.entity]?[row.key]?.values[inverse.slot] = .null
-          rows[row.entity]?[row.key]?.version += 1
+          if raised.insert([Int64(row.entity), row.key]).inserted { rows[row.entity]?[row.key]?.version += 1 }
         }
       }
     }

@@ -12,7 +12,9 @@ enum TestStore: String, CaseIterable, Sendable {
   case weakest
 
   /// A store with contents of its own, which can be opened again and again.
-  func makePlace() throws -> Place { Place(self) }
+  func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
+    Place(self, model, classes)
+  }
 
   /// Where a store keeps its contents during a test.
   final class Place: Sendable {
@@ -20,9 +22,13 @@ enum TestStore: String, CaseIterable, Sendable {
     private let minimal = MinimalStore.Contents()
     private let contents = MemoryStoreContents()
     let folder: URL
+    let model: ManagedObjectModel
+    let classes: [ManagedObject.Type]
 
-    init(_ store: TestStore) {
+    init(_ store: TestStore, _ model: ManagedObjectModel, _ classes: [ManagedObject.Type]) {
       self.store = store
+      self.model = model
+      self.classes = classes
       folder = Place.all.appendingPathComponent(UUID().uuidString)
       try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
@@ -59,7 +65,7 @@ enum TestStore: String, CaseIterable, Sendable {
     func coordinator() throws -> PersistentStoreCoordinator {
       try opened.withLock { opened in
         if let known = opened.coordinator { return known }
-        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
+        let coordinator = try PersistentStoreCoordinator(model: model, store: description)
         opened.coordinator = coordinator
         return coordinator
       }
@@ -72,15 +78,15 @@ enum TestStore: String, CaseIterable, Sendable {
       try close()
       let store = RecordingStore(wrapping(description.makeStore()))
       let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
-      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: description)
-      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
       store.clear()
       return (context, store)
     }
 
     /// A context of its own on the contents.
     func context() throws -> ManagedObjectContext {
-      try ManagedObjectContext(coordinator: coordinator(), classes: Kennel.classes)
+      try ManagedObjectContext(coordinator: coordinator(), classes: classes)
     }
 
     /// Closes the store; the next context opens it again.

@@ -1,0 +1,196 @@
+import CSQLite
+import Foundation
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// How families of entities lie in a file.
+@Suite struct FamilyLayoutTests {
+  private static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)],
+        relationships: [.toOne("keeper", to: "Keeper", inverse: "animals")]),
+      EntityDescription(
+        "Cat", superentity: "Animal",
+        attributes: [
+          AttributeDescription("lives", .integer16, isOptional: true), AttributeDescription("title", .string, isOptional: true),
+        ],
+        uniquenessConstraints: [["name"], ["title"]]),
+      EntityDescription(
+        "Dog", superentity: "Animal",
+        attributes: [AttributeDescription("title", .string, isOptional: true), AttributeDescription("born", .date, isOptional: true)],
+        relationships: [.toOne("title2", to: "Keeper", inverse: "dogs")]),
+      EntityDescription("Puppy", superentity: "Dog", attributes: [AttributeDescription("title1", .string, isOptional: true)]),
+      EntityDescription(
+        "Keeper", attributes: [AttributeDescription("name", .string)],
+        relationships: [
+          .toMany("animals", to: "Animal", inverse: "keeper"), .toMany("dogs", to: "Dog", inverse: "title2"),
+        ]),
+      EntityDescription("HeadKeeper", superentity: "Keeper"),
+    ])
+  }
+
+  @Test func `a family has one table, with digits where names of siblings meet and the target's entity beside keys to families`() throws {
+    let folder = try ScratchFolder()
+    try StoreUnderTest(folder, try Self.model()).store.close()
+    let found = try LayoutTests.sql(folder.path(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    #expect(
+      found.prefix(9) == [
+        "CREATE TABLE ZANIMAL ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZKEEPER INTEGER, Z5_KEEPER INTEGER, ZLIVES INTEGER, ZTITLE2 INTEGER, Z5_TITLE2 INTEGER, ZBORN TIMESTAMP, ZNAME VARCHAR, ZTITLE VARCHAR, ZTITLE1 VARCHAR, ZTITLE11 VARCHAR )",
+        "CREATE INDEX ZANIMAL_ZKEEPER_INDEX ON ZANIMAL (ZKEEPER)",
+        "CREATE INDEX ZANIMAL_Z_ENT_INDEX ON ZANIMAL (Z_ENT)",
+        "CREATE UNIQUE INDEX Z_Cat_UNIQUE_name ON ZANIMAL (ZNAME COLLATE BINARY ASC) WHERE Z_ENT IN (2)",
+        "CREATE UNIQUE INDEX Z_Cat_UNIQUE_title ON ZANIMAL (ZTITLE COLLATE BINARY ASC)",
+        "CREATE INDEX ZANIMAL_ZTITLE2_INDEX ON ZANIMAL (ZTITLE2)",
+        "CREATE TABLE ZKEEPER ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR )",
+        "CREATE INDEX ZKEEPER_Z_ENT_INDEX ON ZKEEPER (Z_ENT)",
+        "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+      ])
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
+        ["1", "Animal", "0", "0"], ["2", "Cat", "1", "0"], ["3", "Dog", "1", "0"], ["4", "Puppy", "3", "0"], ["5", "Keeper", "0", "0"],
+        ["6", "HeadKeeper", "5", "0"],
+      ])
+  }
+
+  @Test func `rows say which entity they are of, and of which their targets are`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try Self.model())
+    let head = try tested.insert("HeadKeeper", [["name": .string("H")]])[0],
+      plain = try tested.insert("Keeper", [["name": .string("K")]])[0]
+    #expect([head, plain] == [1, 2])
+    try tested.insert("Cat", [["name": .string("c"), "title": .string("t"), "keeper": .int64(head)]])
+    try tested.insert("Puppy", [["name": .string("p"), "title": .string("u"), "title1": .string("v"), "title2": .int64(plain)]])
+    // A row and its target in one save, whichever comes first.
+    let both = [try tested.store.allocateKeys(entity: 5, count: 1)[0], try tested.store.allocateKeys(entity: 2, count: 1)[0]]
+    var dog = SaveRequest.EntityChanges(entity: 2), keeper = SaveRequest.EntityChanges(entity: 5)
+    dog.inserted = [try tested.batch("Dog", [(both[1], 1, ["name": .string("d"), "keeper": .int64(both[0])])])]
+    keeper.inserted = [try tested.batch("HeadKeeper", [(both[0], 1, ["name": .string("N")])])]
+    try tested.save(SaveRequest(entities: [dog, keeper]))
+    func rows() throws -> [[String]] {
+      try LayoutTests.sql(
+        folder.path(), "SELECT Z_PK, Z_ENT, ZNAME, ZTITLE, ZTITLE1, ZTITLE11, ZKEEPER, Z5_KEEPER, ZTITLE2, Z5_TITLE2 FROM ZANIMAL")
+    }
+    let none = "NULL"
+    #expect(
+      try rows() == [
+        ["1", "2", "c", "t", none, none, "1", "6", none, none], ["2", "4", "p", none, "u", "v", none, none, "2", "5"],
+        ["3", "3", "d", none, none, none, "3", "6", none, none],
+      ])
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { $0[0] } == ["3", "0", "0", "0", "3", "0"])
+    try tested.update("Puppy", [(2, 1, ["name": .string("p"), "title2": .int64(head)], ["title2"])])
+    #expect(try rows()[1].suffix(2) == ["1", "6"])
+    try tested.save(try tested.deletion("HeadKeeper", [head]))
+    #expect(try rows().map { Array($0.suffix(4)) } == [[none, none, none, none], [none, none, none, none], ["3", "6", none, none]])
+  }
+
+  @Test func `a row of an entity that the model does not have is damage`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try Self.model())
+    try tested.insert("Cat", [["name": .string("c")], ["name": .string("d")]])
+    try tested.store.close()
+    _ = try LayoutTests.sql(folder.path(), "UPDATE ZANIMAL SET Z_ENT = 17 WHERE Z_PK = 2")
+    let again = try StoreUnderTest(folder, try Self.model())
+    #expect(try again.all("Cat").count == 1)
+    var plan = try again.plan("Animal")
+    plan.concreteEntities = try again.entity("Animal").concreteIndexes
+    let error = try #require(throws: StoreError.self) { try again.fetch(plan) }
+    #expect(error.code == .damaged && error.reason.contains("17 in Z_ENT"))
+  }
+
+  // MARK: A file of Core Data
+
+  private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
+
+  /// The model of the file, with the colours, for which the model has no type yet, as bytes.
+  private static func moods() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "GeographicRegion", isAbstract: true,
+        attributes: [
+          AttributeDescription("markedForDeletionDate", .date, isOptional: true), AttributeDescription("numberOfMoods", .integer64),
+          AttributeDescription("numericISO3166Code", .integer16), AttributeDescription("uniquenessDummy", .integer16),
+          AttributeDescription("updatedAt", .date),
+        ], uniquenessConstraints: [["numericISO3166Code", "uniquenessDummy"]]),
+      EntityDescription(
+        "Continent", superentity: "GeographicRegion", attributes: [AttributeDescription("numberOfCountries", .integer64)],
+        relationships: [.toMany("countries", to: "Country", inverse: "continent", isOptional: false)]),
+      EntityDescription(
+        "Country", superentity: "GeographicRegion",
+        relationships: [
+          .toOne("continent", to: "Continent", inverse: "countries"), .toMany("moods", to: "Mood", inverse: "country", isOptional: false),
+        ]),
+      EntityDescription(
+        "Mood", attributes: [AttributeDescription("colors", .binaryData, isOptional: true), AttributeDescription("date", .date)],
+        relationships: [.toOne("country", to: "Country", inverse: "moods")]),
+    ])
+  }
+
+  /// Copies the file, and says in its metadata that colours are bytes.
+  private func moodFile(_ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
+    let path = try #require(Self.corpus) + "/sqlite/objcio-Moody/MigrationsTests/Moody.moody"
+    for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
+      try Data(contentsOf: URL(fileURLWithPath: path + end)).write(to: URL(fileURLWithPath: folder.path() + end))
+    }
+    let hex = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let bytes = stride(from: 0, to: hex.utf8.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
+    var plist = try #require(try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
+    var hashes = try #require(plist["NSStoreModelVersionHashes"] as? [String: Data])
+    for region in ["GeographicRegion", "Continent", "Country"] {
+      #expect(hashes[region] == model.entity(named: region).map { Data($0.versionHash) })
+    }
+    hashes["Mood"] = model.entity(named: "Mood").map { Data($0.versionHash) }
+    plist["NSStoreModelVersionHashes"] = hashes
+    plist["NSStoreModelVersionHashesDigest"] = nil
+    let changed = try PropertyListSerialization.data(fromPropertyList: plist, format: .binary, options: 0)
+    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
+  }
+
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a family that Core Data wrote is read as plain SQL reads it`()
+    throws
+  {
+    let folder = try ScratchFolder(), model = try Self.moods()
+    try moodFile(folder, model)
+    let regions = try LayoutTests.sql(
+      folder.path(), "SELECT Z_PK, Z_ENT, ZNUMERICISO3166CODE, ZCONTINENT, ZNUMBEROFCOUNTRIES FROM ZGEOGRAPHICREGION ORDER BY Z_PK")
+    let moods = try LayoutTests.sql(folder.path(), "SELECT ZCOUNTRY, Z_PK FROM ZMOOD ORDER BY Z_PK")
+    let tested = try StoreUnderTest(folder, model)
+    var plan = try tested.plan("GeographicRegion")
+    plan.concreteEntities = try tested.entity("GeographicRegion").concreteIndexes
+    let found = try tested.fetch(plan).sorted { $0.key < $1.key }
+    #expect(found.count == regions.count && found.count == 5)
+    for (row, plain) in zip(found, regions) {
+      let entity = try tested.entity(plain[1] == "2" ? "Continent" : "Country")
+      #expect(String(row.key) == plain[0] && row.batch.idPrefix?.entityName == entity.name)
+      #expect(row[try #require(entity.slot(named: "numericISO3166Code"))] == .int16(try #require(Int16(plain[2]))))
+      if let slot = entity.slot(named: "continent") {
+        #expect(
+          row[slot] == (Int64(plain[3]).map { .objectID(tested.metadata.identity.objectID(entity: model.entities[1], key: $0)) } ?? .null))
+      }
+      if let slot = entity.slot(named: "numberOfCountries") { #expect(row[slot] == .int64(try #require(Int64(plain[4])))) }
+    }
+    let countries = try tested.all("Country")
+    let targets = try tested.targets("Country", "moods", countries.map(\.key))
+    #expect(targets == countries.map { country in moods.filter { $0[0] == String(country.key) }.compactMap { Int64($0[1]) } })
+    #expect(targets.joined().count == moods.count && moods.count == 4)
+    let date = StoreValue.date(0)
+    let new = try tested.insert(
+      "Continent",
+      [
+        [
+          "numericISO3166Code": .int16(999), "uniquenessDummy": .int16(0), "numberOfMoods": .int64(0), "updatedAt": date,
+          "numberOfCountries": .int64(0),
+        ]
+      ])
+    #expect(new == [37])
+    try tested.store.close()
+    #expect(
+      try LayoutTests.sql(folder.path(), "SELECT Z_ENT, Z_OPT, ZNUMERICISO3166CODE FROM ZGEOGRAPHICREGION WHERE Z_PK = 37") == [
+        ["2", "1", "999"]
+      ])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'GeographicRegion'") == [["37"]])
+  }
+}

@@ -1,0 +1,368 @@
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+extension Animal {
+  fileprivate var label: String { "\(name) \(chip ?? 0)" }
+  fileprivate var constant: String { "an animal" }
+}
+
+/// Objects of entities that inherit, on every store.
+@Suite struct InheritanceTests {
+  private func menagerie(_ store: TestStore) throws -> TestStore.Place {
+    try store.makePlace(model: Menagerie.model, classes: Menagerie.classes)
+  }
+
+  /// A parrot, a bird, two cats and two keepers, saved.
+  private func filled(_ store: TestStore) throws -> TestStore.Place {
+    let place = try menagerie(store)
+    let context = try place.context()
+    let ann = context.insert(Keeper.self), head = context.insert(HeadKeeper.self)
+    ann.name = "Ann"
+    head.name = "Hedy"
+    head.rank = 3
+    let polly = context.animal(Parrot.self, "Polly", keeper: head)
+    polly.words = 200
+    polly.wingspan = 0.5
+    polly.chip = 1
+    let robin = context.animal(Bird.self, "Robin", keeper: ann)
+    let tom = context.animal(Cat.self, "Tom", keeper: head), felix = context.animal(Cat.self, "Felix")
+    tom.chip = 2
+    tom.prey = polly
+    felix.prey = robin
+    felix.lives = 3
+    polly.friends.insert(tom)
+    polly.friends.insert(robin)
+    let visit = context.insert(Visit.self)
+    visit.day = 7
+    visit.animal = felix
+    try context.save()
+    return place
+  }
+
+  @Test(arguments: TestStore.allCases) func aFetchOfASuperEntityGivesObjectsOfEachSubentityAsTheirOwnClass(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    let animals = try context.fetch(FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)]))
+    #expect(animals.map(\.name) == ["Felix", "Polly", "Robin", "Tom"])
+    #expect(animals.map { String(describing: type(of: $0)) } == ["Cat", "Parrot", "Bird", "Cat"])
+    #expect((animals[1] as? Parrot)?.words == 200 && (animals[1] as? Bird)?.wingspan == 0.5 && (animals[0] as? Cat)?.lives == 3)
+    #expect(animals.map(\.objectID.entityName) == ["Cat", "Parrot", "Bird", "Cat"])
+    #expect(try context.fetch(FetchRequest<Bird>()).count == 2)
+    #expect(try context.count(for: FetchRequest<Animal>()) == 4 && context.count(for: FetchRequest<Parrot>()) == 1)
+    #expect(Set(try context.fetchObjectIDs(FetchRequest<Animal>()).map(\.entityName)) == ["Cat", "Parrot", "Bird"])
+    #expect(try context.fetch(FetchRequest<Animal>(where: \.chip == 2)).map(\.name) == ["Tom"])
+    #expect(try context.fetch(FetchRequest<Bird>(where: \.chip == 2)).isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func subentitiesCanBeLeftOut(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    var birds = FetchRequest<Bird>()
+    birds.includesSubentities = false
+    #expect(try context.fetch(birds).map(\.name) == ["Robin"])
+    #expect(try context.count(for: birds) == 1 && context.fetchObjectIDs(birds).count == 1)
+    var animals = FetchRequest<Animal>()
+    animals.includesSubentities = false
+    #expect(try context.fetch(animals).isEmpty && context.count(for: animals) == 0)
+    context.animal(Bird.self, "Wren")
+    context.animal(Parrot.self, "Kea")
+    #expect(Set(try context.fetch(birds).map(\.name)) == ["Robin", "Wren"])
+    var counts = DictionaryFetchRequest<Bird>(columns: ["n": .count()])
+    #expect(try context.fetch(counts) == [["n": .int64(2)]])
+    counts.includesSubentities = false
+    #expect(try context.fetch(counts) == [["n": .int64(1)]])
+  }
+
+  @Test(arguments: TestStore.allCases) func relationshipsLeadToObjectsOfTheirOwnClasses(_ store: TestStore) throws {
+    let place = try filled(store)
+    let context = try place.context()
+    let head = try #require(try context.fetch(FetchRequest<HeadKeeper>()).first)
+    #expect(Set(head.animals.map { "\(type(of: $0)) \($0.name)" }) == ["Parrot Polly", "Cat Tom"])
+    let tom = try #require(try context.one(\Cat.lives == 9))
+    #expect(tom.keeper is HeadKeeper && tom.keeper?.name == "Hedy" && tom.prey is Parrot)
+    #expect(tom.toOneID(Animal.Slot.keeper)?.entityName == "HeadKeeper")
+    #expect(tom.friendOf.map(\.name) == ["Polly"])
+    let visit = try #require(try place.context().fetch(FetchRequest<Visit>()).first)
+    #expect(visit.animal is Cat && visit.animal?.name == "Felix" && (visit.animal as? Cat)?.prey?.name == "Robin")
+    #expect(visit.toOneID(Visit.Slot.animal)?.entityName == "Cat")
+    #expect(visit.animal?.visits.map(\.day) == [7])
+  }
+
+  @Test(arguments: TestStore.allCases) func linksBetweenEntitiesOfAFamilyAreKeptInStep(_ store: TestStore) throws {
+    let place = try filled(store)
+    let context = try place.context()
+    let ann = try #require(try context.one(\Keeper.name == "Ann")), polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
+    let felix = try #require(try context.one(\Cat.lives == 3))
+    ann.animals.insert(polly)
+    ann.animals.insert(felix)
+    felix.friends.insert(polly)
+    felix.prey = polly
+    #expect(polly.keeper === ann && ann.animals.count == 3 && polly.friendOf.count == 1 && polly.hunters.count == 2)
+    try context.save()
+    let other = try place.context()
+    let same = try #require(try other.one(\Keeper.name == "Ann"))
+    #expect(Set(same.animals.map(\.name)) == ["Polly", "Felix", "Robin"])
+    #expect(try other.fetch(FetchRequest<HeadKeeper>()).first?.animals.map(\.name) == ["Tom"])
+    #expect(try other.fetch(FetchRequest<Parrot>()).first.map { Set($0.hunters.map(\.name)) } == ["Felix", "Tom"])
+  }
+
+  @Test(arguments: TestStore.allCases) func changesThatAreNotSavedCountInFetchesOfSuperEntities(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    let kea = context.animal(Parrot.self, "Kea")
+    kea.words = 5
+    let byName = FetchRequest<Animal>(where: \.name < "Q", sortedBy: [FetchSortDescriptor(\Animal.name)])
+    #expect(try context.fetch(byName).map(\.name) == ["Felix", "Kea", "Polly"])
+    try context.one(\Cat.lives == 3)?.name = "Zorro"
+    #expect(try context.fetch(byName).map(\.name) == ["Kea", "Polly"])
+    context.delete(kea)
+    #expect(try context.fetch(byName).map(\.name) == ["Polly"])
+    var window = FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)])
+    window.fetchOffset = 1
+    window.fetchLimit = 2
+    #expect(try context.fetch(window).map(\.name) == ["Robin", "Tom"])
+    #expect(try context.fetch(FetchRequest<Keeper>(where: (\Keeper.animals).any(\.name == "Zorro"))).isEmpty)
+    try context.one(\Cat.name == "Zorro")?.keeper = try context.one(\Keeper.name == "Ann")
+    #expect(try context.fetch(FetchRequest<Keeper>(where: (\Keeper.animals).any(\.name == "Zorro"))).map(\.name) == ["Ann"])
+  }
+
+  @Test(arguments: TestStore.allCases) func deleteRulesOfASuperEntityHoldForSubentities(_ store: TestStore) throws {
+    let place = try filled(store)
+    let context = try place.context()
+    let felix = try #require(try context.one(\Cat.lives == 3)), polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
+    let head = try #require(try context.fetch(FetchRequest<HeadKeeper>()).first)
+    context.delete(felix)
+    context.delete(polly)
+    #expect(head.animals.map(\.name) == ["Tom"])
+    try context.save()
+    let other = try place.context()
+    #expect(try other.fetch(FetchRequest<Visit>()).isEmpty)
+    #expect(try other.one(\Cat.name == "Tom")?.prey == nil)
+    try other.fetch(FetchRequest<HeadKeeper>()).forEach { other.delete($0) }
+    try other.save()
+    #expect(try place.context().fetch(FetchRequest<Animal>()).allSatisfy { $0.keeper?.name != "Hedy" })
+  }
+
+  @Test(arguments: TestStore.allCases) func aConstraintOfASuperEntityHoldsAmongAllItsSubentities(_ store: TestStore) throws {
+    let place = try filled(store)
+    let context = try place.context()
+    context.animal(Cat.self, "Same chip").chip = 1
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs.map(\.entityName) == ["Cat"])
+    context.rollback()
+    context.animal(Cat.self, "A").chip = 50
+    context.animal(Bird.self, "B").chip = 50
+    #expect(throws: ContextError.self) { try context.save() }
+    context.rollback()
+    context.animal(Bird.self, "B").chip = 50
+    try context.save()
+  }
+
+  @Test(arguments: TestStore.allCases) func aDictionaryResultNamesTheEntityThatEachObjectIsOf(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    let request = DictionaryFetchRequest<Animal>(columns: ["keeper": .property("keeper"), "n": .count()], groupedBy: ["keeper"])
+    let found = try context.fetch(request)
+    let names = found.map { row -> String in if case .objectID(let id)? = row["keeper"] { id.entityName } else { "none" } }
+    #expect(Set(names) == ["none", "Keeper", "HeadKeeper"] && found.count == 3)
+  }
+
+  @Test(arguments: TestStore.allCases) func anIDThatNamesASuperEntityFindsTheObjectAsWhatItIs(_ store: TestStore) throws {
+    let place = try filled(store)
+    let id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
+    let uri = id.uriRepresentation
+    let context = try place.context()
+    let asAnimal = try #require(ManagedObjectID(uriRepresentation: uri.replacing("/Parrot/", with: "/Animal/")))
+    #expect(asAnimal == id && asAnimal.hashValue == id.hashValue)
+    #expect(try context.existingObject(with: asAnimal) is Parrot)
+    let asCat = try #require(ManagedObjectID(uriRepresentation: uri.replacing("/Parrot/", with: "/Cat/")))
+    #expect(throws: ContextError.self) { try place.context().existingObject(with: asCat) }
+    // Nobody asks the store here, so the object is what the ID says until a row tells otherwise.
+    let other = try place.context()
+    let stale = try other.object(with: asCat)
+    #expect(stale is Cat)
+    #expect(try other.fetch(FetchRequest<Parrot>()).first?.name == "Polly")
+    #expect(stale.isInaccessible || stale.isFault)
+  }
+
+  // MARK: Classes
+
+  @Test func objectsOfAnEntityWithoutAClassAppearAsThoseOfTheEntityAbove() throws {
+    let place = try TestStore.memory.makePlace(
+      model: Menagerie.model, classes: [Animal.self, Cat.self, Keeper.self, Visit.self, Bird.self])
+    let context = try place.context()
+    let bird = try context.insert(entityNamed: "Parrot")
+    #expect(type(of: bird) == Bird.self && bird.entity.name == "Parrot")
+    #expect(type(of: try context.insert(entityNamed: "HeadKeeper")) == Keeper.self)
+  }
+
+  final class Stranger: ManagedObject {
+    override class var entityName: String { "Cat" }
+  }
+
+  final class Shifted: Animal {
+    override class var entityName: String { "Cat" }
+    var lives: Int {
+      get { self[0] }
+      set { self[0] = newValue }
+    }
+    override class var properties: [PropertyBinding] { super.properties + [.attribute("lives", \Shifted.lives, slot: 0)] }
+  }
+
+  @Test func classesThatDoNotFollowTheModelsInheritanceAreRefused() throws {
+    let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
+    let error = try #require(throws: ContextError.self) {
+      _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Stranger.self])
+    }
+    #expect(error.code == .classMismatch && error.reason.contains("Stranger: It is no subclass of Animal"))
+    let shifted = try #require(throws: ContextError.self) {
+      _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Shifted.self])
+    }
+    #expect(shifted.reason.contains("Its slot is 3, not 0"))
+  }
+
+  @Test func anAbstractEntityHasNoObjects() throws {
+    let context = try menagerie(.memory).context()
+    let error = try #require(throws: ContextError.self) { try context.insert(entityNamed: "Animal") }
+    #expect(error.code == .abstractEntity)
+  }
+
+  @Test func insertingAnObjectOfAnAbstractClassTraps() async {
+    await #expect(processExitsWith: .failure) {
+      let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
+      _ = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes).insert(Animal.self)
+    }
+  }
+
+  @Test func leadingARelationshipToAnObjectOfAnotherEntityTraps() async {
+    await #expect(processExitsWith: .failure) {
+      let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Menagerie.classes)
+      let cat = context.insert(Cat.self)
+      cat.setToOne(Cat.CatSlot.prey, context.insert(Cat.self))
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func predicatesAndSortsOfASuperClassServeSubclasses(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    #expect(try context.fetch(FetchRequest<Parrot>(where: \.name == "Polly")).count == 1)
+    let request = FetchRequest<Cat>(
+      where: FetchPredicate(inherited: \Animal.name > "A") && \.lives < 20,
+      sortedBy: [FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name, ascending: false))])
+    #expect(try context.fetch(request).map(\.name) == ["Tom", "Felix"])
+  }
+
+  @Test(arguments: TestStore.allCases) func keyPathsOfInheritedPropertiesAreFoundInTheTablesOfTheirClasses(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    #expect(try context.fetch(FetchRequest<Cat>(where: \.name == "Tom" && \.chip == 2)).count == 1)
+    #expect(try context.fetch(FetchRequest<Cat>(where: (\Cat.keeper).then(\.name) == "Hedy")).map(\.name) == ["Tom"])
+    #expect(try context.fetch(FetchRequest<Parrot>(where: (\Parrot.friends).count() == 2 && \.wingspan > 0.1)).map(\.name) == ["Polly"])
+    #expect(try context.fetch(FetchRequest<Parrot>(where: (\Parrot.hunters).any(\.name == "Tom"))).count == 1)
+    #expect(try context.fetch(FetchRequest<HeadKeeper>(sortedBy: [FetchSortDescriptor(\HeadKeeper.name)])).map(\.name) == ["Hedy"])
+  }
+
+  @Test func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem() async {
+    await #expect(processExitsWith: .failure) { _ = FetchRequest<Cat>(where: \.label == "Tom") }
+    await #expect(processExitsWith: .failure) { _ = FetchRequest<Cat>(where: \.constant == "Tom") }
+  }
+
+  // MARK: Faults
+
+  private func reads(_ store: RecordingStore) -> [RecordedRequest] {
+    store.requests.filter {
+      switch $0 {
+      case .fetch, .rows, .relationships: true
+      default: false
+      }
+    }
+  }
+
+  private func crowd(_ store: TestStore, _ count: Int) throws -> TestStore.Place {
+    let place = try menagerie(store)
+    let context = try place.context()
+    let keepers = (0..<10).map { number -> Keeper in
+      let keeper = number % 2 == 0 ? context.insert(Keeper.self) : context.insert(HeadKeeper.self)
+      keeper.name = "keeper \(number)"
+      return keeper
+    }
+    for number in 0..<count {
+      let kind: Animal.Type = number % 3 == 0 ? Cat.self : number % 3 == 1 ? Bird.self : Parrot.self
+      let animal = context.animal(kind, "animal \(number)", keeper: keepers[number % 10])
+      let visit = context.insert(Visit.self)
+      visit.animal = animal
+      visit.day = number
+    }
+    try context.save()
+    return place
+  }
+
+  @Test(arguments: TestStore.allCases) func walkingToAThousandObjectsOfSeveralEntitiesTakesAHandfulOfRequests(_ store: TestStore) throws {
+    let place = try crowd(store, 1000)
+    // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
+    let most = store == .memory ? 400 : 8
+    func walk(_ what: String, _ body: (ManagedObjectContext) throws -> Int) throws {
+      let (context, recorder) = try place.recording()
+      let length = try body(context)
+      #expect(length > 9000 && reads(recorder).count <= most, "\(what): \(reads(recorder).count) requests")
+    }
+    try walk("to one") { context in
+      try context.fetch(FetchRequest<Visit>()).reduce(0) { length, visit in
+        length + (visit.animal?.name.utf8.count ?? 0) + (visit.animal?.keeper?.name.utf8.count ?? 0)
+      }
+    }
+    // The objects of each entity are siblings, though they alternate.
+    try walk("from each") { context in
+      try context.fetch(FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)])).reduce(0) { length, animal in
+        animal.visits.reduce(length) { $0 + $1.day }
+      }
+    }
+    try walk("to many") { context in
+      try context.fetch(FetchRequest<Keeper>()).reduce(0) { length, keeper in
+        keeper.animals.reduce(length) { $0 + $1.name.utf8.count }
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatSomebodyDeletedIsInaccessibleWhateverItWas(_ store: TestStore) throws {
+    let place = try filled(store)
+    let context = try place.context()
+    let visits = try context.fetch(FetchRequest<Visit>())
+    #expect(visits.count == 1)
+    // Without delete rules: the store is told to remove the row alone.
+    let coordinator = try place.coordinator()
+    let felix = try #require(try place.context().one(\Cat.lives == 3))
+    var changes = SaveRequest.EntityChanges(entity: felix.entity.index)
+    changes.deleted = SaveRequest.KeyedRows(keys: [felix.objectID.key], expectedVersions: [felix.readRow.version])
+    try coordinator.store.prepare(SaveRequest(entities: [changes])).commit()
+    coordinator.rowCache.removeAll()
+    let animal = visits[0].animal
+    #expect(animal == nil || animal?.name == "" && animal?.isInaccessible == true)
+  }
+
+  @Test(arguments: TestStore.allCases) func aKeyOfAnotherKindOfObjectIsDamageAndNoTrap(_ store: TestStore) throws {
+    let place = try filled(store)
+    let coordinator = try place.coordinator()
+    let tom = try #require(try place.context().one(\Cat.name == "Tom")), felix = try #require(try place.context().one(\Cat.name == "Felix"))
+    let cat = tom.entity
+    let builder = RowBatchBuilder(layout: cat.layout, idPrefix: coordinator.prefixes[cat.index])
+    builder.append(tom.readRow, key: tom.objectID.key, version: tom.readRow.version + 1)
+    builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectID.key)
+    var changes = SaveRequest.EntityChanges(entity: cat.index)
+    changes.updated = [
+      SaveRequest.UpdatedRows(
+        rows: builder.seal(), expectedVersions: [tom.readRow.version], changedSlots: [1 << UInt64(Cat.CatSlot.prey)], wordsPerRow: 1)
+    ]
+    try coordinator.store.prepare(SaveRequest(entities: [changes])).commit()
+    coordinator.rowCache.removeAll()
+    // Whether the other cat is registered or not.
+    for registersOther in [false, true] {
+      let context = try place.context()
+      let hunter = try #require(try context.one(\Cat.chip == 2))
+      let other = registersOther ? try context.one(\Cat.lives == 3) : nil
+      withExtendedLifetime(other) {
+        let prey = hunter.prey
+        #expect(prey == nil || prey?.name == "" && prey?.isInaccessible == true)
+        #expect(context.faultError != nil)
+      }
+    }
+  }
+}
