@@ -199,9 +199,24 @@ struct TableSave {
     for changes in request.links {
       let relationship = schema.model.entities[changes.entity].relationships[changes.relationship]
       guard case .links(let forward, let backward) = schema.storage(of: relationship) else { continue }
+      var changes = changes
+      if relationship.hasTargetsToItself { takeAway(&changes, backward) }
       adjacencies[forward].apply(added: changes.added, removed: changes.removed)
       adjacencies[backward].apply(added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
     }
+  }
+
+  /// A target that can belong to one object only leaves the one that had it; of two that want it the last one gets it.
+  private func takeAway(_ changes: inout SaveRequest.LinkChanges, _ backward: Int) {
+    let last = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
+    changes.added.removeAll { last[$0.target] != $0.source }
+    var removed = Set(changes.removed)
+    for link in changes.added {
+      adjacencies[backward].withTargets(of: link.target) { sources in
+        for source in sources where source != link.source { removed.insert(SaveRequest.Link(source: source, target: link.target)) }
+      }
+    }
+    changes.removed = removed.sorted()
   }
 
   private mutating func applyKeyLinks() {
@@ -220,8 +235,16 @@ struct TableSave {
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
         switch schema.storage(of: relationship) {
-        case .links(let forward, let backward): collectLinks(of: changes.deleted.keys, forward, backward, &links)
-        case .inverseSlot, .slot: collectRows(pointingTo: changes.deleted.keys, by: schema.model.inverse(of: relationship), &emptied)
+        case .links(let forward, let backward):
+          collectLinks(of: changes.deleted.keys, forward, backward, &links)
+          if relationship.isReflexive { collectLinks(of: changes.deleted.keys, backward, forward, &links) }
+        case .inverseSlot, .slot:
+          if let inverse = schema.model.inverse(of: relationship) { collectRows(pointingTo: changes.deleted.keys, by: inverse, &emptied) }
+        }
+      }
+      for relationship in schema.model.entities[changes.entity].linksWithoutInverse {
+        if case .links(let forward, let backward) = schema.storage(of: relationship) {
+          collectLinks(of: changes.deleted.keys, backward, forward, &links)
         }
       }
     }

@@ -108,13 +108,15 @@ public final class TableSchema: Sendable {
       let (entity, place) = (relationship.entityIndex, relationship.index)
       if !relationship.isToMany {
         storages[entity][place] = .slot(inverse: count)
-        if relationship.inverseIsToMany {
+        if relationship.inverseIsToMany && relationship.hasInverse {
           storages[relationship.destinationIndex][relationship.inverseIndex] = .inverseSlot(forward: count)
         }
         count += 1
       } else if relationship.isManyToMany && relationship.namesLinks {
         storages[entity][place] = .links(forward: count, backward: count + 1)
-        storages[relationship.destinationIndex][relationship.inverseIndex] = .links(forward: count + 1, backward: count)
+        if relationship.hasInverse && !relationship.isReflexive {
+          storages[relationship.destinationIndex][relationship.inverseIndex] = .links(forward: count + 1, backward: count)
+        }
         count += 2
       }
     }

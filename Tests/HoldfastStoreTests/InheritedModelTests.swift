@@ -43,7 +43,8 @@ import Testing
     #expect(parrot.relationship(named: "keepers") == model.entity(named: "Animal")?.relationship(named: "keepers"))
     #expect(parrot.ownRelationships.map(\.name) == ["friend", "pupils"] && bird.ownRelationships.isEmpty)
     let pupils = try #require(parrot.relationship(named: "pupils"))
-    #expect(model.inverse(of: pupils).name == "teachers" && model.inverse(of: model.inverse(of: pupils)) == pupils)
+    let teachers = try #require(model.inverse(of: pupils))
+    #expect(teachers.name == "teachers" && model.inverse(of: teachers) == pupils)
     #expect(parrot.uniqueSlots == [[0]] && parrot.inheritedConstraintCount == 1)
   }
 

@@ -10,10 +10,12 @@ struct LinkPlan {
   /// The entity at the other end, and the one behind the last of its sub-entities.
   var destination: Int32 = 0
   var destinationEnd: Int32 = 1
-  /// Where the inverse's key lies in the target, or -1 when the inverse is to-many.
+  /// Where the inverse's key lies in the target, or -1 when the inverse is to-many or there is none.
   var inverseSlot: Int32 = -1
   /// The to-many index of the inverse in the target, or -1.
   var inverseToManyIndex: Int32 = -1
+
+  @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex >= 0 }
 
   /// Whether the relationship may lead to objects of an entity.
   @inline(__always) func leads(toEntity entity: UInt32) -> Bool {
@@ -89,8 +91,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       let link = LinkPlan(
         entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
         toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
-        destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse.slot),
-        inverseToManyIndex: Int32(inverse.toManyIndex))
+        destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse?.slot ?? -1),
+        inverseToManyIndex: Int32(inverse?.toManyIndex ?? -1))
       if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
     }
     return EntityPlan(

@@ -62,7 +62,7 @@ extension ManagedObjectContext {
   private func nullify(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     // Lists of keys leave deleted objects out by themselves, so only keys in rows have to be cleared.
     guard !relationship.inverseIsToMany else { return }
-    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { return }
     if !relationship.isToMany || !inverse.isOptional || object.isInserted {
       for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
     }
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
       where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {
-        let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+        guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { continue }
         let family = graph.entities[relationship.destinationIndex].family
         for object in maps[graph.entities[relationship.destinationIndex].root].objects {
           guard family.contains(Int(object.flags.entityIndex)), let row = object.row.map({ RowPointer($0) }), !object.isDeleted,

@@ -29,8 +29,7 @@ extension ManagedObjectContext {
   }
 
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
-    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
-    guard inverse.deleteRule == .nullify else { return }
+    guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
     for object in changed
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
       && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex))

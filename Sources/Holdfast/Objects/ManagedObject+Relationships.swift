@@ -71,6 +71,7 @@ extension ManagedObject {
     let old = before.isPresent(slot) ? before.integer(slot) : nil
     if old == target?.objectKey { return }
     assign(slot, target)
+    if !link.hasInverse { return }
     if let old { detachInverse(of: link, from: old) }
     if let target { attachInverse(of: link, to: target) }
   }
@@ -146,7 +147,9 @@ extension ManagedObject {
     // The side that knows fewer keys tells fastest whether the link is there.
     if toManyStates()[index].add(target.objectKey, isNew: false) {
       managedObjectContext.noteChange(self)
-      target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index))
+      // An object that is linked to itself by a relationship that is its own inverse has the link already.
+      let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
+      if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
     }
   }
 
@@ -162,7 +165,7 @@ extension ManagedObject {
     }
     if toManyStates()[index].remove(target.objectKey) {
       managedObjectContext.noteChange(self)
-      target.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
     }
   }
 

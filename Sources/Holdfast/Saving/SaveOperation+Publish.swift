@@ -7,6 +7,7 @@ extension SaveOperation {
     for object in context.changed { settleLinks(object) }
     publishToCache()
     for (batch, objects) in published { publish(batch, objects) }
+    for changes in request.links { leaveFormerOwners(changes) }
     bury()
   }
 
@@ -50,6 +51,23 @@ extension SaveOperation {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
       if states[index].isKnown && (discardsNew || !permanentKeys.isEmpty) { states[index].contents.translate(permanent) }
       states[index].settle()
+    }
+  }
+
+  /// Targets that can belong to one object only have left those that had them, as they have in the store.
+  private func leaveFormerOwners(_ changes: SaveRequest.LinkChanges) {
+    let relationship = context.entities[changes.entity].relationships[changes.relationship]
+    if !relationship.hasTargetsToItself || changes.added.isEmpty { return }
+    let owner = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
+    let (index, family) = (relationship.toManyIndex, context.graph.entities[changes.entity].family)
+    for object in context.maps[context.graph.entities[changes.entity].root].objects where family.contains(Int(object.flags.entityIndex)) {
+      guard object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
+      let keys = object.targets(index).withKeys { Array($0) }
+      let lost = keys.filter { owner[$0] != nil && owner[$0] != object.objectKey }
+      if lost.isEmpty { continue }
+      let states = object.toManyStates()
+      if !states[index].isKnown { keys.withUnsafeBufferPointer { states[index].fire($0) } }
+      for key in lost { _ = states[index].contents.remove(key) }
     }
   }
 

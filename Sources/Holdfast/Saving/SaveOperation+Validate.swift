@@ -39,7 +39,7 @@ extension SaveOperation {
   private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
     for entity in context.entities {
       for relationship in context.graph.checks[entity.index].losing {
-        let inverse = coordinator.model.inverse(of: relationship)
+        guard let inverse = coordinator.model.inverse(of: relationship) else { continue }
         for owner in try owners(of: relationship, losing: entity) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
           if !wasCounted { validateCount(owner, inverse, &failures) }
@@ -98,7 +98,7 @@ struct EntityChecks: Sendable {
     slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
     counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
     losing = entity.relationships.filter { relationship in
-      let inverse = model.inverse(of: relationship)
+      guard let inverse = model.inverse(of: relationship) else { return false }
       return relationship.deleteRule != .noAction && inverse.isToMany && (!inverse.isOptional || inverse.minCount > 0)
     }
   }

@@ -5,9 +5,9 @@ enum SQLName {
     isPlain(name) ? name : "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
   }
 
-  /// Plain words begin with Z here, as all of the layout's names do, so none of them is a keyword of SQL.
+  /// Plain words begin with Z here, as all of the layout's names do but one, so none of them is a keyword of SQL.
   private static func isPlain(_ name: String) -> Bool {
-    guard let first = name.utf8.first, first == UInt8(ascii: "Z") else { return false }
+    guard let first = name.utf8.first, first == UInt8(ascii: "Z") || name == "REFLEXIVE" else { return false }
     return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
   }
 

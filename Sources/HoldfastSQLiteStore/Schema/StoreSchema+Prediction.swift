@@ -66,7 +66,15 @@ extension StoreSchema {
     private var counts: [String: Int] = [:]
 
     mutating func side(of relationship: ManagedObjectModel.Relationship, in model: ManagedObjectModel, numbers: [Int64]) -> LinkSide {
-      let inverse = model.inverse(of: relationship)
+      guard let inverse = model.inverse(of: relationship) else {
+        let destination = model.entities[model.destination(of: relationship).rootIndex]
+        let near = StoreSchema.linkColumn(numbers[relationship.entityIndex], relationship.name, hasUnderscore: false)
+        return LinkSide(table: SQLName.prefixed(destination.name), near: near, far: "Z_PK")
+      }
+      if relationship.isReflexive {
+        let name = StoreSchema.linkColumn(numbers[relationship.entityIndex], relationship.name)
+        return LinkSide(table: name, near: name, far: "REFLEXIVE")
+      }
       let near = unique(StoreSchema.linkColumn(numbers[relationship.entityIndex], inverse.name))
       let far = unique(StoreSchema.linkColumn(numbers[relationship.destinationIndex], relationship.name))
       return LinkSide(table: StoreSchema.linkColumn(numbers[relationship.entityIndex], relationship.name), near: near, far: far)
@@ -79,13 +87,15 @@ extension StoreSchema {
     }
   }
 
-  /// `Z_5LABELS`: the name of a join table and of its columns.
-  static func linkColumn(_ number: Int64, _ name: String) -> String { "Z_\(number)\(SQLName.upper(name))" }
+  /// `Z_5LABELS`: the name of a join table and of its columns; `Z5LABELS` in the table of the targets.
+  static func linkColumn(_ number: Int64, _ name: String, hasUnderscore: Bool = true) -> String {
+    "Z\(hasUnderscore ? "_" : "")\(number)\(SQLName.upper(name))"
+  }
 
   /// Refuses a model of which two parts would have the same name in the file.
   func checkNames() throws(StoreError) {
     var seen: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
-    let naming = StoreSchema.namingRelationships(model).map { link($0).table }
+    let naming = StoreSchema.namingRelationships(model).filter(\.hasInverse).map { link($0).table }
     let names = model.entities.filter { $0.superentityIndex == nil }.map { tables[$0.index].name }
     for name in names + naming where !seen.insert(name).inserted {
       throw StoreError(
@@ -93,7 +103,9 @@ extension StoreSchema {
         reason: "Two parts of the model need the table \(name). Rename an entity or a relationship.")
     }
     for (entity, table) in zip(model.entities, tables) {
-      for column in table.columns + table.entityColumns.compactMap({ $0 }) where ["Z_PK", "Z_ENT", "Z_OPT"].contains(column) {
+      let own = entity.linksWithoutInverse.map { link($0).near }
+      for column in table.columns + table.entityColumns.compactMap({ $0 })
+      where ["Z_PK", "Z_ENT", "Z_OPT"].contains(column) || own.contains(column) {
         throw StoreError(
           .unsupportedModel, operation: "lay out the store",
           reason: "A property of \(entity.name) needs the column \(column), which the store uses itself. Rename the property.")

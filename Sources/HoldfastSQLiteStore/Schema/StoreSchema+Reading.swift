@@ -47,8 +47,21 @@ extension StoreSchema {
     of relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel, _ numbers: [Int64], _ names: Set<String>,
     _ connection: SQLiteConnection
   ) throws -> LinkSide {
-    let inverse = model.inverse(of: relationship)
     let source = numbers[relationship.entityIndex], target = numbers[relationship.destinationIndex]
+    guard let inverse = model.inverse(of: relationship) else {
+      let table = SQLName.prefixed(model.entities[model.destination(of: relationship).rootIndex].name)
+      if let near = match(linkColumn(source, relationship.name, hasUnderscore: false), try columnNames(table, connection)) {
+        return LinkSide(table: table, near: near, far: "Z_PK")
+      }
+      throw missing("the column of \(model.entities[relationship.entityIndex].name).\(relationship.name) in \(table)", connection)
+    }
+    if relationship.isReflexive {
+      let name = linkColumn(source, relationship.name)
+      if names.contains(name), let near = match(name, try columnNames(name, connection)) {
+        return LinkSide(table: name, near: near, far: "REFLEXIVE")
+      }
+      throw missing("the join table of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
+    }
     for table in [linkColumn(source, relationship.name), linkColumn(target, inverse.name)] where names.contains(table) {
       let columns = try columnNames(table, connection)
       if let near = match(linkColumn(source, inverse.name), columns), let far = match(linkColumn(target, relationship.name), columns),

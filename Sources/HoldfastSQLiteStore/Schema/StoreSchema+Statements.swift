@@ -28,8 +28,16 @@ extension StoreSchema {
         columns.append(([max(rank, 1), index, rank, slot], sql))
       }
     }
+    for relationship in linksWithoutInverse(root) {
+      columns.append(([1, relationship.destinationIndex, 1, .max], ", \(SQLName.quoted(link(relationship).near)) INTEGER"))
+    }
     let ordered = columns.sorted { $0.order.lexicographicallyPrecedes($1.order) }.map(\.sql).joined()
     return "CREATE TABLE \(SQLName.quoted(tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
+  }
+
+  /// The to-many relationships without inverse whose targets lie in the table of a family.
+  private func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
+    StoreSchema.namingRelationships(model).filter { !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) }
   }
 
   private func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
@@ -67,8 +75,15 @@ extension StoreSchema {
       return "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
     }
     var families: [String] = []
+    if entity.superentityIndex == nil {
+      families = linksWithoutInverse(entity).map { relationship in
+        let column = link(relationship).near
+        return
+          "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
+      }
+    }
     if table.isShared && entity.superentityIndex == nil {
-      families = ["CREATE INDEX \(SQLName.quoted("\(table.name)_Z_ENT_INDEX")) ON \(SQLName.quoted(table.name)) (Z_ENT)"]
+      families += ["CREATE INDEX \(SQLName.quoted("\(table.name)_Z_ENT_INDEX")) ON \(SQLName.quoted(table.name)) (Z_ENT)"]
     }
     return foreignKeys + families + uniqueIndexes(index).map(\.sql) + fetchIndexes(index).map(\.sql)
   }
@@ -100,7 +115,7 @@ extension StoreSchema {
   }
 
   private func linkCreations() -> [String] {
-    StoreSchema.namingRelationships(model).flatMap { relationship -> [String] in
+    StoreSchema.namingRelationships(model).filter(\.hasInverse).flatMap { relationship -> [String] in
       let side = link(relationship)
       let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
       return [

@@ -19,7 +19,8 @@ final class StoreSchema: Sendable {
     var isShared: Bool
   }
 
-  /// The join table of a many-to-many pair, seen from one of its two sides.
+  /// The join table of a many-to-many pair, seen from one of its two sides; or for a to-many relationship without inverse
+  /// the table of its targets, in which a column has the key of the object that each belongs to.
   struct LinkSide: Sendable, Hashable {
     /// The name.
     var table: String
@@ -71,7 +72,9 @@ final class StoreSchema: Sendable {
     var links: [[LinkSide?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
     for (relationship, side) in zip(namingRelationships(model), sides) {
       links[relationship.entityIndex][relationship.index] = side
-      links[relationship.destinationIndex][relationship.inverseIndex] = side.inverse
+      if relationship.hasInverse && !relationship.isReflexive {
+        links[relationship.destinationIndex][relationship.inverseIndex] = side.inverse
+      }
     }
     return links
   }

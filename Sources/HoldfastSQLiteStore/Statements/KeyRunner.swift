@@ -209,7 +209,9 @@ struct KeyRunner {
       let side = store.schema.link(relationship)
       return (SQLName.quoted(side.table), SQLName.quoted(side.near), SQLName.quoted(side.far))
     }
-    let inverse = store.model.inverse(of: relationship)
+    guard let inverse = store.model.inverse(of: relationship) else {
+      preconditionFailure("\(relationship.name) has neither links nor an inverse that points back.")
+    }
     return (store.table(inverse.entityIndex), SQLName.quoted(store.schema.tables[inverse.entityIndex].columns[inverse.slot]), "Z_PK")
   }
 }

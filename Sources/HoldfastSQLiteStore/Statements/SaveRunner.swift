@@ -257,6 +257,10 @@ final class SaveRunner {
     let relationship = try store.entity(changes.entity).relationships[changes.relationship]
     let side = store.schema.link(relationship)
     let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
+    if relationship.hasTargetsToItself {
+      try run("UPDATE \(table) SET \(near) = NULL WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
+      return try run("UPDATE \(table) SET \(near) = ?1 WHERE \(far) = ?2", changes.added)
+    }
     try run("DELETE FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
     if changes.added.isEmpty { return }
     try withoutIndexes(ofTable: side.table, rowCount: changes.added.count) {

@@ -24,10 +24,9 @@ struct Severing {
     var pointing: [String: KeysByColumn] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in try store.entity(changes.entity).relationships where relationship.deleteRule != .noAction {
-        let inverse = store.model.inverse(of: relationship)
         if relationship.isManyToMany {
           try removeLinks(relationship, changes.deleted.keys)
-        } else if !inverse.isToMany {
+        } else if let inverse = store.model.inverse(of: relationship), !inverse.isToMany {
           let table = store.schema.tables[inverse.entityIndex]
           let column = Column(
             name: SQLName.quoted(table.columns[inverse.slot]), entityColumn: table.entityColumns[inverse.slot].map(SQLName.quoted))
@@ -43,7 +42,10 @@ struct Severing {
 
   private func removeLinks(_ relationship: ManagedObjectModel.Relationship, _ keys: [Int64]) throws {
     let side = store.schema.link(relationship)
-    try run("DELETE FROM \(SQLName.quoted(side.table)) WHERE \(SQLName.quoted(side.near)) = ?1", keys)
+    let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near)
+    if relationship.hasTargetsToItself { return try run("UPDATE \(table) SET \(near) = NULL WHERE \(near) = ?1", keys) }
+    try run("DELETE FROM \(table) WHERE \(near) = ?1", keys)
+    if relationship.isReflexive { try run("DELETE FROM \(table) WHERE \(SQLName.quoted(side.far)) = ?1", keys) }
   }
 
   private func run(_ sql: String, _ keys: some Sequence<Int64>) throws {

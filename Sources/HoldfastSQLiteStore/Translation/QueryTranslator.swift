@@ -113,8 +113,7 @@ struct QueryTranslator {
     let owner = follow(hops, &scope)
     var inner = self.scope(model.entities[relationship.destinationIndex])
     let condition = try condition(part, &inner)
-    guard relationship.isManyToMany else {
-      let inverse = model.inverse(of: relationship)
+    if let inverse = model.inverse(of: relationship), !relationship.isManyToMany {
       return "SELECT 1 FROM \(from(inner)) WHERE \(column(inner.alias, inverse.entityIndex, inverse.slot)) = \(owner).Z_PK AND \(condition)"
     }
     let side = schema.link(relationship)
@@ -252,8 +251,7 @@ struct QueryTranslator {
     let (hops, relationship) = try QueryPaths.toMany(path, scope.entity, model)
     let owner = follow(hops, &scope)
     let counted = alias()
-    guard relationship.isManyToMany else {
-      let inverse = model.inverse(of: relationship)
+    if let inverse = model.inverse(of: relationship), !relationship.isManyToMany {
       let key = column(counted, inverse.entityIndex, inverse.slot)
       return "(SELECT COUNT(*) FROM \(table(inverse.entityIndex)) AS \(counted) WHERE \(key) = \(owner).Z_PK)"
     }

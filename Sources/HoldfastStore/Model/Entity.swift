@@ -41,13 +41,16 @@ extension ManagedObjectModel {
     public let indexes: [FetchIndexDescription]
     /// Core Data's version hash of the entity: 32 bytes.
     public let versionHash: [UInt8]
+    /// The to-many relationships without inverse that lead to objects of this entity. A store removes their links when it
+    /// removes an object.
+    public let linksWithoutInverse: [Relationship]
     let properties: [String: Property]
     /// The names and version hashes of all properties.
     let hashedProperties: [(name: String, hash: [UInt8])]
 
     init(
       declaration: EntityDescription, index: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool], slots ownSlots: [Slot],
-      relationships ownRelationships: [Relationship]
+      relationships ownRelationships: [Relationship], linksWithoutInverse ownLinks: [Relationship]
     ) {
       name = declaration.name
       self.index = index
@@ -58,6 +61,7 @@ extension ManagedObjectModel {
       self.isAbstract = declaration.isAbstract
       slots = (superentity?.slots ?? []) + ownSlots
       relationships = (superentity?.relationships ?? []) + ownRelationships
+      linksWithoutInverse = (superentity?.linksWithoutInverse ?? []) + ownLinks
       hashedProperties = (superentity?.hashedProperties ?? []) + ModelVersionHash.properties(of: declaration)
       versionHash = ModelVersionHash.hash(of: declaration, superentity: superentity?.versionHash, hashedProperties)
       attributes = slots.compactMap { if case .attribute(let attribute) = $0 { attribute } else { nil } }
@@ -123,11 +127,11 @@ extension ManagedObjectModel {
     public let index: Int
     /// The index of the entity at the other end.
     public let destinationIndex: Int
-    /// The place of the inverse among the destination's relationships.
+    /// The place of the inverse among the destination's relationships; -1 for none.
     public let inverseIndex: Int
     /// Whether it leads to any number of objects.
     public let isToMany: Bool
-    /// Whether the inverse leads to any number of objects.
+    /// Whether any number of objects can lead to one: the inverse is to-many, or there is none.
     public let inverseIsToMany: Bool
     /// Whether an object may be saved while it leads nowhere.
     public let isOptional: Bool
@@ -145,8 +149,16 @@ extension ManagedObjectModel {
     /// naming side: the first met when entities, then relationships, are walked in the order of their names.
     public let namesLinks: Bool
 
-    /// Whether both sides lead to any number of objects, so that links are pairs of their own and not a key in a row.
+    /// Whether links are pairs of their own and not a key in a row: both sides lead to any number of objects, or the
+    /// relationship is to-many and has no inverse.
     public var isManyToMany: Bool { isToMany && inverseIsToMany }
+    /// Whether there is a relationship that leads back.
+    public var hasInverse: Bool { inverseIndex >= 0 }
+    /// Whether the relationship is its own inverse.
+    public var isReflexive: Bool { inverseIndex == index && destinationIndex == entityIndex }
+    /// Whether an object can be the target of one object at the most, so that a new link takes it away from another: a to-many
+    /// relationship without inverse.
+    public var hasTargetsToItself: Bool { isToMany && !hasInverse }
   }
 
   /// What a slot holds.

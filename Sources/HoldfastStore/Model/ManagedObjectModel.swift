@@ -41,9 +41,9 @@ public final class ManagedObjectModel: Sendable {
   /// The destination entity of a relationship.
   public func destination(of relationship: Relationship) -> Entity { entities[relationship.destinationIndex] }
 
-  /// The relationship that leads back.
-  public func inverse(of relationship: Relationship) -> Relationship {
-    entities[relationship.destinationIndex].relationships[relationship.inverseIndex]
+  /// The relationship that leads back; nil for none.
+  public func inverse(of relationship: Relationship) -> Relationship? {
+    relationship.hasInverse ? entities[relationship.destinationIndex].relationships[relationship.inverseIndex] : nil
   }
 }
 

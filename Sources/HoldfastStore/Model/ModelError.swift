@@ -109,22 +109,36 @@ struct ModelCheck {
       return [problem(path, "There is no entity \(relationship.destination) to lead to.")]
     }
     var found: [ModelError.Problem] = []
-    if let inverse = destination.relationships.first(where: { $0.name == relationship.inverse }) {
+    if let name = relationship.inverse { found += problems(ofInverse: name, of: relationship, destination, entity) }
+    found += problems(inCountsOf: relationship, path)
+    return found
+  }
+
+  private func problems(
+    ofInverse name: String, of relationship: RelationshipDescription, _ destination: EntityDescription, _ entity: EntityDescription
+  ) -> [ModelError.Problem] {
+    let path = "\(entity.name).\(relationship.name)"
+    var found: [ModelError.Problem] = []
+    if let inverse = destination.relationships.first(where: { $0.name == name }) {
       if inverse.destination != entity.name || inverse.inverse != relationship.name {
         found.append(
           problem(
-            path, "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse), not back here."))
+            path,
+            "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse ?? "nothing"), not back here."
+          ))
       }
-      if destination.name == entity.name && inverse.name == relationship.name {
-        found.append(problem(path, "It is its own inverse, which this version cannot keep; declare two relationships."))
-      }
-    } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == relationship.inverse } }) {
+    } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == name } }) {
       found.append(
         problem(
           path, "Its inverse is declared by \(above.name), whose other objects would have it too; let it lead to \(above.name)."))
     } else {
-      found.append(problem(path, "There is no relationship \(destination.name).\(relationship.inverse) to be its inverse."))
+      found.append(problem(path, "There is no relationship \(destination.name).\(name) to be its inverse."))
     }
+    return found
+  }
+
+  private func problems(inCountsOf relationship: RelationshipDescription, _ path: String) -> [ModelError.Problem] {
+    var found: [ModelError.Problem] = []
     if relationship.isToMany {
       if relationship.minCount < 0 || relationship.maxCount < 0 { found.append(problem(path, "A count cannot be negative.")) }
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {

@@ -37,7 +37,8 @@ struct ModelFreezer {
 
   func entities() -> [ManagedObjectModel.Entity] {
     var frozen: [ManagedObjectModel.Entity] = []
-    for index in declarations.indices { frozen.append(entity(index, frozen)) }
+    let relationships = declarations.indices.map(frozenRelationships)
+    for index in declarations.indices { frozen.append(entity(index, frozen, relationships)) }
     return frozen
   }
 
@@ -62,9 +63,11 @@ struct ModelFreezer {
     return shapes
   }
 
-  private func entity(_ index: Int, _ frozen: [ManagedObjectModel.Entity]) -> ManagedObjectModel.Entity {
+  private func entity(_ index: Int, _ frozen: [ManagedObjectModel.Entity], _ all: [[ManagedObjectModel.Relationship]])
+    -> ManagedObjectModel.Entity
+  {
     let (declaration, shape) = (declarations[index], shapes[index])
-    let relationships = frozenRelationships(of: index)
+    let relationships = all[index]
     var attributes = Dictionary(uniqueKeysWithValues: declaration.attributes.map { ($0.name, $0) })
     var toOne = Dictionary(uniqueKeysWithValues: relationships.filter { !$0.isToMany }.map { ($0.name, $0) })
     let slots = shape.slots.enumerated().compactMap { place, name -> ManagedObjectModel.Slot? in
@@ -75,7 +78,8 @@ struct ModelFreezer {
     }
     return ManagedObjectModel.Entity(
       declaration: declaration, index: index, superentity: shape.superIndex.map { frozen[$0] }, family: index..<shape.familyEnd,
-      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, relationships: relationships)
+      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, relationships: relationships,
+      linksWithoutInverse: all.joined().filter { $0.hasTargetsToItself && $0.destinationIndex == index })
   }
 
   private func frozen(_ attribute: AttributeDescription, slot: Int) -> ManagedObjectModel.Attribute {
@@ -90,15 +94,16 @@ struct ModelFreezer {
       let place = shape.inheritedRelationships + offset
       let destination = indexByName[declared.destination] ?? index
       let other = shapes[destination]
-      let found = other.relationships.firstIndex { $0.name == declared.inverse } ?? 0
-      let inverse = other.inheritedRelationships + found
+      let found = declared.inverse.flatMap { name in other.relationships.firstIndex { $0.name == name } }
+      let inverse = found.map { other.inheritedRelationships + $0 }
       return ManagedObjectModel.Relationship(
-        name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse,
-        isToMany: declared.isToMany, inverseIsToMany: other.relationships[found].isToMany, isOptional: declared.isOptional,
+        name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse ?? -1,
+        isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
+        isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount,
         slot: declared.isToMany ? -1 : shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0),
         toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
-        namesLinks: (namingRanks[index], place) <= (namingRanks[destination], inverse))
+        namesLinks: inverse.map { (namingRanks[index], place) <= (namingRanks[destination], $0) } ?? true)
     }
   }
 }

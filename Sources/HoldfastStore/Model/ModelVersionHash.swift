@@ -36,7 +36,7 @@ enum ModelVersionHash {
     let base = base(relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier)
     let isItsOwnInverse = relationship.inverse == relationship.name && relationship.destination == entity.name
     return SHA256.hash(
-      base + Array(relationship.destination.utf8) + Array((isItsOwnInverse ? "" : relationship.inverse).utf8)
+      base + Array(relationship.destination.utf8) + Array((isItsOwnInverse ? "" : relationship.inverse ?? "").utf8)
         + littleEndian(UInt32(truncatingIfNeeded: relationship.maxCount)) + littleEndian(UInt32(truncatingIfNeeded: relationship.minCount)))
   }
 

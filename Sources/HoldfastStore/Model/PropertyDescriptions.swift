@@ -52,8 +52,12 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
   public var name: String
   /// The name of the entity at the other end.
   public var destination: String
-  /// The name of the relationship that leads back. Every relationship has one.
-  public var inverse: String
+  /// The name of the relationship that leads back, which may be this one itself; nil for none.
+  ///
+  /// Without an inverse nobody tells the object that it points to something that was deleted: a to-one relationship then
+  /// leads to an object without a row. A to-many relationship without an inverse has its objects to itself, as in Core
+  /// Data's files: an object that is saved in one object's relationship leaves the relationship of another.
+  public var inverse: String?
   /// Whether it leads to any number of objects instead of at most one.
   public var isToMany: Bool
   /// Whether an object may be saved while the relationship leads nowhere.
@@ -69,7 +73,7 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
 
   /// Declares a relationship to at most one object.
   public static func toOne(
-    _ name: String, to destination: String, inverse: String, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
+    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
     versionHashModifier: String? = nil
   ) -> RelationshipDescription {
     RelationshipDescription(
@@ -79,7 +83,7 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
 
   /// Declares a relationship to any number of objects.
   public static func toMany(
-    _ name: String, to destination: String, inverse: String, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
+    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
     minCount: Int = 0, maxCount: Int = 0, versionHashModifier: String? = nil
   ) -> RelationshipDescription {
     RelationshipDescription(

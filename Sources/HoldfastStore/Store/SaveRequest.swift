@@ -74,8 +74,9 @@ public struct SaveRequest: Sendable, Codable {
     public var updated: [UpdatedRows] = []
     /// Rows to be removed. The store also severs what pointed to them through relationships whose inverse (the one
     /// declared by the deleted object's entity) has a delete rule other than ``DeleteRule/noAction``: links are
-    /// removed, keys in other rows set to nil and those rows' versions raised by 1, all set-wise and after the
-    /// updates of the same request.
+    /// removed, keys in other rows set to nil and those rows' versions raised by 1 (once, however many of a row's keys go),
+    /// all set-wise and after the updates of the same request. Links of to-many relationships without inverse go with their
+    /// targets.
     public var deleted = KeyedRows()
     /// Rows that are only to be compared with their expected versions.
     public var locked = KeyedRows()
@@ -109,6 +110,10 @@ public struct SaveRequest: Sendable, Codable {
   /// New and removed links of one many-to-many pair, named from the side whose
   /// ``ManagedObjectModel/Relationship/namesLinks`` is true. A link that is added though it is there, or removed
   /// though it is not, is no error.
+  ///
+  /// Links of a relationship that is its own inverse are named from both ends: both pairs stand in the lists. A target of a
+  /// to-many relationship *without* inverse belongs to one source only: a new link takes it away from another, and of
+  /// several in one request the last one stays.
   public struct LinkChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the naming relationship.
     public var entity: Int

@@ -39,8 +39,14 @@ final class ExpectedGraph: EvaluationSource {
   func put(_ row: RowView, _ entity: Int) { rows[entity][row.key] = row }
   func remove(_ key: Int64, _ entity: Int) { rows[entity][key] = nil }
   func link(_ change: SaveRequest.LinkChanges) {
-    links[[change.entity, change.relationship], default: []].subtract(change.removed)
-    links[[change.entity, change.relationship], default: []].formUnion(change.added)
+    let place = [change.entity, change.relationship]
+    links[place, default: []].subtract(change.removed)
+    for link in change.added {
+      if model.entities[place[0]].relationships[place[1]].hasTargetsToItself {
+        links[place] = links[place]?.filter { $0.target != link.target }
+      }
+      links[place, default: []].insert(link)
+    }
   }
 
   // MARK: Relationships
@@ -63,14 +69,14 @@ final class ExpectedGraph: EvaluationSource {
 
   /// The targets of a to-many relationship, sorted.
   func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
-    let inverse = model.inverse(of: relationship)
-    guard relationship.isManyToMany else {
-      return rows(pointingTo: key, by: inverse).map(\.row.key).sorted()
-    }
-    if relationship.namesLinks {
+    if relationship.isManyToMany && relationship.namesLinks {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
     }
-    return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == key }.map(\.source).sorted()
+    guard let inverse = model.inverse(of: relationship) else { return [] }
+    if relationship.isManyToMany {
+      return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == key }.map(\.source).sorted()
+    }
+    return rows(pointingTo: key, by: inverse).map(\.row.key).sorted()
   }
 }
 
@@ -130,7 +136,7 @@ final class GraphEdit {
     if described.namesLinks {
       body([described.entityIndex, described.index], SaveRequest.Link(source: source, target: target))
     } else {
-      let inverse = graph.model.inverse(of: described)
+      let inverse = graph.model.inverse(of: described)!
       body([inverse.entityIndex, inverse.index], SaveRequest.Link(source: target, target: source))
     }
   }
@@ -200,13 +206,13 @@ final class GraphEdit {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = graph.model.inverse(of: relationship)
       if relationship.isManyToMany {
-        let naming = relationship.namesLinks ? relationship : inverse
+        let naming = relationship.namesLinks ? relationship : inverse ?? relationship
         var change = SaveRequest.LinkChanges(entity: naming.entityIndex, relationship: naming.index)
         change.removed = (graph.links[[naming.entityIndex, naming.index]] ?? []).filter {
-          (relationship.namesLinks ? $0.source : $0.target) == key
+          (relationship.namesLinks ? $0.source : $0.target) == key || (relationship.isReflexive && $0.target == key)
         }
         graph.link(change)
-      } else if !inverse.isToMany {
+      } else if let inverse, !inverse.isToMany {
         for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
@@ -214,6 +220,11 @@ final class GraphEdit {
           graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: version, values), entity)
         }
       }
+    }
+    for relationship in entity.linksWithoutInverse {
+      var change = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
+      change.removed = (graph.links[[change.entity, change.relationship]] ?? []).filter { $0.target == key }
+      graph.link(change)
     }
   }
 }

@@ -217,10 +217,10 @@ private struct MinimalState: Sendable {
   var links: [[Int]: Set<SaveRequest.Link>] = [:]
 
   func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
-    let inverse = model.inverse(of: relationship)
     guard model.entities[relationship.entityIndex].familyIndexes.contains(where: { rows[$0]?[source] != nil }) else { return [] }
-    if !relationship.isManyToMany { return rowsPointing(to: source, by: inverse, model).map(\.key).sorted() }
-    if relationship.namesLinks {
+    let inverse = model.inverse(of: relationship)
+    if let inverse, !relationship.isManyToMany { return rowsPointing(to: source, by: inverse, model).map(\.key).sorted() }
+    guard let inverse, !relationship.namesLinks else {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == source }.map(\.target).sorted()
     }
     return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == source }.map(\.source).sorted()
@@ -243,8 +243,14 @@ private struct MinimalState: Sendable {
       }
     }
     for change in request.links {
-      links[[change.entity, change.relationship], default: []].formUnion(change.added)
-      links[[change.entity, change.relationship], default: []].subtract(change.removed)
+      let place = [change.entity, change.relationship]
+      links[place, default: []].subtract(change.removed)
+      for link in change.added {
+        if model.entities[place[0]].relationships[place[1]].hasTargetsToItself {
+          links[place] = links[place]?.filter { $0.target != link.target }
+        }
+        links[place, default: []].insert(link)
+      }
     }
     for changes in request.entities { for key in changes.deleted.keys { rows[changes.entity]?[key] = nil } }
     var raised: Set<[Int64]> = []
@@ -258,15 +264,20 @@ private struct MinimalState: Sendable {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = model.inverse(of: relationship)
       if relationship.isManyToMany {
-        let naming = relationship.namesLinks ? relationship : inverse
+        let naming = relationship.namesLinks ? relationship : inverse ?? relationship
         let place = [naming.entityIndex, naming.index]
         links[place] = links[place]?.filter { (relationship.namesLinks ? $0.source : $0.target) != key }
-      } else if !inverse.isToMany {
+        if relationship.isReflexive { links[place] = links[place]?.filter { $0.target != key } }
+      } else if let inverse, !inverse.isToMany {
         for row in rowsPointing(to: key, by: inverse, model) {
           rows[row.entity]?[row.key]?.values[inverse.slot] = .null
           if raised.insert([Int64(row.entity), row.key]).inserted { rows[row.entity]?[row.key]?.version += 1 }
         }
       }
+    }
+    for relationship in entity.linksWithoutInverse {
+      let place = [relationship.entityIndex, relationship.index]
+      links[place] = links[place]?.filter { $0.target != key }
     }
   }
 }

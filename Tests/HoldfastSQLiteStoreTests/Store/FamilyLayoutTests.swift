@@ -55,6 +55,35 @@ import Testing
       ])
   }
 
+  @Test func `targets without inverse have their owner's key in a column, and a relationship that is its own inverse a table`() throws {
+    let folder = try ScratchFolder()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Team", relationships: [.toMany("players", to: "Player", inverse: nil), .toOne("sponsor", to: "Sponsor", inverse: nil)]),
+      EntityDescription("Player", relationships: [.toMany("mates", to: "Player", inverse: "mates")]), EntityDescription("Sponsor"),
+    ])
+    let tested = try StoreUnderTest(folder, model)
+    let players = try tested.insert("Player", [[:], [:], [:]])
+    var owned = SaveRequest.LinkChanges(entity: 2, relationship: 0), mates = SaveRequest.LinkChanges(entity: 0, relationship: 0)
+    owned.added = [SaveRequest.Link(source: 1, target: players[1])]
+    mates.added = [SaveRequest.Link(source: 1, target: 3), SaveRequest.Link(source: 3, target: 1)]
+    try tested.insert("Team", [[:]], links: [owned, mates])
+    try tested.store.close()
+    let found = try LayoutTests.sql(folder.path(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    #expect(
+      found.prefix(6) == [
+        "CREATE TABLE ZPLAYER ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, Z3PLAYERS INTEGER )",
+        "CREATE INDEX ZPLAYER_Z3PLAYERS_INDEX ON ZPLAYER (Z3PLAYERS)",
+        "CREATE TABLE ZSPONSOR ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER )",
+        "CREATE TABLE ZTEAM ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZSPONSOR INTEGER )",
+        "CREATE INDEX ZTEAM_ZSPONSOR_INDEX ON ZTEAM (ZSPONSOR)",
+        "CREATE TABLE Z_1MATES ( Z_1MATES INTEGER, REFLEXIVE INTEGER, PRIMARY KEY (Z_1MATES, REFLEXIVE) )",
+      ])
+    let rows = try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z3PLAYERS FROM ZPLAYER ORDER BY 1")
+    #expect(rows == [["1", "NULL"], ["2", "1"], ["3", "NULL"]])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_1MATES, REFLEXIVE FROM Z_1MATES ORDER BY 1") == [["1", "3"], ["3", "1"]])
+  }
+
   @Test func `rows say which entity they are of, and of which their targets are`() throws {
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try Self.model())

@@ -1,0 +1,190 @@
+import HoldfastStore
+
+/// What the rules say of relationships without an inverse and of those that are their own inverse.
+enum ShapeCases {
+  static let all = [
+    StoreConformanceCase("L1", "targets of a relationship without inverse", withoutInverse),
+    StoreConformanceCase("L2", "a relationship that is its own inverse leads both ways", reflexive),
+    StoreConformanceCase("S10", "a target that can belong to one object only leaves another", takenAway),
+    StoreConformanceCase("S11", "deleted targets of relationships without inverse", deletedTargets),
+    StoreConformanceCase("S11", "deleted objects that had targets to themselves", deletedOwners),
+    StoreConformanceCase("S11", "deleted objects of relationships that are their own inverse", deletedMates),
+    StoreConformanceCase(
+      "F1", "ANY, ALL and counts over relationships without inverse or that are their own",
+      requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
+    StoreConformanceCase("O5", "links of every shape are there when the store is opened again", reopening),
+  ]
+
+  /// Teams have players to themselves and a sponsor that knows nothing of it; players have mates and a partner.
+  private static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Team", attributes: [AttributeDescription("name", .string)],
+          relationships: [
+            .toMany("players", to: "Player", inverse: nil), .toMany("helpers", to: "Player", inverse: nil, deleteRule: .noAction),
+            .toOne("sponsor", to: "Sponsor", inverse: nil), .toMany("rivals", to: "Team", inverse: "rivals"),
+          ]),
+        EntityDescription(
+          "Player", attributes: [AttributeDescription("name", .string)],
+          relationships: [.toMany("mates", to: "Player", inverse: "mates"), .toOne("partner", to: "Player", inverse: "partner")]),
+        EntityDescription("Captain", superentity: "Player"),
+        EntityDescription("Sponsor", attributes: [AttributeDescription("name", .string)]),
+      ])
+    } catch {
+      preconditionFailure("A model of the kit is wrong: \(error)")
+    }
+  }()
+
+  private struct League {
+    let store: OpenStore
+    let graph: ExpectedGraph
+    let teams: [Int64]
+    let players: [Int64]
+    let captains: [Int64]
+    let sponsors: [Int64]
+
+    init(_ store: OpenStore) throws {
+      self.store = store
+      graph = ExpectedGraph(store)
+      teams = try store.keys("Team", 4)
+      players = try store.keys("Player", 8)
+      captains = try store.keys("Captain", 3)
+      sponsors = try store.keys("Sponsor", 2)
+      let (teams, players, captains, sponsors) = (teams, players, captains, sponsors)
+      try store.save(graph) { edit in
+        for (place, key) in sponsors.enumerated() { edit.insert("Sponsor", key, ["name": .string("sponsor \(place)")]) }
+        for (place, key) in teams.enumerated() {
+          edit.insert("Team", key, ["name": .string("team \(place)"), "sponsor": place < 3 ? .int64(sponsors[place % 2]) : .null])
+        }
+        for (place, key) in players.enumerated() {
+          let partner = place < 4 ? players[place ^ 1] : nil
+          edit.insert("Player", key, ["name": .string("player \(place)"), "partner": partner.map { .int64($0) } ?? .null])
+        }
+        for (place, key) in captains.enumerated() { edit.insert("Captain", key, ["name": .string("captain \(place)")]) }
+        for (place, key) in (players + captains).enumerated() {
+          if place % 5 != 4 { edit.link("Team", "players", teams[place % 3], key) }
+          if place % 2 == 0 { edit.link("Team", "helpers", teams[place % 4], key) }
+        }
+        for (a, b) in [(0, 1), (1, 2), (5, 0), (7, 7)] { League.mate(edit, players[a], players[b]) }
+        League.mate(edit, captains[0], players[3])
+        for (a, b) in [(teams[0], teams[1]), (teams[1], teams[0])] { edit.link("Team", "rivals", a, b) }
+      }
+    }
+
+    /// A relationship that is its own inverse is named from both ends.
+    static func mate(_ edit: GraphEdit, _ a: Int64, _ b: Int64) {
+      edit.link("Player", "mates", a, b)
+      edit.link("Player", "mates", b, a)
+    }
+  }
+
+  private static func withoutInverse(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    try league.store.expectContents(league.graph, "with relationships without inverse")
+    run.expectEqual(try league.store.targets("Team", "players", [league.teams[3], 999]), [[], []], "the players of no team")
+  }
+
+  private static func reflexive(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    let (players, store) = (league.players, league.store)
+    run.expectEqual(
+      try store.targets("Player", "mates", [players[0], players[1], players[7]]),
+      [[players[1], players[5]].sorted(), [players[0], players[2]].sorted(), [players[7]]], "the mates of players")
+    try store.save(league.graph) { edit in
+      edit.unlink("Player", "mates", players[0], players[1])
+      edit.unlink("Player", "mates", players[1], players[0])
+      edit.unlink("Player", "mates", players[7], players[7])
+      edit.update("Player", players[0], ["partner": .int64(players[4])])
+      edit.update("Player", players[4], ["partner": .int64(players[0])])
+      edit.update("Player", players[1], ["partner": .null])
+    }
+    try store.expectContents(league.graph, "after mates and partners changed")
+  }
+
+  private static func takenAway(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    let (teams, players, store) = (league.teams, league.players, league.store)
+    try store.save(league.graph) { edit in
+      for player in players { edit.link("Team", "players", teams[3], player) }
+      edit.link("Team", "players", teams[0], league.captains[0])
+      // Of two that want it, the last one in the order of the request gets it.
+      edit.link("Team", "players", teams[1], league.captains[1])
+      edit.link("Team", "players", teams[2], league.captains[1])
+    }
+    try store.expectContents(league.graph, "after a team took all players")
+    try store.save(league.graph) { edit in
+      edit.unlink("Team", "players", teams[3], players[0])
+      // No longer there, so nothing happens.
+      edit.unlink("Team", "players", teams[0], players[3])
+    }
+    try store.expectContents(league.graph, "after a player left")
+  }
+
+  private static func deletedTargets(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    try league.store.save(league.graph) { edit in
+      for place in [0, 2, 4] { edit.delete("Player", league.players[place]) }
+      edit.delete("Captain", league.captains[0])
+      edit.delete("Sponsor", league.sponsors[0])
+    }
+    try league.store.expectContents(league.graph, "after players and a sponsor were deleted")
+  }
+
+  private static func deletedOwners(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    try league.store.save(league.graph) { edit in
+      edit.delete("Team", league.teams[0])
+      edit.delete("Team", league.teams[2])
+    }
+    try league.store.expectContents(league.graph, "after teams were deleted")
+    run.expectEqual(try league.store.targets("Team", "helpers", [league.teams[0]]), [[]], "the helpers of a team that does not exist")
+    try league.store.save(league.graph) { edit in
+      for player in league.players { edit.link("Team", "players", league.teams[1], player) }
+    }
+    try league.store.expectContents(league.graph, "after the players of deleted teams got another")
+  }
+
+  private static func deletedMates(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    try league.store.save(league.graph) { edit in
+      for place in [1, 7] { edit.delete("Player", league.players[place]) }
+      edit.delete("Captain", league.captains[0])
+      edit.delete("Team", league.teams[0])
+    }
+    try league.store.expectContents(league.graph, "after mates were deleted")
+  }
+
+  private static func crossings(_ run: CaseRun) throws {
+    let league = try League(try run.openNew(model))
+    func named(_ path: PropertyPath, _ op: ComparisonOperator, _ name: String) -> QueryExpression {
+      .comparison(.property(path), op, .constant(.string(name)), [])
+    }
+    for (entity, predicate) in [
+      ("Team", QueryExpression.any("players", named("name", .equalTo, "player 3"))),
+      ("Team", .all("players", named("name", .lessThan, "player 6"))),
+      ("Team", .any("helpers", named("name", .lessThan, "d"))),
+      ("Team", .comparison(.count("players"), .greaterThan, .constant(.int64(2)), [])),
+      ("Team", named(PropertyPath("sponsor", ["name"]), .equalTo, "sponsor 1")),
+      ("Team", .any("rivals", named("name", .equalTo, "team 0"))),
+      ("Player", .any("mates", named("name", .equalTo, "player 0"))),
+      ("Player", .comparison(.count("mates"), .equalTo, .constant(.int64(2)), [])),
+      ("Player", named(PropertyPath("partner", ["name"]), .greaterThan, "player 1")),
+    ] {
+      let described = league.store.entity(entity)
+      let test = try RowPredicate(predicate, entity: described, model: model)
+      let expected = described.familyIndexes.flatMap { league.graph.rows(of: model.entities[$0]).values }.filter {
+        test.matches($0.pointer, league.graph)
+      }
+      let plan = FetchPlan(entity: described.index, concreteEntities: described.concreteIndexes, predicate: predicate)
+      league.store.expectRows(try league.store.fetch(plan), expected, "rows of \(entity) for \(predicate)")
+    }
+  }
+
+  private static func reopening(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let league = try League(try run.open(place, model))
+    try run.close(league.store)
+    try run.open(place, model).expectContents(league.graph, "after the store was opened again")
+  }
+}
