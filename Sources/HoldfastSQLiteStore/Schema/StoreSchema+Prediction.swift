@@ -16,14 +16,14 @@ extension StoreSchema {
   private static func tables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
     let none = Table(name: "", number: 0, columns: [], entityColumns: [], isShared: false)
     var tables = [Table](repeating: none, count: model.entities.count)
-    var used: [Int: Set<String>] = [:]
+    var used = [[String]](repeating: [], count: model.entities.count)
     func lay(_ entity: ManagedObjectModel.Entity) {
       if !tables[entity.index].name.isEmpty { return }
       if let above = entity.superentityIndex { lay(model.entities[above]) }
       let inherited = entity.superentityIndex.map { tables[$0].columns } ?? []
       var columns = inherited + Array(repeating: "", count: entity.slots.count - inherited.count)
       for slot in ownSlots(entity, from: inherited.count) {
-        columns[slot] = free(SQLName.prefixed(entity.slots[slot].name), &used[entity.rootIndex, default: []])
+        columns[slot] = free(SQLName.prefixed(entity.slots[slot].name), &used[entity.rootIndex])
       }
       let root = model.entities[entity.rootIndex]
       tables[entity.index] = Table(
@@ -43,12 +43,13 @@ extension StoreSchema {
   }
 
   /// Properties of different entities of a family that would use the same column get digits behind it, all but the first.
-  private static func free(_ name: String, _ used: inout Set<String>) -> String {
+  private static func free(_ name: String, _ used: inout [String]) -> String {
     var (candidate, count) = (name, 0)
-    while !used.insert(candidate).inserted {
+    while used.contains(candidate) {
       count += 1
       candidate = name + String(count)
     }
+    used.append(candidate)
     return candidate
   }
 

@@ -56,15 +56,21 @@ final class StoreSchema: Sendable {
   /// The many-to-many relationships that name their tables, in the order in which column names are given out: entities by
   /// name without regard to case, a super entity before its sub-entities.
   static func namingRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
-    var visited: Set<Int> = []
-    var ordered: [ManagedObjectModel.Entity] = []
+    var naming: [ManagedObjectModel.Relationship] = []
+    var isVisited = [Bool](repeating: false, count: model.entities.count)
     func visit(_ entity: ManagedObjectModel.Entity) {
-      guard visited.insert(entity.index).inserted else { return }
+      if isVisited[entity.index] { return }
+      isVisited[entity.index] = true
       if let above = entity.superentityIndex { visit(model.entities[above]) }
-      ordered.append(entity)
+      for relationship in entity.relationships
+      where relationship.isManyToMany && relationship.namesLinks && relationship.entityIndex == entity.index {
+        naming.append(relationship)
+      }
     }
-    for entity in model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) { visit(entity) }
-    return ordered.flatMap { entity in entity.ownRelationships.filter { $0.isManyToMany && $0.namesLinks } }
+    // Entities stand in the order of their names, unless there are sub-entities among them.
+    let inherits = model.entities.contains { $0.superentityIndex != nil }
+    for entity in inherits ? model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) : model.entities { visit(entity) }
+    return naming
   }
 
   /// Spreads the sides of the naming relationships over both ends.

@@ -30,9 +30,17 @@ struct ModelFreezer {
   /// Declarations in the order of Core Data's entity numbers: roots by name, and behind each entity its sub-entities.
   static func ordered(_ declarations: [EntityDescription]) -> [EntityDescription] {
     let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
-    let children = Dictionary(grouping: sorted.filter { $0.superentity != nil }) { $0.superentity ?? "" }
-    func family(_ entity: EntityDescription) -> [EntityDescription] { [entity] + (children[entity.name] ?? []).flatMap(family) }
-    return sorted.filter { $0.superentity == nil }.flatMap(family)
+    var ordered: [EntityDescription] = []
+    ordered.reserveCapacity(sorted.count)
+    // Plain loops: making the type of a dictionary costs a process that opens a small file more than they do.
+    func append(below name: String?) {
+      for entity in sorted where entity.superentity == name {
+        ordered.append(entity)
+        if ordered.count < sorted.count { append(below: entity.name) }
+      }
+    }
+    append(below: nil)
+    return ordered
   }
 
   func entities() -> [ManagedObjectModel.Entity] {
