@@ -113,14 +113,18 @@ extension TableGeneration {
     offsets.reserveCapacity(request.sources.count + 1)
     offsets.append(0)
     var targets: [Int64] = []
+    let order = schema.order(of: relationship)
+    var orderKeys: [Int64] = []
     for source in request.sources {
       // A source that was deleted may be linked still, where the delete rule says that nothing happens.
       if !tables[table].location(source).isNone { adjacencies[index].withTargets(of: source) { targets.append(contentsOf: $0) } }
+      if let order { orderKeys += orders[order].keys(of: targets[Int(offsets[offsets.count - 1])...], source: source) }
       offsets.append(Int32(targets.count))
     }
     let hasSubentities = schema.model.entities[relationship.destinationIndex].familyIndexes.count > 1
     return RelationshipAnswer(
-      offsets: offsets, targets: targets, entities: hasSubentities ? entities(of: targets, relationship.destinationIndex) : nil)
+      offsets: offsets, targets: targets, entities: hasSubentities ? entities(of: targets, relationship.destinationIndex) : nil,
+      orderKeys: order == nil ? nil : orderKeys)
   }
 
   private func entities(of keys: [Int64], _ declared: Int) -> [Int] {

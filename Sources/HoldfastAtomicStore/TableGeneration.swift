@@ -12,12 +12,14 @@ public final class TableGeneration: Sendable {
   public let number: Int
   let tables: [RowTable]
   let adjacencies: [AdjacencyIndex]
+  let orders: [OrderIndex]
 
-  init(schema: TableSchema, number: Int, tables: [RowTable], adjacencies: [AdjacencyIndex]) {
+  init(schema: TableSchema, number: Int, tables: [RowTable], adjacencies: [AdjacencyIndex], orders: [OrderIndex]) {
     self.schema = schema
     self.number = number
     self.tables = tables
     self.adjacencies = adjacencies
+    self.orders = orders
   }
 
   /// A generation without rows.
@@ -26,12 +28,13 @@ public final class TableGeneration: Sendable {
     self.init(
       schema: schema, number: 0,
       tables: schema.constraints.map { RowTable(constraintCount: $0.count, entityCount: entityCount) },
-      adjacencies: Array(repeating: AdjacencyIndex(), count: schema.adjacencyCount))
+      adjacencies: Array(repeating: AdjacencyIndex(), count: schema.adjacencyCount),
+      orders: Array(repeating: OrderIndex(), count: schema.ordered.count))
   }
 
   /// The same rows under a schema whose entities are the same but for what is not stored, such as delete rules.
   public convenience init(_ other: TableGeneration, schema: TableSchema) {
-    self.init(schema: schema, number: other.number, tables: other.tables, adjacencies: other.adjacencies)
+    self.init(schema: schema, number: other.number, tables: other.tables, adjacencies: other.adjacencies, orders: other.orders)
   }
 
   @inline(__always) func table(of entity: Int) -> RowTable { tables[schema.tableOfEntity[entity]] }

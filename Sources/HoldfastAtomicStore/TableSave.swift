@@ -9,6 +9,9 @@ struct TableSave {
   private let schema: TableSchema
   private var tables: [RowTable]
   private var adjacencies: [AdjacencyIndex]
+  private var orders: [OrderIndex]
+  /// The sources that lose targets, by ordered relationship.
+  private var losing: [Set<Int64>]
   /// The links of to-one relationships that come and go, by adjacency: from the target's key to the row's.
   private var added: [[SaveRequest.Link]]
   private var removed: [[SaveRequest.Link]]
@@ -29,6 +32,8 @@ struct TableSave {
     schema = base.schema
     tables = base.tables
     adjacencies = base.adjacencies
+    orders = base.orders
+    losing = base.orders.map { _ in [] }
     added = Array(repeating: [], count: schema.adjacencyCount)
     removed = added
   }
@@ -45,8 +50,10 @@ struct TableSave {
     try save.enterUniqueValues()
     save.applyLinks()
     save.severDeletedRows()
+    save.putInOrder()
     save.compact()
-    return TableGeneration(schema: save.schema, number: base.number + 1, tables: save.tables, adjacencies: save.adjacencies)
+    return TableGeneration(
+      schema: save.schema, number: base.number + 1, tables: save.tables, adjacencies: save.adjacencies, orders: save.orders)
   }
 
   // MARK: Versions
@@ -194,6 +201,11 @@ struct TableSave {
 
   // MARK: Links
 
+  private mutating func apply(_ index: Int, added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
+    adjacencies[index].apply(added: added, removed: removed)
+    if let order = schema.orderOfAdjacency[index] { losing[order].formUnion(removed.lazy.map(\.source)) }
+  }
+
   private mutating func applyLinks() {
     applyKeyLinks()
     for changes in request.links {
@@ -201,8 +213,8 @@ struct TableSave {
       guard case .links(let forward, let backward) = schema.storage(of: relationship) else { continue }
       var changes = changes
       if relationship.hasTargetsToItself { takeAway(&changes, backward) }
-      adjacencies[forward].apply(added: changes.added, removed: changes.removed)
-      adjacencies[backward].apply(added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
+      apply(forward, added: changes.added, removed: changes.removed)
+      apply(backward, added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
     }
   }
 
@@ -221,7 +233,7 @@ struct TableSave {
 
   private mutating func applyKeyLinks() {
     for index in adjacencies.indices where !added[index].isEmpty || !removed[index].isEmpty {
-      adjacencies[index].apply(added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
+      apply(index, added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
       added[index] = []
       removed[index] = []
     }
@@ -250,8 +262,8 @@ struct TableSave {
     }
     for (forward, links) in links {
       // The index of the naming side is followed by that of the other.
-      adjacencies[forward].apply(added: [], removed: LinkOrder.sorted(links))
-      adjacencies[forward + 1].apply(added: [], removed: LinkOrder.reversed(links))
+      apply(forward, added: [], removed: LinkOrder.sorted(links))
+      apply(forward + 1, added: [], removed: LinkOrder.reversed(links))
     }
     for (table, rows) in emptied { empty(rows, table) }
     applyKeyLinks()
@@ -299,6 +311,35 @@ struct TableSave {
       for copy in copies { replace(by: copy, entity) }
       newValues = []
     }
+  }
+
+  // MARK: Order
+
+  /// New keys for targets of ordered relationships. Keys of links that went are forgotten.
+  private mutating func putInOrder() {
+    for (place, relationship) in schema.ordered.enumerated() {
+      let changes = request.orders.first { $0.entity == relationship.entityIndex && $0.relationship == relationship.index }
+      let (links, keys) = (changes?.links ?? [], changes?.keys ?? [])
+      var start = 0
+      while start < links.count {
+        var end = start
+        while end < links.count, links[end].source == links[start].source { end += 1 }
+        put(links[start].source, place, links[start..<end], keys[start..<end])
+        start = end
+      }
+      let named = Set(links.map(\.source))
+      for source in losing[place] where !named.contains(source) { put(source, place, [], []) }
+    }
+  }
+
+  private mutating func put(_ source: Int64, _ place: Int, _ links: ArraySlice<SaveRequest.Link>, _ keys: ArraySlice<Int64>) {
+    let relationship = schema.ordered[place]
+    let forward: Int
+    switch schema.storage(of: relationship) {
+    case .inverseSlot(let index), .links(let index, _): forward = index
+    case .slot: return
+    }
+    orders[place].set(source, targets: adjacencies[forward].withTargets(of: source) { Array($0) }, links, keys)
   }
 
   private mutating func compact() {

@@ -20,6 +20,8 @@ public final class TableSchema: Sendable {
   private let storages: [[LinkStorage]]
   /// How many ``AdjacencyIndex``es there are.
   let adjacencyCount: Int
+  /// The ordered relationships, each with an ``OrderIndex`` of its own.
+  let ordered: [ManagedObjectModel.Relationship]
   /// The object IDs of each entity with key 0.
   let prefixes: [ManagedObjectID]
 
@@ -74,6 +76,15 @@ public final class TableSchema: Sendable {
       }
     }
     (storages, adjacencyCount) = TableSchema.storages(model)
+    ordered = model.entities.flatMap { $0.ownRelationships.filter(\.isOrdered) }
+    var orderOfAdjacency = [Int?](repeating: nil, count: adjacencyCount)
+    for (place, relationship) in ordered.enumerated() {
+      switch storages[relationship.entityIndex][relationship.index] {
+      case .inverseSlot(let forward), .links(let forward, _): orderOfAdjacency[forward] = place
+      case .slot: break
+      }
+    }
+    self.orderOfAdjacency = orderOfAdjacency
     keySlots = model.entities.map { [storages] entity in
       entity.relationships.compactMap {
         guard case .slot(let inverse) = storages[$0.entityIndex][$0.index] else { return nil }
@@ -85,6 +96,14 @@ public final class TableSchema: Sendable {
   /// Where the links of a relationship are found.
   func storage(of relationship: ManagedObjectModel.Relationship) -> LinkStorage {
     storages[relationship.entityIndex][relationship.index]
+  }
+
+  /// The place of the ``OrderIndex`` of the relationship whose targets an ``AdjacencyIndex`` tells; nil for unordered ones.
+  let orderOfAdjacency: [Int?]
+
+  /// The place of a relationship's ``OrderIndex``; nil for an unordered one.
+  func order(of relationship: ManagedObjectModel.Relationship) -> Int? {
+    relationship.isOrdered ? ordered.firstIndex { $0.entityIndex == relationship.entityIndex && $0.index == relationship.index } : nil
   }
 
   private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {

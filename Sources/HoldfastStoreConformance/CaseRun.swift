@@ -186,7 +186,26 @@ final class OpenStore {
           run.expectEqual(
             got, graph.targets(of: source, relationship), "\(when), the targets of \(entity.name).\(relationship.name) of \(source)")
         }
+        if relationship.isOrdered { try expectOrder(graph, entity, relationship, sources, when, in: view) }
       }
+    }
+  }
+
+  /// Expects the order keys of all targets to be those of a graph.
+  private func expectOrder(
+    _ graph: ExpectedGraph, _ entity: ManagedObjectModel.Entity, _ relationship: ManagedObjectModel.Relationship, _ sources: [Int64],
+    _ when: String, in view: any ReadView
+  ) throws {
+    let answer = try store.relationships(
+      RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, welcomesRows: true), in: view)
+    guard let keys = answer.orderKeys, keys.count == answer.targets.count, answer.offsets.count == sources.count + 1 else {
+      return run.fail("\(when), a key for each target of \(entity.name).\(relationship.name)", got: "\(answer.orderKeys?.count ?? 0) keys")
+    }
+    for (place, source) in sources.enumerated() {
+      let range = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
+      let got = Dictionary(zip(answer.targets[range], keys[range]), uniquingKeysWith: { first, _ in first })
+      run.expectEqual(
+        got, graph.orderKeys(of: source, relationship), "\(when), the order of \(entity.name).\(relationship.name) of \(source)")
     }
   }
 

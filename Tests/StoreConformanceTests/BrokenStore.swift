@@ -20,6 +20,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case answersInOwnOrder, answersForMissingSources
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
+  case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
 
   /// The rules of which at least one case has to fail.
   var rules: Set<String> {
@@ -56,6 +57,10 @@ enum Flaw: String, CaseIterable, Sendable {
     case .savesByHalves: ["S6"]
     case .commitsEverySecondTime: ["S7"]
     case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked: ["L4"]
+    case .forgetsSubentities: ["F1"]
+    case .deliversWholeFamilies: ["R2"]
+    case .forgetsOrder: ["S12"]
+    case .losesOrderKeys: ["L5"]
     }
   }
 
@@ -184,6 +189,7 @@ final class BrokenStore: IncrementalStore {
     var plan = plan
     switch flaw {
     case .ignoresSorts: plan.sorts = []
+    case .forgetsSubentities: plan.concreteEntities = Array(plan.concreteEntities.prefix(1))
     case .sortsWithoutTies: plan.sorts += [SortTerm(PropertyPath(notes.anyAttribute(of: plan.entity)), isAscending: false)]
     case .ignoresLimit: plan.limit = nil
     case .windowsOffByOne: plan.offset += plan.offset > 0 ? 1 : 0
@@ -214,6 +220,10 @@ final class BrokenStore: IncrementalStore {
 
   func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let wrapped = BrokenSink(sink, flaw, notes, counts: false)
+    var request = request
+    if flaw == .deliversWholeFamilies, let model = notes.state.withLock({ $0.model }) {
+      request.entity = model.entities[request.entity].rootIndex
+    }
     try base.rows(request, in: answering(view), into: wrapped)
     if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
       _ = try sink.take(row.batch, .one(row.index))
@@ -230,7 +240,10 @@ final class BrokenStore: IncrementalStore {
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
       request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
     }
-    let answer = try base.relationships(request, in: answering(view))
+    var answer = try base.relationships(request, in: answering(view))
+    if flaw == .losesOrderKeys {
+      answer = RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities, rows: answer.rows)
+    }
     let welcomes = request.welcomesRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
     guard welcomes || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
@@ -269,6 +282,7 @@ final class BrokenStore: IncrementalStore {
       if flaw == .dropsDeletions { request.entities[index].deleted = SaveRequest.KeyedRows() }
       if flaw == .ignoresLocks { request.entities[index].locked = SaveRequest.KeyedRows() }
     }
+    if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
     if flaw == .makesRoomInCommit { return LatePreparation(base, request) }

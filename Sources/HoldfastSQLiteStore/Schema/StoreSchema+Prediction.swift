@@ -9,7 +9,16 @@ extension StoreSchema {
     let tables = tables(model, numbers)
     var used = UsedNames()
     let sides = namingRelationships(model).map { used.side(of: $0, in: model, numbers: numbers) }
-    return StoreSchema(model: model, tables: tables, links: links(model, sides))
+    let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
+    let orders = orderedRelationships(model).map { predictedOrderColumn($0, schema) }
+    return orders.isEmpty ? schema : StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
+  }
+
+  /// `Z_FOK_8LABELS` beside `Z_8LABELS`, `Z_FOK_OWNER` beside `ZOWNER`: named after the column that the relationship names.
+  static func predictedOrderColumn(_ relationship: ManagedObjectModel.Relationship, _ schema: StoreSchema) -> String {
+    let side = schema.places(relationship)
+    let named = relationship.isManyToMany && !relationship.hasTargetsToItself && !relationship.isReflexive ? side.far : side.near
+    return "Z_FOK_" + named.dropFirst(named.hasPrefix("Z_") ? 2 : 1)
   }
 
   /// One table for each family, named after its root.

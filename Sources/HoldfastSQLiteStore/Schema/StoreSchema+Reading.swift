@@ -21,7 +21,15 @@ extension StoreSchema {
       return table
     }
     let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection) }
-    return StoreSchema(model: model, tables: tables, links: links(model, sides))
+    let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
+    let orders = try orderedRelationships(model).map { relationship in
+      let (table, column) = (schema.places(relationship).table, predictedOrderColumn(relationship, schema))
+      guard let found = match(column, try columnNames(table, connection)) else {
+        throw missing("the column \(table).\(column)", connection)
+      }
+      return found
+    }
+    return StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
   /// The entity numbers by entity index, by name. An entity that was renamed can stand under its old name; it has the

@@ -25,14 +25,25 @@ extension StoreSchema {
         let rank = StoreSchema.rank(entity.slots[slot].columnType)
         var sql = ", \(SQLName.quoted(table.columns[slot])) \(StoreSchema.declaration(entity.slots[slot].columnType))"
         if let entityColumn = table.entityColumns[slot] { sql += ", \(SQLName.quoted(entityColumn)) INTEGER" }
+        if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
+          sql += ", \(SQLName.quoted(order)) INTEGER"
+        }
         columns.append(([max(rank, 1), index, rank, slot], sql))
       }
     }
     for relationship in linksWithoutInverse(root) {
-      columns.append(([1, relationship.destinationIndex, 1, .max], ", \(SQLName.quoted(link(relationship).near)) INTEGER"))
+      columns.append(
+        (
+          [1, relationship.destinationIndex, 1, .max],
+          ", \(SQLName.quoted(link(relationship).near)) INTEGER" + orderDeclaration(relationship)
+        ))
     }
     let ordered = columns.sorted { $0.order.lexicographicallyPrecedes($1.order) }.map(\.sql).joined()
     return "CREATE TABLE \(SQLName.quoted(tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
+  }
+
+  private func orderDeclaration(_ relationship: ManagedObjectModel.Relationship) -> String {
+    orderColumn(relationship).map { ", \(SQLName.quoted($0)) INTEGER" } ?? ""
   }
 
   /// The to-many relationships without inverse whose targets lie in the table of a family.
@@ -118,8 +129,10 @@ extension StoreSchema {
     StoreSchema.namingRelationships(model).filter(\.hasInverse).flatMap { relationship -> [String] in
       let side = link(relationship)
       let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
+      let other = relationship.isReflexive ? nil : model.inverse(of: relationship)
+      let orders = orderDeclaration(relationship) + (other.map { orderDeclaration($0) } ?? "")
       return [
-        "CREATE TABLE \(table) ( \(near) INTEGER, \(far) INTEGER, PRIMARY KEY (\(near), \(far)) )",
+        "CREATE TABLE \(table) ( \(near) INTEGER, \(far) INTEGER\(orders), PRIMARY KEY (\(near), \(far)) )",
         "CREATE INDEX \(SQLName.quoted("\(side.table)_\(side.far)_INDEX")) ON \(table) (\(far), \(near))",
       ]
     }

@@ -37,12 +37,52 @@ final class StoreSchema: Sendable {
   /// The tables by entity index.
   let tables: [Table]
   /// The join tables by entity index and place of the relationship; nil where the relationship is not many-to-many.
-  private let links: [[LinkSide?]]
+  let links: [[LinkSide?]]
+  /// The columns of ordered relationships' keys, in the order of ``orderedRelationships(_:)``.
+  private let orderColumns: [String]
 
-  init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]]) {
+  init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]], orderColumns: [String]) {
     self.model = model
     self.tables = tables
     self.links = links
+    self.orderColumns = orderColumns
+  }
+
+  /// The relationships that have an order, in the order of entities and names.
+  static func orderedRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
+    var ordered: [ManagedObjectModel.Relationship] = []
+    for entity in model.entities {
+      for relationship in entity.toManyRelationships where relationship.isOrdered && relationship.entityIndex == entity.index {
+        ordered.append(relationship)
+      }
+    }
+    return ordered
+  }
+
+  /// The column with the key by which a target stands among those of its source, in the table of ``places(_:)``; nil for a
+  /// relationship without order.
+  func orderColumn(_ relationship: ManagedObjectModel.Relationship) -> String? {
+    if !relationship.isOrdered { return nil }
+    for (place, ordered) in StoreSchema.orderedRelationships(model).enumerated()
+    where ordered.entityIndex == relationship.entityIndex && ordered.index == relationship.index {
+      return orderColumns[place]
+    }
+    return nil
+  }
+
+  /// The column of a to-one relationship's order among the targets of its inverse; nil when that has none.
+  func orderColumn(ofInverse relationship: ManagedObjectModel.Relationship) -> String? {
+    relationship.isToMany ? nil : model.inverse(of: relationship).flatMap { orderColumn($0) }
+  }
+
+  /// The table with the links of a to-many relationship, and its columns for the source's and the target's key.
+  func places(_ relationship: ManagedObjectModel.Relationship) -> LinkSide {
+    if relationship.isManyToMany { return link(relationship) }
+    guard let inverse = model.inverse(of: relationship) else {
+      preconditionFailure("\(relationship.name) has neither links nor an inverse that points back.")
+    }
+    let table = tables[inverse.entityIndex]
+    return LinkSide(table: table.name, near: table.columns[inverse.slot], far: "Z_PK")
   }
 
   /// The join table of a many-to-many relationship.
@@ -69,7 +109,9 @@ final class StoreSchema: Sendable {
     }
     // Entities stand in the order of their names, unless there are sub-entities among them.
     let inherits = model.entities.contains { $0.superentityIndex != nil }
-    for entity in inherits ? model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) : model.entities { visit(entity) }
+    for entity in inherits ? model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) : model.entities {
+      visit(entity)
+    }
     return naming
   }
 

@@ -87,21 +87,19 @@ struct KeyRunner {
     let relationship = entity.relationships[request.relationship]
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
-    // Rows of several entities come when they are asked for.
-    if request.welcomesRows, store.families[relationship.destinationIndex] == nil {
+    // Rows of several entities, and those of ordered targets, come when they are asked for.
+    if request.welcomesRows, !relationship.isOrdered, store.families[relationship.destinationIndex] == nil {
       return try targetsWithRows(relationship, request.sources)
     }
     let statement = try targets(relationship, isRange: false)
-    var offsets: [Int32] = [0]
-    offsets.reserveCapacity(request.sources.count + 1)
-    var targets: [Int64] = []
+    var targets = Targets(relationship, sourceCount: request.sources.count)
     defer { if statement.isRunning { statement.reset() } }
     for source in request.sources {
       statement.bind(source, at: 1)
-      while try statement.step() { targets.append(try key(statement, 0, relationship)) }
-      offsets.append(Int32(targets.count))
+      while try statement.step() { targets.append(try key(statement, 0, relationship), statement) }
+      targets.endSource()
     }
-    return RelationshipAnswer(offsets: offsets, targets: targets)
+    return targets.answer
   }
 
   /// One pass over the index, in step with ascending sources.
@@ -112,20 +110,18 @@ struct KeyRunner {
     statement.bind(range.lowerBound, at: 1)
     statement.bind(range.upperBound, at: 2)
     defer { if statement.isRunning { statement.reset() } }
-    var offsets: [Int32] = [0]
-    offsets.reserveCapacity(sources.count + 1)
-    var targets: [Int64] = []
+    var targets = Targets(relationship, sourceCount: sources.count)
     var place = 0
     while try statement.step() {
       let source = statement.int64(1)
       while place < sources.count, sources[place] < source {
-        offsets.append(Int32(targets.count))
+        targets.endSource()
         place += 1
       }
-      if place < sources.count, sources[place] == source { targets.append(try key(statement, 0, relationship)) }
+      if place < sources.count, sources[place] == source { targets.append(try key(statement, 0, relationship), statement) }
     }
-    while offsets.count <= sources.count { offsets.append(Int32(targets.count)) }
-    return RelationshipAnswer(offsets: offsets, targets: targets)
+    while targets.offsets.count <= sources.count { targets.endSource() }
+    return targets.answer
   }
 
   /// Targets beyond these come as keys: whoever goes over them gets the rows a thousand at a time.
@@ -191,9 +187,10 @@ struct KeyRunner {
     return try connection.statement(shape) {
       let (table, near, far) = places(relationship)
       let exists = existence(relationship, near, alias: "l")
+      let order = store.schema.orderColumn(relationship).map { ", l.\(SQLName.quoted($0))" } ?? ""
       return isRange
-        ? "SELECT l.\(far), l.\(near) FROM \(table) AS l WHERE l.\(near) BETWEEN ?1 AND ?2\(exists) ORDER BY l.\(near)"
-        : "SELECT l.\(far) FROM \(table) AS l WHERE l.\(near) = ?1\(exists)"
+        ? "SELECT l.\(far), l.\(near)\(order) FROM \(table) AS l WHERE l.\(near) BETWEEN ?1 AND ?2\(exists) ORDER BY l.\(near)"
+        : "SELECT l.\(far)\(order.isEmpty ? "" : ", l.\(near)\(order)") FROM \(table) AS l WHERE l.\(near) = ?1\(exists)"
     }
   }
 
@@ -203,15 +200,33 @@ struct KeyRunner {
     return " AND EXISTS (SELECT 1 FROM \(store.table(relationship.entityIndex)) AS s WHERE s.Z_PK = \(alias).\(near))"
   }
 
-  /// The table with the links of a to-many relationship, and its columns for the source's and the target's key.
   private func places(_ relationship: ManagedObjectModel.Relationship) -> (table: String, near: String, far: String) {
-    if relationship.isManyToMany {
-      let side = store.schema.link(relationship)
-      return (SQLName.quoted(side.table), SQLName.quoted(side.near), SQLName.quoted(side.far))
-    }
-    guard let inverse = store.model.inverse(of: relationship) else {
-      preconditionFailure("\(relationship.name) has neither links nor an inverse that points back.")
-    }
-    return (store.table(inverse.entityIndex), SQLName.quoted(store.schema.tables[inverse.entityIndex].columns[inverse.slot]), "Z_PK")
+    let side = store.schema.places(relationship)
+    return (SQLName.quoted(side.table), SQLName.quoted(side.near), SQLName.quoted(side.far))
+  }
+}
+
+/// The targets of an answer in the making, with their order keys when the relationship is ordered.
+private struct Targets {
+  let isOrdered: Bool
+  var offsets: [Int32] = [0]
+  var targets: [Int64] = []
+  var orderKeys: [Int64] = []
+
+  init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int) {
+    isOrdered = relationship.isOrdered
+    offsets.reserveCapacity(sourceCount + 1)
+  }
+
+  /// Takes a target whose order key is in the statement's third column. Files of other programs may lack one.
+  mutating func append(_ key: Int64, _ statement: SQLiteStatement) {
+    targets.append(key)
+    if isOrdered { orderKeys.append(statement.type(2) == .integer ? statement.int64(2) : .max) }
+  }
+
+  mutating func endSource() { offsets.append(Int32(targets.count)) }
+
+  var answer: RelationshipAnswer {
+    RelationshipAnswer(offsets: offsets, targets: targets, orderKeys: isOrdered ? orderKeys : nil)
   }
 }

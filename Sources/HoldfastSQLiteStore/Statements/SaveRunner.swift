@@ -49,6 +49,7 @@ final class SaveRunner {
     for changes in request.entities { try insertAll(changes) }
     try throwConstraintConflicts()
     for changes in request.links { try change(changes) }
+    for changes in request.orders { try order(changes) }
     try Severing(request: request, store: store, writer: writer).run()
   }
 
@@ -169,8 +170,11 @@ final class SaveRunner {
     return try writer.statement(shape) {
       let count = slots.count
       let telling = entityColumns(entity, slots).enumerated().map { place, column in "\(column) = ?\(count + 4 + place), " }
+      // Who leaves the objects that it stood among has no place there any more.
+      let orders = slots.compactMap { entity.relationship(inSlot: $0).flatMap { store.schema.orderColumn(ofInverse: $0) } }
       let assignments =
         slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
+        + orders.map { "\(SQLName.quoted($0)) = NULL, " }.joined()
       return
         "UPDATE \(store.table(entity.index)) SET \(assignments)Z_OPT = ?\(count + 1) WHERE Z_PK = ?\(count + 2) AND ifnull(Z_OPT, 0) = ?\(count + 3)"
     }
@@ -258,13 +262,30 @@ final class SaveRunner {
     let side = store.schema.link(relationship)
     let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
     if relationship.hasTargetsToItself {
-      try run("UPDATE \(table) SET \(near) = NULL WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
-      return try run("UPDATE \(table) SET \(near) = ?1 WHERE \(far) = ?2", changes.added)
+      let order = store.schema.orderColumn(relationship).map { ", \(SQLName.quoted($0)) = NULL" } ?? ""
+      try run("UPDATE \(table) SET \(near) = NULL\(order) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
+      return try run("UPDATE \(table) SET \(near) = ?1\(order) WHERE \(far) = ?2", changes.added)
     }
     try run("DELETE FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
     if changes.added.isEmpty { return }
     try withoutIndexes(ofTable: side.table, rowCount: changes.added.count) {
       try run("INSERT OR IGNORE INTO \(table) (\(near), \(far)) VALUES (?1, ?2)", changes.added)
+    }
+  }
+
+  /// Gives links of an ordered relationship their keys.
+  private func order(_ changes: SaveRequest.OrderChanges) throws {
+    let relationship = try store.entity(changes.entity).relationships[changes.relationship]
+    guard let order = store.schema.orderColumn(relationship) else { return }
+    let side = store.schema.places(relationship)
+    let statement = try writer.statement(
+      "UPDATE \(SQLName.quoted(side.table)) SET \(SQLName.quoted(order)) = ?3 "
+        + "WHERE \(SQLName.quoted(side.near)) = ?1 AND \(SQLName.quoted(side.far)) = ?2")
+    for (link, key) in zip(changes.links, changes.keys) {
+      statement.bind(link.source, at: 1)
+      statement.bind(link.target, at: 2)
+      statement.bind(key, at: 3)
+      try statement.run()
     }
   }
 

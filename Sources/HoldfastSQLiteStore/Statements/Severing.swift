@@ -13,10 +13,10 @@ struct Severing {
   /// A column of a table, of which slots of several entities may be a part.
   private struct Column: Hashable, Comparable {
     let name: String
-    /// What is cleared together with it.
-    let entityColumn: String?
+    /// What is cleared together with it: the target's entity, the order.
+    let companions: [String]
 
-    var cleared: String { [name, entityColumn].compactMap { $0 }.map { "\($0) = NULL" }.joined(separator: ", ") }
+    var cleared: String { ([name] + companions).map { "\($0) = NULL" }.joined(separator: ", ") }
     static func < (a: Column, b: Column) -> Bool { a.name < b.name }
   }
 
@@ -29,7 +29,8 @@ struct Severing {
         } else if let inverse = store.model.inverse(of: relationship), !inverse.isToMany {
           let table = store.schema.tables[inverse.entityIndex]
           let column = Column(
-            name: SQLName.quoted(table.columns[inverse.slot]), entityColumn: table.entityColumns[inverse.slot].map(SQLName.quoted))
+            name: SQLName.quoted(table.columns[inverse.slot]),
+            companions: [table.entityColumns[inverse.slot], store.schema.orderColumn(relationship)].compactMap { $0.map(SQLName.quoted) })
           pointing[table.name, default: [:]][column, default: []] += changes.deleted.keys
         }
       }
@@ -43,7 +44,8 @@ struct Severing {
   private func removeLinks(_ relationship: ManagedObjectModel.Relationship, _ keys: [Int64]) throws {
     let side = store.schema.link(relationship)
     let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near)
-    if relationship.hasTargetsToItself { return try run("UPDATE \(table) SET \(near) = NULL WHERE \(near) = ?1", keys) }
+    let order = store.schema.orderColumn(relationship).map { ", \(SQLName.quoted($0)) = NULL" } ?? ""
+    if relationship.hasTargetsToItself { return try run("UPDATE \(table) SET \(near) = NULL\(order) WHERE \(near) = ?1", keys) }
     try run("DELETE FROM \(table) WHERE \(near) = ?1", keys)
     if relationship.isReflexive { try run("DELETE FROM \(table) WHERE \(SQLName.quoted(side.far)) = ?1", keys) }
   }

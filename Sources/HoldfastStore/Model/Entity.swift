@@ -141,6 +141,8 @@ extension ManagedObjectModel {
     public let minCount: Int
     /// The largest number of objects of a to-many relationship; 0 for no bound.
     public let maxCount: Int
+    /// Whether the objects of a to-many relationship have an order of their own.
+    public let isOrdered: Bool
     /// Where the target's key lies in a row; -1 for a to-many relationship.
     public let slot: Int
     /// The place among the entity's to-many relationships; -1 for a to-one relationship.

@@ -108,7 +108,7 @@ struct ModelFreezer {
         name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse ?? -1,
         isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
-        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount,
+        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
         slot: declared.isToMany ? -1 : shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0),
         toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
         namesLinks: inverse.map { (namingRanks[index], place) <= (namingRanks[destination], $0) } ?? true)

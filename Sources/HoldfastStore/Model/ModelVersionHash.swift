@@ -37,7 +37,8 @@ enum ModelVersionHash {
     let isItsOwnInverse = relationship.inverse == relationship.name && relationship.destination == entity.name
     return SHA256.hash(
       base + Array(relationship.destination.utf8) + Array((isItsOwnInverse ? "" : relationship.inverse ?? "").utf8)
-        + littleEndian(UInt32(truncatingIfNeeded: relationship.maxCount)) + littleEndian(UInt32(truncatingIfNeeded: relationship.minCount)))
+        + littleEndian(UInt32(truncatingIfNeeded: relationship.maxCount)) + littleEndian(UInt32(truncatingIfNeeded: relationship.minCount))
+        + (relationship.isOrdered ? [1, 0] : []))
   }
 
   private static func littleEndian(_ value: UInt32) -> [UInt8] {

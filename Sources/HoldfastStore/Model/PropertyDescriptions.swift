@@ -68,6 +68,8 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
   public var minCount: Int
   /// The largest number of objects of a to-many relationship; 0 for no bound.
   public var maxCount: Int
+  /// Whether the objects of a to-many relationship have an order of their own, which is kept.
+  public var isOrdered: Bool
   /// Text that enters the version hash, to tell two versions apart that look alike.
   public var versionHashModifier: String?
 
@@ -78,16 +80,18 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
   ) -> RelationshipDescription {
     RelationshipDescription(
       name: name, destination: destination, inverse: inverse, isToMany: false, isOptional: isOptional, deleteRule: deleteRule,
-      minCount: 0, maxCount: 1, versionHashModifier: versionHashModifier)
+      minCount: 0, maxCount: 1, isOrdered: false, versionHashModifier: versionHashModifier)
   }
 
   /// Declares a relationship to any number of objects.
+  ///
+  /// - Parameter isOrdered: whether the objects have an order of their own.
   public static func toMany(
     _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
-    minCount: Int = 0, maxCount: Int = 0, versionHashModifier: String? = nil
+    minCount: Int = 0, maxCount: Int = 0, isOrdered: Bool = false, versionHashModifier: String? = nil
   ) -> RelationshipDescription {
     RelationshipDescription(
       name: name, destination: destination, inverse: inverse, isToMany: true, isOptional: isOptional, deleteRule: deleteRule,
-      minCount: minCount, maxCount: maxCount, versionHashModifier: versionHashModifier)
+      minCount: minCount, maxCount: maxCount, isOrdered: isOrdered, versionHashModifier: versionHashModifier)
   }
 }

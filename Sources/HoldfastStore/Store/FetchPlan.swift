@@ -149,7 +149,8 @@ public final class RelationshipAnswer: Sendable {
   public let targets: [Int64]
   /// The index of each target's concrete entity; nil when all are of the declared destination.
   public let entities: [Int]?
-  /// The key by which each target is ordered among its source's; nil for an unordered relationship.
+  /// The key by which each target is ordered among its source's, the largest there is for one that has none; nil for an
+  /// unordered relationship.
   public let orderKeys: [Int64]?
   /// Rows of targets that came along; see ``RelationshipRequest/welcomesRows``.
   public let rows: [RowBatch]

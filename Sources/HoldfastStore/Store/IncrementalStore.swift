@@ -58,7 +58,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// - *Behaviour*: **L1** the answer has the targets of each source, in the order of the request's sources; **L2** both
   ///   sides of a pair agree; **L3** a source that does not exist has no targets. **L4** rows that come along, which only a
-  ///   request that welcomes them gets, are rows of targets as of the same moment, each once.
+  ///   request that welcomes them gets, are rows of targets as of the same moment, each once. **L5** for an ordered
+  ///   relationship, the key of each target as it was saved.
   func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer
 
   /// Sets keys aside for new objects.
@@ -76,7 +77,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   readers see nothing of it until ``PreparedSave/commit()``. **S5** when it throws, the store is as before. **S10**
   ///   rows and links are as the request says, with the versions of the request; a value of a uniqueness constraint is free
   ///   when the row that had it gives it up in the same request. **S11** what pointed to deleted rows is severed, as
-  ///   ``SaveRequest/EntityChanges/deleted`` says.
+  ///   ``SaveRequest/EntityChanges/deleted`` says. **S12** the order of targets is as ``SaveRequest/orders`` says.
   /// - *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
   func prepare(_ request: SaveRequest) throws -> any PreparedSave
 

@@ -131,6 +131,25 @@ public struct SaveRequest: Sendable, Codable {
     }
   }
 
+  /// Where targets stand among those of their source, for an ordered relationship. Every new link of one has a key here; so
+  /// have targets that moved.
+  public struct OrderChanges: Sendable, Codable, Hashable {
+    /// The index of the entity that declares the ordered relationship.
+    public var entity: Int
+    /// The place of the relationship among the entity's relationships.
+    public var relationship: Int
+    /// The links, from the side of the relationship, sorted by source, then target, without repetition.
+    public var links: [Link] = []
+    /// The key of each: targets of one source stand in ascending order of their keys, which are different.
+    public var keys: [Int64] = []
+
+    /// Makes an empty record.
+    public init(entity: Int, relationship: Int) {
+      self.entity = entity
+      self.relationship = relationship
+    }
+  }
+
   /// A link between two objects.
   @frozen public struct Link: Sendable, Codable, Hashable, Comparable {
     /// The key on the naming side.
@@ -154,15 +173,19 @@ public struct SaveRequest: Sendable, Codable {
   public var entities: [EntityChanges]
   /// The changes of many-to-many links.
   public var links: [LinkChanges]
+  /// The keys by which targets of ordered relationships stand; to be applied when the links are there. A key goes with its
+  /// link.
+  public var orders: [OrderChanges]
 
   /// Makes a request.
-  public init(entities: [EntityChanges] = [], links: [LinkChanges] = []) {
+  public init(entities: [EntityChanges] = [], links: [LinkChanges] = [], orders: [OrderChanges] = []) {
     self.entities = entities
     self.links = links
+    self.orders = orders
   }
 
   /// Whether nothing changes.
-  public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
+  public var isEmpty: Bool { entities.isEmpty && links.isEmpty && orders.isEmpty }
 }
 
 /// Changes rows without objects. No context sees it happen.

@@ -9,6 +9,8 @@ final class ExpectedGraph: EvaluationSource {
   private(set) var rows: [[Int64: RowView]]
   /// The links of many-to-many relationships by entity and place of the naming one.
   private(set) var links: [[Int]: Set<SaveRequest.Link>] = [:]
+  /// The keys of links by entity and place of the ordered relationship.
+  private(set) var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
   init(_ store: OpenStore) {
     model = store.model
@@ -21,6 +23,7 @@ final class ExpectedGraph: EvaluationSource {
     identity = other.identity
     rows = other.rows
     links = other.links
+    orders = other.orders
   }
 
   func rows(of entity: ManagedObjectModel.Entity) -> [Int64: RowView] { rows[entity.index] }
@@ -47,6 +50,24 @@ final class ExpectedGraph: EvaluationSource {
       }
       links[place, default: []].insert(link)
     }
+  }
+
+  /// Puts links in order, and forgets the keys of those that went.
+  func order(_ changes: [SaveRequest.OrderChanges]) {
+    for change in changes {
+      for (link, key) in zip(change.links, change.keys) { orders[[change.entity, change.relationship], default: [:]][link] = key }
+    }
+    for place in Array(orders.keys) {
+      let relationship = model.entities[place[0]].relationships[place[1]]
+      orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship).contains(link.target) }
+    }
+  }
+
+  /// The order keys of the targets of an ordered relationship, by target.
+  func orderKeys(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64: Int64] {
+    let known = orders[[relationship.entityIndex, relationship.index]] ?? [:]
+    return Dictionary(
+      uniqueKeysWithValues: targets(of: key, relationship).map { ($0, known[SaveRequest.Link(source: key, target: $0)] ?? .max) })
   }
 
   // MARK: Relationships
@@ -89,6 +110,7 @@ final class GraphEdit {
   private var locked: [Int: [(key: Int64, expected: Int64)]] = [:]
   private var added: [[Int]: Set<SaveRequest.Link>] = [:]
   private var removed: [[Int]: Set<SaveRequest.Link>] = [:]
+  private var ordered: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
   init(_ graph: ExpectedGraph) { self.graph = graph }
 
@@ -131,6 +153,12 @@ final class GraphEdit {
     change(name, relationship, source, target) { removed[$0, default: []].insert($1) }
   }
 
+  /// Gives the link to a target of an ordered relationship a key.
+  func order(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ key: Int64) {
+    let described = entity(name).relationship(named: relationship)!
+    ordered[[described.entityIndex, described.index], default: [:]][SaveRequest.Link(source: source, target: target)] = key
+  }
+
   private func change(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: ([Int], SaveRequest.Link) -> Void) {
     let described = entity(name).relationship(named: relationship)!
     if described.namesLinks {
@@ -151,7 +179,13 @@ final class GraphEdit {
       changes.removed = (removed[place] ?? []).sorted()
       return changes
     }
-    return SaveRequest(entities: entities, links: links)
+    let orders = ordered.keys.sorted { $0.lexicographicallyPrecedes($1) }.map { place in
+      var changes = SaveRequest.OrderChanges(entity: place[0], relationship: place[1])
+      changes.links = (ordered[place] ?? [:]).keys.sorted()
+      changes.keys = changes.links.compactMap { ordered[place]?[$0] }
+      return changes
+    }
+    return SaveRequest(entities: entities, links: links, orders: orders)
   }
 
   private func changes(_ entity: Int) -> SaveRequest.EntityChanges {
@@ -198,6 +232,7 @@ final class GraphEdit {
     for changes in request.entities { for key in changes.deleted.keys { graph.remove(key, changes.entity) } }
     var raised: Set<[Int64]> = []
     for changes in request.entities { for key in changes.deleted.keys { sever(key, graph.model.entities[changes.entity], &raised) } }
+    graph.order(request.orders)
   }
 
   /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise. A row's

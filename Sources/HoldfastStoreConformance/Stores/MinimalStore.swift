@@ -134,12 +134,16 @@ public final class MinimalStore: IncrementalStore {
     try check(view)
     let relationship = session.model.entities[request.entity].relationships[request.relationship]
     return contents.state.withLock { state in
-      var offsets: [Int32] = [0], targets: [Int64] = []
+      var offsets: [Int32] = [0], targets: [Int64] = [], keys: [Int64] = []
+      let orders = state.orders[[relationship.entityIndex, relationship.index]] ?? [:]
       for source in request.sources {
-        targets += state.targets(of: source, relationship, session.model).reversed()
+        for target in state.targets(of: source, relationship, session.model).reversed() {
+          targets.append(target)
+          keys.append(orders[SaveRequest.Link(source: source, target: target)] ?? .max)
+        }
         offsets.append(Int32(targets.count))
       }
-      return RelationshipAnswer(offsets: offsets, targets: targets)
+      return RelationshipAnswer(offsets: offsets, targets: targets, orderKeys: relationship.isOrdered ? keys : nil)
     }
   }
 
@@ -161,24 +165,30 @@ public final class MinimalStore: IncrementalStore {
     let session = try current()
     var state = contents.state.withLock { $0 }
     state.apply(request, session.model)
-    return Preparation(contents: contents, rows: state.rows, links: state.links)
+    return Preparation(contents: contents, rows: state.rows, links: state.links, orders: state.orders)
   }
 
   private final class Preparation: PreparedSave {
     let contents: Contents
     let rows: [Int: [Int64: MinimalRow]]
     let links: [[Int]: Set<SaveRequest.Link>]
+    let orders: [[Int]: [SaveRequest.Link: Int64]]
 
-    init(contents: Contents, rows: [Int: [Int64: MinimalRow]], links: [[Int]: Set<SaveRequest.Link>]) {
+    init(
+      contents: Contents, rows: [Int: [Int64: MinimalRow]], links: [[Int]: Set<SaveRequest.Link>],
+      orders: [[Int]: [SaveRequest.Link: Int64]]
+    ) {
       self.contents = contents
       self.rows = rows
       self.links = links
+      self.orders = orders
     }
 
     func commit() {
       contents.state.withLock { state in
         state.rows = rows
         state.links = links
+        state.orders = orders
       }
     }
 
@@ -215,6 +225,8 @@ private struct MinimalState: Sendable {
   var rows: [Int: [Int64: MinimalRow]] = [:]
   /// The links by entity and place of the relationship that names them.
   var links: [[Int]: Set<SaveRequest.Link>] = [:]
+  /// The keys of links by entity and place of the ordered relationship.
+  var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
   func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
     guard model.entities[relationship.entityIndex].familyIndexes.contains(where: { rows[$0]?[source] != nil }) else { return [] }
@@ -255,6 +267,14 @@ private struct MinimalState: Sendable {
     for changes in request.entities { for key in changes.deleted.keys { rows[changes.entity]?[key] = nil } }
     var raised: Set<[Int64]> = []
     for changes in request.entities { for key in changes.deleted.keys { sever(key, model.entities[changes.entity], model, &raised) } }
+    for changes in request.orders {
+      for (link, key) in zip(changes.links, changes.keys) { orders[[changes.entity, changes.relationship], default: [:]][link] = key }
+    }
+    // A key goes with its link.
+    for place in Array(orders.keys) {
+      let relationship = model.entities[place[0]].relationships[place[1]]
+      orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship, model).contains(link.target) }
+    }
   }
 
   /// Removes what points to a deleted object, except through relationships whose inverse says that nothing happens.
