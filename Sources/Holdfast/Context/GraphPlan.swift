@@ -14,6 +14,7 @@ struct LinkPlan {
   var inverseSlot: Int32 = -1
   /// The to-many index of the inverse in the target, or -1.
   var inverseToManyIndex: Int32 = -1
+  var isOrdered = false
 
   @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex >= 0 }
 
@@ -92,7 +93,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
         entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
         toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
         destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse?.slot ?? -1),
-        inverseToManyIndex: Int32(inverse?.toManyIndex ?? -1))
+        inverseToManyIndex: Int32(inverse?.toManyIndex ?? -1), isOrdered: relationship.isOrdered)
       if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
     }
     return EntityPlan(

@@ -37,6 +37,14 @@ extension ManagedObjectContext {
     return nil
   }
 
+  /// An object that stands for one that cannot be what a relationship says; it belongs to no graph and has no values.
+  func strayObject(_ entity: Int, _ key: Int64) -> ManagedObject {
+    let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
+    let object = classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
+    object.row = graph.emptyRow(entity).base
+    return object
+  }
+
   /// Makes the object of a key from its row; nil when there is none or it cannot be read, which ``faultError`` tells.
   private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)

@@ -135,9 +135,10 @@ extension ManagedObjectContext {
   func relationship(_ link: LinkPlan, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
     checkIsolation()
     do {
-      return try persistentStoreCoordinator.relationships(
+      let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
           entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows))
+      return link.isOrdered ? answer.inOrder() : answer
     } catch {
       faultError = error
       return nil

@@ -118,6 +118,11 @@ public final class PersistentStoreCoordinator: Sendable {
         .damaged, operation: "read a relationship", path: storeDescription.path,
         reason: "The store answered for \(answer.offsets.count - 1) objects where \(request.sources.count) were asked for (rule L1).")
     }
+    if model.entities[request.entity].relationships[request.relationship].isOrdered, answer.orderKeys?.count != answer.targets.count {
+      throw StoreError(
+        .damaged, operation: "read a relationship", path: storeDescription.path,
+        reason: "The store answered without a key for each target of an ordered relationship (rule L5).")
+    }
     for place in request.sources.indices where answer.offsets[place] > answer.offsets[place + 1] {
       throw StoreError(
         .damaged, operation: "read a relationship", path: storeDescription.path, reason: "The store's answer goes backwards (rule L1).")

@@ -188,19 +188,17 @@ extension KeyPath where Root: ManagedObject {
   }
 
   /// For at least one of the objects that a to-many relationship leads to, something holds.
-  public func any<Destination: ManagedObject>(_ predicate: FetchPredicate<Destination>) -> FetchPredicate<Root>
-  where Value == ToManyRelationship<Destination> {
+  public func any(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
     FetchPredicate(.any(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
   }
 
   /// For all of the objects that a to-many relationship leads to, something holds; true when there are none.
-  public func all<Destination: ManagedObject>(_ predicate: FetchPredicate<Destination>) -> FetchPredicate<Root>
-  where Value == ToManyRelationship<Destination> {
+  public func all(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
     FetchPredicate(.all(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
   }
 
   /// The number of objects that a to-many relationship leads to (`@count`).
-  public func count<Destination: ManagedObject>() -> FetchValue<Root, Int> where Value == ToManyRelationship<Destination> {
+  public func count() -> FetchValue<Root, Int> where Value: RelationshipTargets {
     FetchValue(expression: .count(PropertyPath(KeyPathNames.name(self, in: Root.self))))
   }
 }

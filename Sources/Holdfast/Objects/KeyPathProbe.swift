@@ -90,6 +90,10 @@ protocol ToManyAccess {
   var toManyIndex: Int { get }
 }
 
+extension OrderedRelationship: ToManyAccess {
+  var toManyIndex: Int { index }
+}
+
 extension ToManyRelationship: ToManyAccess {
   var toManyIndex: Int { index }
 }

@@ -218,6 +218,11 @@ struct ToManyState {
   private struct Changes {
     var added = LinkList()
     var removed = LinkList()
+    /// The targets of an ordered relationship in their order, once that is known: always with ``contents``, but for a new
+    /// object to which targets were only appended.
+    var order: OrderedList?
+    /// Whether targets were moved since the last save.
+    var isMoved = false
   }
 
   /// All keys, when ``base`` is fired or new.
@@ -232,11 +237,29 @@ struct ToManyState {
 
   var isKnown: Bool { base == .fired || base == .new }
 
+  /// The targets of an ordered relationship in their order; nil while that is not known or plainly that of ``contents``.
+  var order: OrderedList? { changes?.pointee.order }
+
+  /// Takes the targets of an ordered relationship, which is known, in their order.
+  mutating func setOrder(_ order: OrderedList) { recorded().pointee.order = order }
+
+  /// Notes that targets were moved.
+  mutating func noteMove() { recorded().pointee.isMoved = true }
+
+  /// Whether targets of an ordered relationship were added, removed or moved since the last save.
+  var isReordered: Bool { isChanged || changes?.pointee.isMoved ?? false }
+
+  /// All targets, of an ordered relationship in their order.
+  var keys: [Int64] { order?.keys ?? contents.keys }
+
   /// Added since the last save; of a new object, everything in ``contents`` is instead.
   var added: [Int64] { changes?.pointee.added.keys ?? [] }
 
   /// Removed since the last save.
   var removed: [Int64] { changes?.pointee.removed.keys ?? [] }
+
+  /// Whether a target was removed while the targets are not known.
+  func isRemovedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
 
   /// Whether anything was added or removed since the last save.
   var isChanged: Bool { changes.map { !$0.pointee.added.isEmpty || !$0.pointee.removed.isEmpty } ?? false }
@@ -250,6 +273,7 @@ struct ToManyState {
     guard let changes else { return }
     changes.pointee.added.destroy()
     changes.pointee.removed.destroy()
+    changes.deinitialize(count: 1)
     changes.deallocate()
   }
 
@@ -267,12 +291,17 @@ struct ToManyState {
   mutating func add(_ key: Int64, isNew: Bool) -> Bool {
     if isKnown {
       if isNew { contents.append(key) } else if !contents.insert(key) { return false }
+      order?.append(key)
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
     let recorded = recorded()
     // While the content is not known, the removal that is taken back may have removed nothing.
-    if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired { return true }
+    if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired {
+      // It comes back to another place.
+      if recorded.pointee.order != nil { recorded.pointee.isMoved = true }
+      return true
+    }
     if base == .fired && isNew { recorded.pointee.added.append(key) } else { _ = recorded.pointee.added.insert(key) }
     return true
   }
@@ -281,6 +310,7 @@ struct ToManyState {
   mutating func remove(_ key: Int64) -> Bool {
     if isKnown {
       guard contents.remove(key) else { return false }
+      order?.remove(key)
       if base == .new { return true }
     }
     if base == .untouched { base = .unfired }
@@ -302,7 +332,12 @@ struct ToManyState {
 
   /// Takes back what was recorded since the last save.
   mutating func revert() {
-    if base == .fired {
+    if order != nil {
+      // Where the removed ones stood the store tells again.
+      contents.destroy()
+      contents = LinkList()
+      base = .untouched
+    } else if base == .fired {
       for key in added { _ = contents.remove(key) }
       for key in removed { _ = contents.insert(key) }
     } else {
@@ -315,8 +350,10 @@ struct ToManyState {
 
   /// Forgets what was recorded, after it was saved.
   mutating func settle() {
+    let order = order
     destroyChanges()
     changes = nil
+    if let order { setOrder(order) }
     base = isKnown ? .fired : .untouched
   }
 }

@@ -133,10 +133,12 @@ extension ManagedObject {
   }
 
   final func recordAddition(_ index: Int, _ key: Int64, isNew: Bool) {
+    letComeLast(index, key)
     if toManyStates()[index].add(key, isNew: isNew) { managedObjectContext.noteChange(self) }
   }
 
   final func recordRemoval(_ index: Int, _ key: Int64) {
+    keepOrder(index)
     if toManyStates()[index].remove(key) { managedObjectContext.noteChange(self) }
   }
 
@@ -145,6 +147,7 @@ extension ManagedObject {
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
     // The side that knows fewer keys tells fastest whether the link is there.
+    letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
       managedObjectContext.noteChange(self)
       // An object that is linked to itself by a relationship that is its own inverse has the link already.
@@ -163,6 +166,7 @@ extension ManagedObject {
       if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
+    keepOrder(index)
     if toManyStates()[index].remove(target.objectKey) {
       managedObjectContext.noteChange(self)
       if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
@@ -188,16 +192,20 @@ extension ManagedObject {
     if let toMany, toMany[index].base != .untouched {
       if !toMany[index].isKnown {
         // What the store cannot tell now stays unknown: changes go on waiting for it.
-        guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
-        stored.withKeys { toMany[index].fire($0) }
+        if plan.toMany[index].isOrdered {
+          guard orderedList(index) != nil else { return .list([]) }
+        } else {
+          guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
+          stored.withKeys { toMany[index].fire($0) }
+        }
       }
-      return .list(toMany[index].contents.keys)
+      return .list(toMany[index].keys)
     }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
   }
 
   /// What the store says, for all siblings at once; nil when it fails.
-  private func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
+  final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
@@ -211,7 +219,9 @@ extension ManagedObject {
   /// The targets of this object and no sibling, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = managedObjectContext.relationship(plan.toMany[index], [objectKey]) else { return nil }
+    let isUnfired = toMany?[index].base == .unfired
     answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
+    if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], isUnfired: isUnfired) }
     return .list(answer.targets)
   }
 }

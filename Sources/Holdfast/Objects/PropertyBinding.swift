@@ -5,7 +5,7 @@ public struct PropertyBinding {
   enum Kind {
     case attribute([AttributeType], Any.Type)
     case toOne(ManagedObject.Type)
-    case toMany(ManagedObject.Type)
+    case toMany(ManagedObject.Type, isOrdered: Bool)
   }
 
   /// The name in the model.
@@ -34,7 +34,14 @@ public struct PropertyBinding {
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self))
+    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self, isOrdered: false))
+  }
+
+  /// Binds an ordered relationship.
+  public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedRelationship<Destination>>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self, isOrdered: true))
   }
 }
 
@@ -102,7 +109,9 @@ enum ClassBinding {
       return slotDifference(binding.slot, attribute.slot)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot)
-    case (.toMany(let type), .relationship(let relationship)) where relationship.isToMany:
+    case (.toMany(_, isOrdered: true), .relationship(let relationship)) where relationship.isToMany && !relationship.isOrdered:
+      return "The model says that it has no order."
+    case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
     default: return "The model says another kind of property."
     }
@@ -116,7 +125,7 @@ enum ClassBinding {
       let said: ManagedObject.Type
       switch binding.kind {
       case .attribute: return nil
-      case .toOne(let destination), .toMany(let destination): said = destination
+      case .toOne(let destination), .toMany(let destination, _): said = destination
       }
       guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
       return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) is not among the bound classes."

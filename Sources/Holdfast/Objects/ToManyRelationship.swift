@@ -1,3 +1,9 @@
+/// The objects that a to-many relationship leads to, with an order or without: what key paths of predicates end in.
+public protocol RelationshipTargets {
+  /// The class as which the objects appear.
+  associatedtype Destination: ManagedObject
+}
+
 /// The objects that a to-many relationship leads to: a set, in no particular order, that keeps its inverse in step.
 ///
 /// A view on the object's relationship, cheap to make; it always shows the current state. Reading it for the first
@@ -7,7 +13,7 @@
 /// Objects that are being deleted do not appear.
 ///
 /// Iterating is safe while the relationship changes: it goes over the objects that were there at the start.
-public struct ToManyRelationship<Destination: ManagedObject> {
+public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTargets {
   let owner: ManagedObject
   let index: Int
 

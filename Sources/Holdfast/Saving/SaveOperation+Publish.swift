@@ -49,7 +49,10 @@ extension SaveOperation {
     guard let states = object.toMany, !object.isDeleted else { return }
     for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
-      if states[index].isKnown && (discardsNew || !permanentKeys.isEmpty) { states[index].contents.translate(permanent) }
+      if states[index].isKnown && (discardsNew || !permanentKeys.isEmpty) {
+        states[index].contents.translate(permanent)
+        states[index].order?.translate(permanent)
+      }
       states[index].settle()
     }
   }
@@ -65,9 +68,13 @@ extension SaveOperation {
       let keys = object.targets(index).withKeys { Array($0) }
       let lost = keys.filter { owner[$0] != nil && owner[$0] != object.objectKey }
       if lost.isEmpty { continue }
+      if relationship.isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
       if !states[index].isKnown { keys.withUnsafeBufferPointer { states[index].fire($0) } }
-      for key in lost { _ = states[index].contents.remove(key) }
+      for key in lost {
+        _ = states[index].contents.remove(key)
+        states[index].order?.remove(key)
+      }
     }
   }
 

@@ -22,6 +22,10 @@ extension SaveOperation {
         let changes = linkChanges(relationship)
         if !changes.added.isEmpty || !changes.removed.isEmpty { request.links.append(changes) }
       }
+      for relationship in entity.ownRelationships where relationship.isOrdered {
+        let changes = orderChanges(relationship)
+        if !changes.links.isEmpty { request.orders.append(changes) }
+      }
     }
   }
 
@@ -119,7 +123,8 @@ extension SaveOperation {
   private func changesLinks(_ object: ManagedObject) -> Bool {
     guard let states = object.toMany else { return false }
     return object.entity.toManyRelationships.contains { relationship in
-      relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
+      if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
+      return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
     }
   }
 
@@ -171,6 +176,32 @@ extension SaveOperation {
       changes.added.sort()
       changes.removed.sort()
     }
+    return changes
+  }
+
+  // MARK: Order
+
+  /// The new order keys of an ordered relationship: of targets that are new or were moved, and of others where there was no
+  /// room between two.
+  private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
+    let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
+    let checksDeleted = context.mayHoldDeleted(relationship.destinationIndex)
+    var found: [(link: SaveRequest.Link, key: Int64)] = []
+    for object in inserted + updated where family.contains(Int(object.flags.entityIndex)) {
+      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : states[index].isReordered,
+        let list = object.orderedList(index)
+      else { continue }
+      let source = permanent(object.objectKey)
+      for (key, order) in list.assignOrders() {
+        let target = permanent(key)
+        if target < 0 || checksDeleted && context.isDeleted(relationship.destinationIndex, key) { continue }
+        found.append((SaveRequest.Link(source: source, target: target), order))
+      }
+    }
+    found.sort { $0.link < $1.link }
+    var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
+    changes.links = found.map(\.link)
+    changes.keys = found.map(\.key)
     return changes
   }
 

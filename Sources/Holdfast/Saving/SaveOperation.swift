@@ -30,6 +30,7 @@ final class SaveOperation {
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
     try readFaults()
+    try readOrders()
     try validate()
     try coordinator.saveLock.withLock { _ in
       try checkUniqueness()
@@ -96,6 +97,17 @@ final class SaveOperation {
     throw ContextError(
       .conflict, reason: "\(missing.count) changed objects have no row: somebody else deleted them, or they could not be read. Roll back.",
       objectIDs: missing, cause: context.faultError)
+  }
+
+  /// Where the targets of ordered relationships stand has to be known before others are put among them.
+  private func readOrders() throws {
+    for object in updated {
+      guard let states = object.toMany else { continue }
+      for relationship in object.entity.toManyRelationships
+      where relationship.isOrdered && states[relationship.toManyIndex].isReordered && states[relationship.toManyIndex].order == nil {
+        try context.refusingFaultErrors { _ = object.orderedList(relationship.toManyIndex) }
+      }
+    }
   }
 
   private func prepare() throws -> any PreparedSave {

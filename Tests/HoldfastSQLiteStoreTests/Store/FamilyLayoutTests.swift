@@ -84,6 +84,52 @@ import Testing
     #expect(try LayoutTests.sql(folder.path(), "SELECT Z_1MATES, REFLEXIVE FROM Z_1MATES ORDER BY 1") == [["1", "3"], ["3", "1"]])
   }
 
+  @Test func `order keys stand beside the keys that they order`() throws {
+    let folder = try ScratchFolder()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Album",
+        relationships: [
+          .toMany("tracks", to: "Track", inverse: "album", isOrdered: true),
+          .toMany("genres", to: "Genre", inverse: "albums", isOrdered: true),
+          .toMany("notes", to: "Note", inverse: nil, isOrdered: true),
+        ]),
+      EntityDescription("Genre", relationships: [.toMany("albums", to: "Album", inverse: "genres", isOrdered: true)]),
+      EntityDescription("Note"), EntityDescription("Track", relationships: [.toOne("album", to: "Album", inverse: "tracks")]),
+    ])
+    let tested = try StoreUnderTest(folder, model)
+    let (album, genre, note) = (
+      try tested.insert("Album", [[:]])[0], try tested.insert("Genre", [[:]])[0], try tested.insert("Note", [[:]])[0]
+    )
+    let track = try tested.insert("Track", [["album": .int64(album)]])[0]
+    var request = SaveRequest()
+    for (name, target, key) in [("genres", genre, 5), ("notes", note, 6), ("tracks", track, 7)] as [(String, Int64, Int64)] {
+      let relationship = try #require(tested.entity("Album").relationship(named: name))
+      var order = SaveRequest.OrderChanges(entity: 0, relationship: relationship.index)
+      order.links = [SaveRequest.Link(source: album, target: target)]
+      order.keys = [key]
+      request.orders.append(order)
+      if name == "tracks" { continue }
+      var links = SaveRequest.LinkChanges(entity: 0, relationship: relationship.index)
+      links.added = order.links
+      request.links.append(links)
+    }
+    try tested.save(request)
+    try tested.store.close()
+    let found = try LayoutTests.sql(folder.path(), "SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").map { $0[0] }
+    #expect(
+      found.prefix(5) == [
+        "CREATE TABLE ZALBUM ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER )",
+        "CREATE TABLE ZGENRE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER )",
+        "CREATE TABLE ZNOTE ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, Z1NOTES INTEGER, Z_FOK_1NOTES INTEGER )",
+        "CREATE TABLE ZTRACK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZALBUM INTEGER, Z_FOK_ALBUM INTEGER )",
+        "CREATE TABLE Z_1GENRES ( Z_1ALBUMS INTEGER, Z_2GENRES INTEGER, Z_FOK_2GENRES INTEGER, Z_FOK_1ALBUMS INTEGER, PRIMARY KEY (Z_1ALBUMS, Z_2GENRES) )",
+      ])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT * FROM Z_1GENRES") == [["1", "1", "5", "NULL"]])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT Z1NOTES, Z_FOK_1NOTES FROM ZNOTE") == [["1", "6"]])
+    #expect(try LayoutTests.sql(folder.path(), "SELECT ZALBUM, Z_FOK_ALBUM FROM ZTRACK") == [["1", "7"]])
+  }
+
   @Test func `rows say which entity they are of, and of which their targets are`() throws {
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try Self.model())

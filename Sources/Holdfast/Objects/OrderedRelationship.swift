@@ -1,0 +1,260 @@
+/// The objects that an ordered relationship leads to: a random-access collection of different objects that keeps its
+/// inverse in step.
+///
+/// A view on the object's relationship, cheap to make; it always shows the current state, and changes go to the object at
+/// once. Reading it for the first time asks the store once for all siblings, as ``ToManyRelationship`` does. Objects that
+/// are set from the other side come last. Objects that are being deleted do not appear.
+///
+/// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
+/// element into two places on their way; what moves objects is here under the same names.
+///
+/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, as long
+/// as none is being deleted.
+///
+/// ```swift
+/// dog.walks.insert(morning, at: 0)
+/// dog.walks.move(from: 3, to: 1)
+/// dog.walks.sort { $0.date < $1.date }
+/// ```
+public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTargets {
+  let owner: ManagedObject
+  let index: Int
+
+  private var context: ManagedObjectContext { owner.managedObjectContext }
+  private var destination: Int { Int(owner.plan.toMany[index].destination) }
+
+  /// Where objects are, which differs from the list while some are being deleted.
+  private enum Targets {
+    case list(OrderedList)
+    case plain(TargetKeys)
+    case visible([Int64])
+  }
+
+  private var targets: Targets {
+    if context.mayHoldDeleted(destination) {
+      return .visible(owner.targets(index).withKeys { keys in keys.filter { !context.isDeleted(destination, $0) } })
+    }
+    if owner.toMany?[index].isKnown == true, let list = owner.orderedList(index) { return .list(list) }
+    return .plain(owner.targets(index))
+  }
+
+  private func key(at position: Int) -> Int64 {
+    let targets = targets
+    precondition(
+      position >= 0 && position < OrderedRelationship.count(of: targets),
+      "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was asked for.")
+    switch targets {
+    case .list(let list): return list.key(at: position)
+    case .plain(let keys): return keys.withKeys { $0[position] }
+    case .visible(let keys): return keys[position]
+    }
+  }
+
+  private static func count(of targets: Targets) -> Int {
+    switch targets {
+    case .list(let list): list.count
+    case .plain(let keys): keys.count
+    case .visible(let keys): keys.count
+    }
+  }
+
+  // MARK: Changing
+
+  /// Appends an object; nothing happens when it is there. The inverse follows. At most one store request.
+  public func append(_ object: Destination) { insert(object, at: nil) }
+
+  /// Inserts an object before the one at a position; nothing happens when it is there. The inverse follows.
+  public func insert(_ object: Destination, at position: Int) { insert(object, at: .some(position)) }
+
+  /// Appends several objects.
+  public func append(contentsOf objects: some Sequence<Destination>) {
+    for object in objects { append(object) }
+  }
+
+  private func insert(_ object: Destination, at position: Int?) {
+    guard let list = owner.orderedList(index), !list.contains(object.objectKey) else { return }
+    let place = position.map { self.place($0, in: list) } ?? list.count
+    owner.link(index, object)
+    if place < list.count - 1, list.contains(object.objectKey) { list.move(object.objectKey, to: place) }
+  }
+
+  /// The place in the list that comes before the object at a position.
+  private func place(_ position: Int, in list: OrderedList) -> Int {
+    let count = count
+    precondition(
+      position >= 0 && position <= count, "An object was inserted at position \(position) of an ordered relationship of \(count) objects.")
+    if position == count { return list.count }
+    return list.count == count ? position : list.position(of: key(at: position)) ?? list.count
+  }
+
+  /// Removes an object; nothing happens when it is not there. The inverse follows.
+  public func remove(_ object: Destination) { owner.unlink(index, object) }
+
+  /// Removes the object at a position.
+  ///
+  /// - Returns: the object.
+  @discardableResult public func remove(at position: Int) -> Destination {
+    let object = self[position]
+    remove(object)
+    return object
+  }
+
+  /// Removes all objects.
+  public func removeAll() {
+    for object in Array(self) { remove(object) }
+  }
+
+  /// Puts an object into the place of another, which is removed; nothing happens when it is there already.
+  public func replace(at position: Int, with object: Destination) {
+    if contains(object) { return }
+    let former = self[position]
+    insert(object, at: position)
+    remove(former)
+  }
+
+  /// Moves the object at a position to another one, where it stands afterwards.
+  public func move(from source: Int, to target: Int) {
+    let moved = key(at: source), count = count
+    precondition(target >= 0 && target < count, "An object was moved to position \(target) of an ordered relationship of \(count) objects.")
+    guard source != target, let list = owner.orderedList(index) else { return }
+    // Counted without the moved one, it comes before what stands there now, or behind it.
+    let other = key(at: target)
+    list.remove(moved)
+    guard let place = list.position(of: other) else { return }
+    list.insert(moved, at: source < target ? place + 1 : place)
+    noteMove()
+  }
+
+  /// Moves the objects at several positions, in their order, to before the one at a position, as lists in user interfaces
+  /// ask for.
+  public func move(fromOffsets sources: some Sequence<Int>, toOffset target: Int) {
+    let all = Array(self).map(\.objectKey)
+    let moving = Set(sources)
+    precondition(
+      moving.allSatisfy(all.indices.contains) && target >= 0 && target <= all.count,
+      "Objects of an ordered relationship of \(all.count) objects were moved from or to positions beyond it.")
+    let moved = moving.sorted().map { all[$0] }
+    let before = all.indices.filter { $0 < target && !moving.contains($0) }.map { all[$0] }
+    let behind = all.indices.filter { $0 >= target && !moving.contains($0) }.map { all[$0] }
+    reorder(before + moved + behind)
+  }
+
+  /// Exchanges the objects at two positions.
+  public func swapAt(_ first: Int, _ second: Int) {
+    if first == second { return }
+    let (low, high) = (Swift.min(first, second), Swift.max(first, second))
+    move(from: low, to: high)
+    if high - low > 1 { move(from: high - 1, to: low) }
+  }
+
+  /// Puts the objects into the order in which they stand from the last to the first.
+  public func reverse() { reorder(Array(self).reversed().map(\.objectKey)) }
+
+  /// Puts the objects into an order; those that neither precede each other stay as they stand.
+  public func sort(by areInIncreasingOrder: (Destination, Destination) throws -> Bool) rethrows {
+    reorder(try sorted(by: areInIncreasingOrder).map(\.objectKey))
+  }
+
+  /// Makes these the objects, in this order. Inverses follow.
+  public func replaceAll(with objects: some Sequence<Destination>) {
+    var seen: Set<Int64> = []
+    let wanted = objects.filter { seen.insert($0.objectKey).inserted }
+    for object in Array(self) where !seen.contains(object.objectKey) { remove(object) }
+    for object in wanted { append(object) }
+    reorder(wanted.map(\.objectKey))
+  }
+
+  /// Puts all visible targets into an order; those that are being deleted stay behind them.
+  private func reorder(_ keys: [Int64]) {
+    guard let list = owner.orderedList(index), !keys.elementsEqual(list.keys) else { return }
+    let visible = Set(keys)
+    list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
+    noteMove()
+  }
+
+  private func noteMove() {
+    owner.toManyStates()[index].noteMove()
+    context.noteChange(owner)
+  }
+}
+
+extension OrderedRelationship: RandomAccessCollection {
+  /// 0.
+  public var startIndex: Int { 0 }
+
+  /// The number of objects. At most one store request; none when it is known.
+  public var endIndex: Int { OrderedRelationship.count(of: targets) }
+
+  /// The object at a position, perhaps a fault. Setting one is ``replace(at:with:)``.
+  public subscript(position: Int) -> Destination {
+    get {
+      var siblings: FaultSiblings?
+      var place = 0
+      if case .plain(.answer(let answer, let range)) = targets { (siblings, place) = (answer, range.lowerBound + position) }
+      return OrderedRelationship.object(key(at: position), context, destination, siblings, place)
+    }
+    nonmutating set { replace(at: position, with: newValue) }
+  }
+
+  /// Only a damaged file leads to an object of another kind; that shows as one without values.
+  private static func object(
+    _ key: Int64, _ context: ManagedObjectContext, _ destination: Int, _ siblings: FaultSiblings?, _ place: Int
+  ) -> Destination {
+    let object = context.target(destination, key, siblings, position: place) ?? context.strayObject(destination, key)
+    return unsafeDowncast(object, to: Destination.self)
+  }
+
+  /// The position of an object; nil when it is not among them.
+  public func firstIndex(of object: Destination) -> Int? {
+    switch targets {
+    case .list(let list): list.position(of: object.objectKey)
+    case .plain(let keys): keys.withKeys { $0.firstIndex(of: object.objectKey) }
+    case .visible(let keys): keys.firstIndex(of: object.objectKey)
+    }
+  }
+
+  /// Whether an object is among them.
+  public func contains(_ object: Destination) -> Bool { ToManyRelationship<Destination>(owner: owner, index: index).contains(object) }
+
+  /// Goes over the objects that are there now, in order; safe while they change.
+  public struct Iterator: IteratorProtocol {
+    private let context: ManagedObjectContext
+    private let destination: Int
+    private let keys: TargetKeys
+    private var place = 0
+
+    init(_ relationship: OrderedRelationship) {
+      context = relationship.context
+      destination = relationship.destination
+      switch relationship.targets {
+      case .list(let list): keys = .list(list.keys)
+      case .plain(let plain): keys = plain
+      case .visible(let visible): keys = .list(visible)
+      }
+    }
+
+    /// The next object, perhaps a fault.
+    public mutating func next() -> Destination? {
+      while place < keys.count {
+        defer { place += 1 }
+        let (key, siblings, position) = target()
+        if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { continue }
+        return OrderedRelationship.object(key, context, destination, siblings, position)
+      }
+      return nil
+    }
+
+    private func target() -> (Int64, FaultSiblings?, Int) {
+      switch keys {
+      case .answer(let siblings, let range):
+        return (siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, range.lowerBound + place)
+      case .list(let keys):
+        if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
+        return (keys[place], nil, 0)
+      }
+    }
+  }
+
+  /// Begins to go over the objects.
+  public func makeIterator() -> Iterator { Iterator(self) }
+}
