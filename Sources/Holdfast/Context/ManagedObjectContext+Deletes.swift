@@ -39,7 +39,7 @@ extension ManagedObjectContext {
     for relationship in object.entity.relationships {
       switch relationship.deleteRule {
       case .noAction, .deny: break
-      case .cascade: for target in targets(of: object, relationship) { delete(target) }
+      case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
       case .nullify: nullify(object, relationship)
       }
     }
@@ -57,6 +57,17 @@ extension ManagedObjectContext {
       return Array(ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex))
     }
     return object.toOne(relationship).map { [$0] } ?? []
+  }
+
+  /// Nobody clears a relationship without inverse when what it leads to is deleted, so what is there has to be asked for.
+  private func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
+    if persistentStoreCoordinator.model.inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
+      return targets
+    }
+    return try targets.filter { target in
+      if target.isInaccessible { return false }
+      return try target.row != nil || fire(target)
+    }
   }
 
   private func nullify(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {

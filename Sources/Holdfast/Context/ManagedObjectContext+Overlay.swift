@@ -157,8 +157,12 @@ final class ContextRows: EvaluationSource {
     if let row = stored?.row(entity: entity, key: key) { return row }
     guard let object = context.target(entity, key, nil, position: 0) else { return nil }
     keep.append(object)
+    // A row that is not there is no value to a query, as it is none to a store.
+    let before = context.faultError
     let row = object.readRow
-    return object.isInaccessible ? nil : row
+    if !object.isInaccessible { return row }
+    if (context.faultError as? ContextError)?.code == .missingObject { context.faultError = before }
+    return nil
   }
 
   /// Objects whose rows were given out.

@@ -261,6 +261,9 @@ struct ToManyState {
   /// Whether a target was removed while the targets are not known.
   func isRemovedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
 
+  /// Whether a target was added while the others are not known.
+  func isAddedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.added.contains(key) ?? false }
+
   /// Whether anything was added or removed since the last save.
   var isChanged: Bool { changes.map { !$0.pointee.added.isEmpty || !$0.pointee.removed.isEmpty } ?? false }
 

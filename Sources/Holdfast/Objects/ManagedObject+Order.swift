@@ -26,7 +26,7 @@ extension ManagedObject {
       states[index].setOrder(OrderedList(states[index].contents.keys))
       return states[index].order
     }
-    let isUnfired = toMany?[index].base == .unfired
+    let hasChanges = toMany?[index].isChanged ?? false
     switch storedTargets(index, false) {
     case nil: return nil
     // The object was answered alone, and has its list.
@@ -34,15 +34,15 @@ extension ManagedObject {
     case .answer(let siblings, let range):
       guard let answer = siblings.answer else { return nil }
       answer.targets[range].withUnsafeBufferPointer { toManyStates()[index].fire($0) }
-      setOrder(index, answer.targets[range], answer.orderKeys?[range], isUnfired: isUnfired)
+      setOrder(index, answer.targets[range], answer.orderKeys?[range], hasChanges: hasChanges)
     }
     return toMany?[index].order
   }
 
   /// Takes the order of targets that were just read, and lets what was recorded before follow.
-  final func setOrder(_ index: Int, _ targets: ArraySlice<Int64>, _ orders: ArraySlice<Int64>?, isUnfired: Bool) {
+  final func setOrder(_ index: Int, _ targets: ArraySlice<Int64>, _ orders: ArraySlice<Int64>?, hasChanges: Bool) {
     let list = OrderedList(targets, orders: orders), states = toManyStates()
-    if isUnfired {
+    if hasChanges {
       for key in states[index].removed { list.remove(key) }
       for key in states[index].added where !list.contains(key) { list.append(key) }
     }
@@ -55,9 +55,11 @@ extension ManagedObject {
     if toMany?[index].isRemovedUnseen(key) == true, plan.toMany[index].isOrdered { _ = orderedList(index) }
   }
 
-  /// Sees to it that the order of the others outlives the removal of a target.
-  final func keepOrder(_ index: Int) {
-    if plan.toMany[index].isOrdered, toMany?[index].isKnown == true || isInserted { _ = orderedList(index) }
+  /// Sees to it that the order of the others outlives the removal of a target: where they are known, or where this one waits
+  /// with others that were added.
+  final func keepOrder(_ index: Int, removing key: Int64) {
+    guard plan.toMany[index].isOrdered, toMany?[index].order == nil else { return }
+    if isInserted || toMany?[index].isKnown == true || toMany?[index].isAddedUnseen(key) == true { _ = orderedList(index) }
   }
 }
 

@@ -85,7 +85,8 @@ extension ManagedObject {
     let context = managedObjectContext
     guard let former = context.target(Int(link.destination), old, nil, position: 0) else { return }
     if link.inverseSlot >= 0 {
-      former.assign(Int(link.inverseSlot), nil)
+      // An object that led to itself by a relationship that is its own inverse leads elsewhere already.
+      if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
     } else {
       former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
@@ -138,7 +139,7 @@ extension ManagedObject {
   }
 
   final func recordRemoval(_ index: Int, _ key: Int64) {
-    keepOrder(index)
+    keepOrder(index, removing: key)
     if toManyStates()[index].remove(key) { managedObjectContext.noteChange(self) }
   }
 
@@ -166,7 +167,7 @@ extension ManagedObject {
       if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
-    keepOrder(index)
+    keepOrder(index, removing: target.objectKey)
     if toManyStates()[index].remove(target.objectKey) {
       managedObjectContext.noteChange(self)
       if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
@@ -219,9 +220,9 @@ extension ManagedObject {
   /// The targets of this object and no sibling, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = managedObjectContext.relationship(plan.toMany[index], [objectKey]) else { return nil }
-    let isUnfired = toMany?[index].base == .unfired
+    let hasChanges = toMany?[index].isChanged ?? false
     answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
-    if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], isUnfired: isUnfired) }
+    if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }
     return .list(answer.targets)
   }
 }

@@ -172,7 +172,8 @@ extension SaveOperation {
       if let states = object.toMany { states[relationship.toManyIndex].removed.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.removed = links
-    if !updated.isEmpty {
+    // New objects of one entity stand in the order of their keys.
+    if !updated.isEmpty || family.count > 1 {
       changes.added.sort()
       changes.removed.sort()
     }

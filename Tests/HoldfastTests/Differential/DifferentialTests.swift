@@ -1,0 +1,333 @@
+import Foundation
+import Testing
+
+@testable import Holdfast
+
+/// One step of a random program. What it means depends on what there is: numbers are taken modulo the choices, so that a
+/// program from which steps were taken is still one.
+private struct Step {
+  enum Kind: CaseIterable {
+    case insert, insertMore, setValue, setToOne, clearToOne, add, insertAt, remove, move, delete, save, rollback, reopen, fetch, count
+  }
+  let kind: Kind
+  let a: Int
+  let b: Int
+  let c: Int
+
+  init(_ random: inout SeededGenerator) {
+    kind = Kind.allCases[Int.random(in: 0..<Kind.allCases.count, using: &random)]
+    a = Int.random(in: 0..<1 << 30, using: &random)
+    b = Int.random(in: 0..<1 << 30, using: &random)
+    c = Int.random(in: 0..<1 << 30, using: &random)
+  }
+}
+
+/// Random programs on random models, with inheritance and relationships of every shape: every store must tell what plain
+/// dictionaries tell. Prints its seed; HOLDFAST_SEED repeats a run; a failing program is made as short as possible.
+@Suite struct DifferentialTests {
+  private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 200
+  private static let stepCount = 500
+
+  @Test(arguments: TestStore.allCases) func randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
+    var seeds = SeededGenerator()
+    print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
+    for number in 0..<Self.programCount {
+      var random = SeededGenerator(seed: seeds.next())
+      let model = try RandomModel(&random)
+      let program = (0..<Self.stepCount).map { _ in Step(&random) }
+      guard let difference = run(program, model, store) else { continue }
+      let (short, last) = shorten(program, difference, model, store)
+      Issue.record(
+        """
+        HOLDFAST_SEED=\(seeds.seed), program \(number) on \(store): \(last)
+        \(short.map { "  \($0.kind) \($0.a) \($0.b) \($0.c)" }.joined(separator: "\n"))
+        \(model)
+        """)
+      return
+    }
+  }
+
+  /// Takes steps away as long as the program still fails.
+  private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ store: TestStore) -> ([Step], String) {
+    var (best, last) = (program, difference)
+    var size = program.count / 2
+    while size > 0 {
+      var start = 0
+      while start < best.count {
+        var shorter = best
+        shorter.removeSubrange(start..<min(start + size, best.count))
+        if let still = run(shorter, model, store) { (best, last) = (shorter, still) } else { start += size }
+      }
+      size /= 2
+    }
+    return (best, last)
+  }
+
+  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore) -> String? {
+    do {
+      let machine = try Machine(model, store)
+      for (number, step) in program.enumerated() {
+        do {
+          try machine.take(step)
+        } catch {
+          return "step \(number), \(step.kind): \(error)"
+        }
+      }
+      try machine.compareAll()
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+}
+
+/// Runs the steps of a program on a store and on plain dictionaries.
+private final class Machine {
+  private let model: RandomModel
+  private let place: TestStore.Place
+  private var context: ManagedObjectContext
+  private var now: PlainGraph
+  private var saved: PlainGraph
+  private var nextTag = 1
+  /// Objects that somebody holds, so that some outlive what the context would forget.
+  private var held: [Int: ManagedObject] = [:]
+
+  struct Difference: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  init(_ model: RandomModel, _ store: TestStore) throws {
+    self.model = model
+    place = try store.makePlace(model: model.model, classes: [])
+    context = try place.context()
+    now = PlainGraph(model: model.model)
+    saved = now
+  }
+
+  // MARK: Choosing
+
+  private func tag(_ number: Int) -> Int? {
+    let all = now.things.keys.sorted()
+    return all.isEmpty ? nil : all[number % all.count]
+  }
+
+  private func object(_ tag: Int) throws -> ManagedObject {
+    if let known = held[tag] { return known }
+    guard let thing = now.things[tag] else { throw Difference(description: "there is no \(tag)") }
+    let predicate = FetchPredicate<ManagedObject>(.comparison(.property("tag"), .equalTo, .constant(.int64(Int64(tag))), []))
+    let entity = model.model.entities[thing.entity]
+    let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name, where: predicate))
+    guard found.count == 1, found[0].entity.index == entity.index else {
+      throw Difference(description: "\(found.count) objects of \(entity.name) with tag \(tag)")
+    }
+    if tag % 3 == 0 { held[tag] = found[0] }
+    return found[0]
+  }
+
+  private func relationship(_ tag: Int, _ number: Int, _ fits: (PlainGraph.Relationship) -> Bool) -> PlainGraph.Relationship? {
+    guard let thing = now.things[tag] else { return nil }
+    let all = model.model.entities[thing.entity].relationships.filter(fits)
+    return all.isEmpty ? nil : all[number % all.count]
+  }
+
+  // MARK: Steps
+
+  func take(_ step: Step) throws {
+    switch step.kind {
+    case .insert, .insertMore: try insert(step)
+    case .setValue: try setValue(step)
+    case .setToOne, .clearToOne: try setToOne(step)
+    case .add, .insertAt: try add(step)
+    case .remove: try remove(step)
+    case .move: try move(step)
+    case .delete:
+      // Now and then, so that something is left.
+      guard step.c % 3 == 0, let tag = tag(step.a) else { return }
+      context.delete(try object(tag))
+      now.delete(tag)
+      held = held.filter { now.things[$0.key] != nil }
+    case .save:
+      try context.save()
+      saved = now
+    case .rollback:
+      if step.a % 4 != 0 { return }
+      context.rollback()
+      now = saved
+      held = held.filter { now.things[$0.key] != nil && !$0.value.objectID.isTemporaryID }
+    case .reopen:
+      if step.a % 2 == 0 {
+        try context.save()
+        saved = now
+      } else if step.a % 8 == 1 {
+        now = saved
+      } else {
+        return
+      }
+      held = [:]
+      context.rollback()
+      context = try place.context()
+    case .fetch: try compare(entity: step.a % model.model.entities.count)
+    case .count: try compareCounts(step)
+    }
+    if step.c % 16 == 0 { try compareAll() }
+  }
+
+  private func insert(_ step: Step) throws {
+    let entity = model.concrete[step.a % model.concrete.count]
+    let object = try context.insert(entityNamed: entity.name)
+    try object.setValue(.int64(Int64(nextTag)), forKey: "tag")
+    now.things[nextTag] = PlainGraph.Thing(entity: entity.index)
+    if nextTag % 2 == 0 { held[nextTag] = object }
+    nextTag += 1
+  }
+
+  private func setValue(_ step: Step) throws {
+    guard let tag = tag(step.a), let thing = now.things[tag] else { return }
+    let attributes = model.model.entities[thing.entity].attributes.filter { $0.name != "tag" }
+    if attributes.isEmpty { return }
+    let attribute = attributes[step.b % attributes.count]
+    let value = step.c % 5 == 0 ? .null : Machine.value(attribute.type, step.c)
+    try object(tag).setValue(value, forKey: attribute.name)
+    now.things[tag]?.values[attribute.name] = value
+  }
+
+  private static func value(_ type: AttributeType, _ number: Int) -> StoreValue {
+    switch type {
+    case .integer16: .int16(Int16(truncatingIfNeeded: number % 50))
+    case .double: .double(Double(number % 40) / 4)
+    case .boolean: .bool(number % 2 == 0)
+    case .date: .date(Double(number % 1000))
+    case .binaryData: .data(Data(repeating: UInt8(number % 256), count: number % 9))
+    default: .string(number % 7 == 0 ? "" : "text \(number % 30)")
+    }
+  }
+
+  private func setToOne(_ step: Step) throws {
+    guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { !$0.isToMany }) else { return }
+    let targets = now.kind(relationship.destinationIndex)
+    let target = step.kind == .clearToOne || targets.isEmpty ? nil : targets[step.c % targets.count]
+    // What it leads to and what it leaves are looked at only now and then.
+    let value = try target.map { StoreValue.objectID(try object($0).objectID) } ?? .null
+    try object(tag).setValue(value, forKey: relationship.name)
+    now.set(tag, relationship, target)
+  }
+
+  private func add(_ step: Step) throws {
+    guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { $0.isToMany }) else { return }
+    let targets = now.kind(relationship.destinationIndex)
+    if targets.isEmpty { return }
+    let target = targets[step.c % targets.count]
+    if now.targets(tag, relationship).contains(target) { return }
+    let (owner, added) = (try object(tag), try object(target))
+    if relationship.hasTargetsToItself { try leaveOthers(target, relationship, but: tag) }
+    if step.kind == .insertAt && relationship.isOrdered {
+      let place = step.c % (now.targets(tag, relationship).count + 1)
+      try owner.ordered(forKey: relationship.name).insert(added, at: place)
+      now.add(tag, relationship, target, at: place)
+    } else {
+      try owner.toMany(forKey: relationship.name).insert(added)
+      now.add(tag, relationship, target)
+    }
+  }
+
+  /// Without an inverse nobody else takes the target out of where it was.
+  private func leaveOthers(_ target: Int, _ relationship: PlainGraph.Relationship, but tag: Int) throws {
+    for owner in now.kind(relationship.entityIndex) where owner != tag && now.targets(owner, relationship).contains(target) {
+      try object(owner).toMany(forKey: relationship.name).remove(object(target))
+      now.unlink(owner, relationship, target)
+    }
+  }
+
+  private func remove(_ step: Step) throws {
+    guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { $0.isToMany }) else { return }
+    let targets = now.targets(tag, relationship)
+    if targets.isEmpty { return }
+    let target = targets[step.c % targets.count]
+    try object(tag).toMany(forKey: relationship.name).remove(object(target))
+    now.unlink(tag, relationship, target)
+  }
+
+  private func move(_ step: Step) throws {
+    guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { $0.isOrdered }) else { return }
+    let count = now.targets(tag, relationship).count
+    if count < 2 { return }
+    let (from, to) = (step.c % count, step.c / 7 % count)
+    try object(tag).ordered(forKey: relationship.name).move(from: from, to: to)
+    now.move(tag, relationship, from: from, to: to)
+  }
+
+  // MARK: Comparing
+
+  private func tagOf(_ object: ManagedObject) throws -> Int {
+    guard case .int64(let tag) = try object.value(forKey: "tag") else { throw Difference(description: "\(object) has no tag") }
+    return Int(tag)
+  }
+
+  private func expect(_ holds: Bool, _ message: @autoclosure () -> String) throws {
+    if !holds { throw Difference(description: message()) }
+  }
+
+  func compareAll() throws {
+    for entity in model.model.entities where entity.superentityIndex == nil { try compare(entity: entity.index) }
+  }
+
+  private func compare(entity: Int) throws {
+    let entity = model.model.entities[entity]
+    let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name))
+    let tags = try found.map(tagOf)
+    try expect(tags.sorted() == now.kind(entity.index), "\(entity.name): \(tags.sorted()) where \(now.kind(entity.index)) should be")
+    for (object, tag) in zip(found, tags) { try compare(object, tag) }
+  }
+
+  private func compare(_ object: ManagedObject, _ tag: Int) throws {
+    guard let thing = now.things[tag] else { return }
+    let entity = model.model.entities[thing.entity]
+    try expect(object.entity.index == entity.index, "\(tag) is a \(object.entity.name) where it should be a \(entity.name)")
+    for attribute in entity.attributes where attribute.name != "tag" {
+      let (value, wanted) = (try object.value(forKey: attribute.name), thing.values[attribute.name] ?? .null)
+      try expect(value == wanted, "\(tag).\(attribute.name) is \(value) where it should be \(wanted)")
+    }
+    for relationship in entity.relationships {
+      let wanted = now.targets(tag, relationship)
+      if !relationship.isToMany {
+        let target: ManagedObject? = object.toOne(relationship.slot)
+        let isGone = now.dangling.contains([String(tag), relationship.name])
+        let found = try target.flatMap { isGone && ($0.isInaccessible || $0.readsNothing) ? nil : try tagOf($0) }
+        try expect(found == wanted.first, "\(tag).\(relationship.name) is \(found ?? 0) where it should be \(wanted.first ?? 0)")
+      } else if relationship.isOrdered {
+        let found = try object.ordered(forKey: relationship.name).map(tagOf)
+        try expect(found == wanted, "\(tag).\(relationship.name) is \(found) where it should be \(wanted)")
+      } else {
+        let found = try object.toMany(forKey: relationship.name).map(tagOf)
+        try expect(
+          found.sorted() == wanted.sorted(), "\(tag).\(relationship.name) is \(found.sorted()) where it should be \(wanted.sorted())")
+      }
+    }
+  }
+
+  /// Asks the store how many objects lead to a certain one, and compares with what is known.
+  private func compareCounts(_ step: Step) throws {
+    guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { _ in true }), let thing = now.things[tag] else { return }
+    let entity = model.model.entities[thing.entity]
+    let wanted = now.kind(entity.index).filter {
+      relationship.isToMany
+        ? now.targets($0, relationship).contains { $0 % 3 == step.c % 3 } : now.targets($0, relationship).contains { $0 % 3 == step.c % 3 }
+    }
+    let isIt = QueryExpression.comparison(.remainder(.property("tag"), 3), .equalTo, .constant(.int64(Int64(step.c % 3))), [])
+    let predicate: QueryExpression =
+      relationship.isToMany
+      ? .any(PropertyPath(relationship.name), isIt)
+      : .comparison(
+        .remainder(.property(PropertyPath(relationship.name, ["tag"])), 3), .equalTo, .constant(.int64(Int64(step.c % 3))), [])
+    let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(predicate))).map(tagOf)
+    try expect(found.sorted() == wanted, "\(entity.name) whose \(relationship.name) …: \(found.sorted()) where \(wanted) should be")
+  }
+}
+
+extension ManagedObject {
+  /// Whether the row cannot be read.
+  fileprivate var readsNothing: Bool {
+    _ = try? value(forKey: "tag")
+    return isInaccessible
+  }
+}

@@ -1,0 +1,80 @@
+import Holdfast
+
+extension RandomModel: CustomStringConvertible {
+  /// Entities with their relationships, a line each.
+  var description: String {
+    model.entities.map { entity in
+      let above = entity.superentityIndex.map { " under \(model.entities[$0].name)" } ?? ""
+      let relationships = entity.ownRelationships.map { relationship in
+        let inverse = model.inverse(of: relationship).map { "inverse \($0.name)" } ?? "no inverse"
+        let shape = relationship.isOrdered ? "ordered" : relationship.isToMany ? "to-many" : "to-one"
+        return "\n    \(relationship.name): \(shape) \(model.destination(of: relationship).name), \(inverse), \(relationship.deleteRule)"
+      }
+      return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(relationships.joined())"
+    }.joined(separator: "\n")
+  }
+}
+
+/// A model made by chance: families of entities and relationships of every shape between them. Every entity has a `tag` by
+/// which its objects are told apart, and no other model's names.
+struct RandomModel {
+  let model: ManagedObjectModel
+  /// The entities that have objects.
+  let concrete: [ManagedObjectModel.Entity]
+
+  init(_ random: inout SeededGenerator) throws {
+    var entities: [EntityDescription] = []
+    for number in 0..<Int.random(in: 2...6, using: &random) {
+      let above = number > 0 && Int.random(in: 0..<2, using: &random) == 0 ? entities[Int.random(in: 0..<number, using: &random)].name : nil
+      var entity = EntityDescription("E\(number)", superentity: above)
+      if above == nil { entity.attributes.append(AttributeDescription("tag", .integer64)) }
+      let types: [AttributeType] = [.integer16, .string, .double, .boolean, .date, .binaryData]
+      for place in 0..<Int.random(in: 1...3, using: &random) {
+        // Siblings may have properties of one name, which those above and below may not.
+        let isShared = above != nil && Bool.random(using: &random) && !entities.contains { $0.superentity == entity.name }
+        entity.attributes.append(
+          AttributeDescription(
+            isShared && place == 0 ? "leaf" : "a\(number)_\(place)", types[Int.random(in: 0..<types.count, using: &random)],
+            isOptional: true))
+      }
+      entities.append(entity)
+    }
+    // A leaf's name must not meet one above it.
+    for index in entities.indices {
+      let hasBelow = entities.contains { $0.superentity == entities[index].name }
+      if hasBelow { entities[index].attributes.removeAll { $0.name == "leaf" } }
+      entities[index].isAbstract = hasBelow && Int.random(in: 0..<3, using: &random) == 0
+    }
+    for number in 0..<Int.random(in: 2...7, using: &random) { RandomModel.relate(number, &entities, &random) }
+    model = try ManagedObjectModel(entities: entities)
+    concrete = model.entities.filter { !$0.isAbstract }
+  }
+
+  private static func relate(_ number: Int, _ entities: inout [EntityDescription], _ random: inout SeededGenerator) {
+    let (from, to) = (Int.random(in: 0..<entities.count, using: &random), Int.random(in: 0..<entities.count, using: &random))
+    let (there, back) = ("r\(number)", "s\(number)")
+    func rule() -> DeleteRule { Int.random(in: 0..<5, using: &random) == 0 ? .cascade : .nullify }
+    func ordered() -> Bool { Bool.random(using: &random) }
+    func add(_ relationship: RelationshipDescription, _ entity: Int) { entities[entity].relationships.append(relationship) }
+    let (a, b) = (entities[from].name, entities[to].name)
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0:
+      add(.toOne(there, to: b, inverse: back, deleteRule: rule()), from)
+      add(.toOne(back, to: a, inverse: there, deleteRule: rule()), to)
+    case 1, 2:
+      add(.toMany(there, to: b, inverse: back, deleteRule: rule(), isOrdered: ordered()), from)
+      add(.toOne(back, to: a, inverse: there, deleteRule: rule()), to)
+    case 3, 4:
+      add(.toMany(there, to: b, inverse: back, deleteRule: rule(), isOrdered: ordered()), from)
+      add(.toMany(back, to: a, inverse: there, deleteRule: rule(), isOrdered: ordered()), to)
+    case 5: add(.toMany(there, to: a, inverse: there, isOrdered: ordered()), from)
+    case 6: add(.toOne(there, to: a, inverse: there), from)
+    default:
+      if Bool.random(using: &random) {
+        add(.toOne(there, to: b, inverse: nil, deleteRule: rule()), from)
+      } else {
+        add(.toMany(there, to: b, inverse: nil, deleteRule: rule(), isOrdered: ordered()), from)
+      }
+    }
+  }
+}
