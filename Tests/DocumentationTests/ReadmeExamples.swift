@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// The examples of README.md, word for word; `ReadmeTests` compares them.
+// The examples of README.md and of articles, word for word; `ReadmeTests` compares them.
 import Holdfast
 import HoldfastMemoryStore
 
@@ -61,4 +61,62 @@ func retire(_ container: PersistentContainer) async throws -> Int {
     try context.save()
     return old.count
   }
+}
+
+class Work: ManagedObject {
+  enum Slot { static let title = 0, count = 1 }
+  override class var entityName: String { "Work" }
+  var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }
+  override class var properties: [PropertyBinding] { [.attribute("title", \Work.title, slot: Slot.title)] }
+}
+
+final class Symphony: Work {
+  enum SymphonySlot { static let number = Slot.count + 0, movements = 0 }
+  override class var entityName: String { "Symphony" }
+  var number: Int { get { self[SymphonySlot.number] } set { self[SymphonySlot.number] = newValue } }
+  var movements: OrderedRelationship<Movement> { ordered(SymphonySlot.movements) }
+  override class var properties: [PropertyBinding] {
+    super.properties + [
+      .attribute("number", \Symphony.number, slot: SymphonySlot.number),
+      .toMany("movements", \Symphony.movements, index: SymphonySlot.movements),
+    ]
+  }
+}
+
+final class Movement: ManagedObject {
+  override class var entityName: String { "Movement" }
+  var symphony: Symphony? { get { toOne(0) } set { setToOne(0, newValue) } }
+  var tempo: String { get { self[1] } set { self[1] = newValue } }
+  override class var properties: [PropertyBinding] {
+    [.toOne("symphony", \Movement.symphony, slot: 0), .attribute("tempo", \Movement.tempo, slot: 1)]
+  }
+}
+
+@MainActor func concert() throws -> [String] {
+  let model = try ManagedObjectModel(entities: [
+    EntityDescription("Work", isAbstract: true, attributes: [AttributeDescription("title", .string)]),
+    EntityDescription(
+      "Symphony", superentity: "Work", attributes: [AttributeDescription("number", .integer16)],
+      relationships: [.toMany("movements", to: "Movement", inverse: "symphony", deleteRule: .cascade, isOrdered: true)]),
+    EntityDescription(
+      "Movement", attributes: [AttributeDescription("tempo", .string)],
+      relationships: [.toOne("symphony", to: "Symphony", inverse: "movements")]),
+  ])
+  let container = try PersistentContainer(model: model, classes: [Work.self, Symphony.self, Movement.self], store: .memory())
+  let context = container.viewContext
+  let eroica = context.insert(Symphony.self)
+  eroica.title = "Eroica"
+  eroica.number = 3
+  for tempo in ["Scherzo", "Allegro con brio", "Marcia funebre", "Finale"] {
+    let movement = context.insert(Movement.self)
+    movement.tempo = tempo
+    eroica.movements.append(movement)
+  }
+  eroica.movements.move(from: 0, to: 2)
+  try context.save()
+
+  // Works of every kind come as what they are; \.title is a property that Symphony inherits.
+  let works = try context.fetch(FetchRequest<Work>(sortedBy: [FetchSortDescriptor(\Work.title)]))
+  let third = try context.fetch(FetchRequest<Symphony>(where: \.title == "Eroica" && \.number == 3))
+  return works.map(\.title) + third.flatMap { $0.movements.map(\.tempo) }
 }

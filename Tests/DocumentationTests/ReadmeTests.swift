@@ -28,12 +28,17 @@ import Testing
     #expect(try container.viewContext.count(for: FetchRequest<Dog>()) == 1)
   }
 
-  @Test func theExamplesAreThoseOfTheReadme() throws {
+  @Test @MainActor func theConcertIsPlayedInOrder() throws {
+    #expect(try concert() == ["Eroica", "Allegro con brio", "Marcia funebre", "Scherzo", "Finale"])
+  }
+
+  @Test(arguments: [("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 1)])
+  func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
+    let read = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)
     let compiled = try String(contentsOf: root.appendingPathComponent("Tests/DocumentationTests/ReadmeExamples.swift"), encoding: .utf8)
-    let examples = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-    #expect(examples.count == 2)
+    let examples = read.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    #expect(examples.count == count)
     for example in examples { #expect(compiled.contains(example)) }
   }
 }
