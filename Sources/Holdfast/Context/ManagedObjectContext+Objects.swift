@@ -43,6 +43,7 @@ extension ManagedObjectContext {
     // New objects are mostly linked soon; made now, the states lie beside the object, where a link finds them sooner.
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     noteChange(object)
+    object.awakeFromInsert()
     return object
   }
 
@@ -96,7 +97,9 @@ extension ManagedObjectContext {
   public func delete(_ object: ManagedObject) {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
-    if object.flags.contains(.deleted) || object.flags.contains(.detached) { return }
+    if object.flags.contains(.detached) { return }
+    object.prepareForDeletion()
+    if object.flags.contains(.deleted) { return }
     deletedCounts[graph.entities[Int(object.flags.entityIndex)].root] += 1
     object.flags.insert(.deleted)
     noteChange(object)

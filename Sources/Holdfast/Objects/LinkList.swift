@@ -333,6 +333,16 @@ struct ToManyState {
     base = .fired
   }
 
+  /// Forgets all targets, so that they are read again, and keeps what was added and removed. Targets that were moved stay
+  /// known, since only the list knows where.
+  mutating func forgetContents() {
+    if !isKnown || changes?.pointee.isMoved == true { return }
+    contents.destroy()
+    contents = LinkList()
+    base = isChanged ? .unfired : .untouched
+    changes?.pointee.order = nil
+  }
+
   /// Takes back what was recorded since the last save.
   mutating func revert() {
     if order != nil {

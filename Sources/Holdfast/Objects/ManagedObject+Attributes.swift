@@ -88,7 +88,48 @@ extension ManagedObject {
     set(slot, fitting)
   }
 
-  private func slot(forKey key: String) throws -> Int {
+  /// The value at the end of a path of to-one relationships: `try dog.value(forKeyPath: "owner.city")`. Null when it leads nowhere
+  /// on its way.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` that names the part which the entity does not have, or
+  ///   that leads to many.
+  public final func value(forKeyPath path: String) throws -> StoreValue {
+    let (object, key) = try owner(ofKeyPath: path)
+    return try object?.value(forKey: key) ?? .null
+  }
+
+  /// Sets the value at the end of a path of to-one relationships.
+  ///
+  /// - Throws: as ``setValue(_:forKey:)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path leads nowhere on
+  ///   its way.
+  public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
+    let (object, key) = try owner(ofKeyPath: path)
+    guard let object else {
+      throw ContextError(.missingObject, objectID: id, property: path, reason: "The path leads nowhere, so there is no object to change.")
+    }
+    try object.setValue(value, forKey: key)
+  }
+
+  /// The object whose property a path ends in; nil when it leads nowhere. Names are checked to the end in any case.
+  private func owner(ofKeyPath path: String) throws -> (ManagedObject?, String) {
+    var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let last = names.removeLast()
+    var (object, entity): (ManagedObject?, ManagedObjectModel.Entity) = (self, entity)
+    for name in names {
+      guard let relationship = entity.relationship(named: name), !relationship.isToMany else {
+        throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
+      }
+      object = object?.toOne(relationship)
+      entity = object?.entity ?? managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+    }
+    guard entity.slot(named: last) != nil else {
+      throw ContextError(
+        .unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no attribute or to-one relationship \(last).")
+    }
+    return (object, last)
+  }
+
+  final func slot(forKey key: String) throws -> Int {
     guard let slot = entity.slot(named: key) else {
       throw ContextError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")

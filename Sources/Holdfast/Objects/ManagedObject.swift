@@ -69,6 +69,12 @@ open class ManagedObject {
   /// The properties of the class with slots, types and key paths; checked against the model when the class is bound.
   open class var properties: [PropertyBinding] { [] }
 
+  /// Called once, when the object is made as a new one, with its defaults: the place for defaults that are computed.
+  open func awakeFromInsert() {}
+
+  /// Called for every call that deletes the object, by the program or by a cascade, before delete rules are applied.
+  open func prepareForDeletion() {}
+
   /// Called before a save for every object that is to be saved. May change objects; those are saved too.
   open func willSave() {}
 

@@ -109,14 +109,10 @@ extension SaveOperation {
     var mask = [UInt64](repeating: 0, count: words)
     guard object.flags.contains(.hasPrivateRow), let base = object.row else { return mask }
     let row = RowPointer(base)
-    for slot in 0..<layout.kinds.count where differs(row, committed, slot, layout.kinds[slot]) { mask[slot / 64] |= 1 << UInt64(slot % 64) }
+    for slot in 0..<layout.kinds.count where row.differs(from: committed, slot, layout.kinds[slot]) {
+      mask[slot / 64] |= 1 << UInt64(slot % 64)
+    }
     return mask
-  }
-
-  private func differs(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
-    if a.isPresent(slot) != b.isPresent(slot) { return true }
-    guard a.isPresent(slot) else { return false }
-    return kind == .bytes ? Bytes.order(a.bytes(slot), b.bytes(slot)) != 0 : a.integer(slot) != b.integer(slot)
   }
 
   /// Whether links of many-to-many relationships changed, which raises the version of both ends.

@@ -1,0 +1,140 @@
+import HoldfastStore
+
+extension ManagedObjectContext {
+  /// Forgets what an object's row was when it was read, so that the next access shows what is saved now.
+  ///
+  /// With `mergeChanges` the values that were set since stay, over a row that is read at once, and so do links that were
+  /// added and removed; the object can then be saved although somebody else changed it meanwhile. Without, changes are
+  /// taken back, on both ends of relationships, and the object becomes a fault. New objects and those that are being deleted
+  /// stay as they are.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` when the row is gone and changes were to be merged, or
+  ///   what the store throws; the object is as it was then. At most one store request.
+  public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
+    checkIsolation()
+    precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")
+    if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
+    firedGroups = []
+    persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
+    if object.isUpdated && mergeChanges { return try merge(object) }
+    if object.isUpdated { takeBack(object) }
+    turnIntoFault(object)
+  }
+
+  /// Refreshes all registered objects and keeps their changes.
+  ///
+  /// - Throws: as ``refresh(_:mergeChanges:)``, for the first object for which it fails; the others may have been refreshed.
+  public func refreshAllObjects() throws {
+    for object in registeredObjects { try refresh(object, mergeChanges: true) }
+  }
+
+  private func turnIntoFault(_ object: ManagedObject) {
+    object.dropPrivateRow(nil)
+    object.owner = nil
+    object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
+    forgetLinks(object)
+  }
+
+  /// Takes changes of relationships back, so that the other ends agree.
+  private func takeBack(_ object: ManagedObject) {
+    for relationship in object.entity.relationships {
+      if relationship.isToMany {
+        takeBackLinks(object, relationship)
+      } else if let committed = object.committedRow {
+        let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
+        object.setToOne(relationship, key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) })
+      }
+    }
+  }
+
+  private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+    guard let state = object.toMany?[relationship.toManyIndex] else { return }
+    let (added, removed) = (state.added, state.removed)
+    for key in added {
+      if let other = target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(relationship.toManyIndex, other) }
+    }
+    for key in removed {
+      if let other = target(relationship.destinationIndex, key, nil, position: 0) { object.link(relationship.toManyIndex, other) }
+    }
+  }
+
+  /// Lays an object's changes over the row as it is saved now.
+  private func merge(_ object: ManagedObject) throws {
+    let entity = Int(object.flags.entityIndex)
+    let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]))
+    guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
+      throw ContextError(.missingObject, objectID: object.id, reason: "There is no object with this ID; it was deleted.")
+    }
+    let fresh = run.pointer(0)
+    let group = RowGroup(run, entity: entity)
+    if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
+      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh.base)
+      copyChanges(from: RowPointer(base), since: committed, to: &merged, entities[entity].layout)
+      PrivateRow(existing: base).destroy()
+      object.row = UnsafeRawPointer(merged.row)
+    } else {
+      object.row = fresh.base
+    }
+    object.owner = group
+    object.position = 0
+    object.flags.insert(.ownedByGroup)
+    object.flags.remove(.inaccessible)
+    guard let states = object.toMany else { return }
+    for index in 0..<graph.entities[entity].toManyCount { states[index].forgetContents() }
+  }
+
+  private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
+    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) {
+      if !row.isPresent(slot) {
+        merged.setNull(slot)
+      } else if layout.kinds[slot] == .bytes {
+        merged.set(slot, bytes: row.bytes(slot), layout)
+      } else {
+        merged.set(slot, cell: UInt64(bitPattern: row.integer(slot)))
+      }
+    }
+  }
+}
+
+extension RowPointer {
+  /// Whether a slot holds another value than that of another row.
+  func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
+    if isPresent(slot) != other.isPresent(slot) { return true }
+    guard isPresent(slot) else { return false }
+    return kind == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) != 0 : integer(slot) != other.integer(slot)
+  }
+}
+
+extension ManagedObject {
+  // MARK: What changed
+
+  /// The attributes and to-one relationships whose values differ from those that were read or saved last, with their
+  /// values; of a new object, all that have one. To-many relationships are not among them. No store request.
+  public final func changedValues() -> [String: StoreValue] {
+    guard let row else { return [:] }
+    var changed: [String: StoreValue] = [:]
+    let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
+    guard let committed else { return [:] }
+    for (slot, kind) in entity.layout.kinds.enumerated() where RowPointer(row).differs(from: committed, slot, kind) {
+      let name = entity.slots[slot].name
+      changed[name] = try? value(forKey: name)
+    }
+    return changed
+  }
+
+  /// The values of attributes and to-one relationships as they were read or saved last, by name. Empty for a new object.
+  ///
+  /// - Parameter keys: the names of the properties; nil for all.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``. At most one store request, for a fault.
+  public final func committedValues(forKeys keys: [String]? = nil) throws -> [String: StoreValue] {
+    var values: [String: StoreValue] = [:]
+    if isInserted { return values }
+    _ = readRow
+    guard let committed = committedRow else { return values }
+    for key in keys ?? entity.slots.map(\.name) {
+      let slot = try slot(forKey: key)
+      values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: id)
+    }
+    return values
+  }
+}
