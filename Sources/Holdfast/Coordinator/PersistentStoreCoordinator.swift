@@ -19,6 +19,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// What the IDs of each entity's objects begin with, by entity index.
   let prefixes: [ManagedObjectID]
   let rowCache = RowCache()
+  let saveListeners = SaveListeners()
   /// How often contexts have saved.
   let saveCount = Atomic<Int>(0)
   /// Only one save of the store runs at a time; the lock protects the store's write side, no data of ours.

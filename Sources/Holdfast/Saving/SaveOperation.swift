@@ -41,6 +41,7 @@ final class SaveOperation {
       let prepared = try prepare()
       cacheEpoch = coordinator.rowCache.epoch
       try commit(prepared)
+      announce()
     }
     publishRows()
     settle()
