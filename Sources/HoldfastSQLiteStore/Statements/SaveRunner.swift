@@ -337,9 +337,11 @@ final class SaveRunner {
   /// Finds the constraints that a row would break, and the rows that have the values.
   private func addConstraintConflicts(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
     var found = false
-    for (slots, names) in zip(entity.uniqueSlots, entity.uniquenessConstraints) where slots.allSatisfy({ row.isPresent($0) }) {
+    for (place, slots) in entity.uniqueSlots.enumerated() where slots.allSatisfy({ row.isPresent($0) }) {
+      let family = store.ofEntities(declaring(constraint: place, of: entity).concreteIndexes, alias: "t0")
       let tests = slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 2)" }.joined(separator: " AND ")
-      let statement = try writer.statement("SELECT Z_PK FROM \(store.table(entity.index)) WHERE \(tests) AND Z_PK <> ?1")
+      let statement = try writer.statement(
+        "SELECT Z_PK, Z_ENT FROM \(store.table(entity.index)) AS t0 WHERE \(tests) AND Z_PK <> ?1\(family)")
       statement.bind(row.key, at: 1)
       for (place, slot) in slots.enumerated() { try binder(entity).bind(row, slot: slot, to: statement, at: place + 2) }
       defer {
@@ -351,9 +353,21 @@ final class SaveRunner {
       constraintConflicts.append(
         ConstraintConflict(
           objectID: store.identity.objectID(entity: entity, key: row.key),
-          existing: store.identity.objectID(entity: entity, key: statement.int64(0)), constraint: names))
+          existing: store.identity.objectID(entity: self.entity(numbered: statement.int64(1)) ?? entity, key: statement.int64(0)),
+          constraint: entity.uniquenessConstraints[place]))
     }
     return found
+  }
+
+  /// The entity that declares a constraint, among whose objects it holds.
+  private func declaring(constraint place: Int, of entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity {
+    var entity = entity
+    while place < entity.inheritedConstraintCount, let above = entity.superentityIndex { entity = store.model.entities[above] }
+    return entity
+  }
+
+  private func entity(numbered number: Int64) -> ManagedObjectModel.Entity? {
+    store.schema.tables.firstIndex { $0.number == number }.map { store.model.entities[$0] }
   }
 
   /// Takes the changed values of constraints out of all updated rows; the updates put the new ones in.

@@ -329,6 +329,16 @@ enum FamilyCases {
       $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(999)])
       $0.insert("Parrot", parrot, ["name": .string("new"), "chip": .int64(999)])
     }
+    // Names of cats are unique, those of birds are not; so only the chip is taken, and by a bird.
+    let edits = GraphEdit(ExpectedGraph(zoo.graph))
+    edits.insert("Cat", cat, ["name": .string("name 7"), "chip": .int64(0)])
+    let error = run.expectError(.constraintConflict, of: "a cat with the chip and the name of birds") {
+      try zoo.store.save(edits.request())
+    }
+    let bird = zoo.store.identity.objectID(entity: zoo.store.entity("Bird"), key: zoo.keys.birds[0])
+    run.expectEqual(error?.constraintConflicts.map(\.constraint) ?? [], [["chip"]], "the constraints of the conflict")
+    run.expectEqual(error?.constraintConflicts.compactMap(\.existing) ?? [], [bird], "who has the chip")
+    run.expectEqual(error?.constraintConflicts.first?.existing?.entityName ?? "", "Bird", "the entity of who has the chip")
     try zoo.store.save(zoo.graph) {
       $0.delete("Bird", zoo.keys.birds[0])
       $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(0)])
