@@ -66,7 +66,7 @@ extension ManagedObjectContext {
 
   /// Reads rows of an entity and its sub-entities, so that objects can be made of them.
   ///
-  /// - Returns: the object of a key among them, which is not registered yet; nil when it has no row.
+  /// - Returns: the object of a key among them; nil when it has no row.
   @discardableResult
   func readFamily(_ entity: Int, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
     checkIsolation()
@@ -75,6 +75,10 @@ extension ManagedObjectContext {
       if keys.count > 1 { keepFired(group) }
       attachFaults(group)
       guard let key, let (row, place) = group.row(key) else { continue }
+      if let known = registered(group.entity, key) {
+        found = known
+        continue
+      }
       let object = make(group.entity, key)
       attach(object, row, group, place)
       found = object

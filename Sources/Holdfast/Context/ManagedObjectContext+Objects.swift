@@ -68,7 +68,7 @@ extension ManagedObjectContext {
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     let entity = try entityIndex(of: id)
     // An ID may name the entity of which a link spoke; of which sub-entity the object is its row tells.
-    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, id.key) == nil {
+    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, id.key)?.row == nil {
       if let object = try readFamily(entity, [id.key], wanting: id.key) { return object }
     }
     let object = try object(with: id)
@@ -98,8 +98,13 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
     if object.flags.contains(.detached) { return }
+    // Who deletes an object while it hears of its deletion means that one.
+    if object.flags.contains(.preparingDeletion) { return }
+    object.flags.insert(.preparingDeletion)
     object.prepareForDeletion()
+    object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
+    deletionStamp += 1
     deletedCounts[graph.entities[Int(object.flags.entityIndex)].root] += 1
     object.flags.insert(.deleted)
     noteChange(object)
@@ -111,6 +116,7 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
     firedGroups = []
+    deletionStamp += 1
     for object in changed { revert(object) }
     changed = []
     unpropagated = []
@@ -164,6 +170,7 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(!isSaving, "A context was reset in a callback of its own save.")
     firedGroups = []
+    deletionStamp += 1
     let everything = registeredObjects
     for object in everything {
       detach(object)

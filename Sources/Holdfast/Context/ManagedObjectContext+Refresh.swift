@@ -35,27 +35,54 @@ extension ManagedObjectContext {
     forgetLinks(object)
   }
 
-  /// Takes changes of relationships back, so that the other ends agree.
+  /// Takes changes of relationships back, on the other ends too, and where those had to leave others.
   private func takeBack(_ object: ManagedObject) {
     for relationship in object.entity.relationships {
       if relationship.isToMany {
         takeBackLinks(object, relationship)
-      } else if let committed = object.committedRow {
-        let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
-        object.setToOne(relationship, key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) })
+      } else {
+        let current = object.toOne(relationship)
+        restore(object, relationship)
+        if let current, let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany {
+          restore(current, inverse)
+        }
       }
     }
   }
 
+  /// Leads a to-one relationship where it led when the object was read or saved.
+  private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+    guard let committed = object.committedRow else { return }
+    let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
+    let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }
+    keepingPlaces(of: former, persistentStoreCoordinator.model.inverse(of: relationship)) { object.setToOne(relationship, former) }
+  }
+
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let state = object.toMany?[relationship.toManyIndex] else { return }
-    let (added, removed) = (state.added, state.removed)
-    for key in added {
-      if let other = target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(relationship.toManyIndex, other) }
+    let (added, removed) = (state.added, state.removed), inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    func other(_ key: Int64) -> ManagedObject? { target(relationship.destinationIndex, key, nil, position: 0) }
+    for other in added.compactMap(other) {
+      if let inverse, !inverse.isToMany, !other.isInserted {
+        restore(other, inverse)
+      } else {
+        object.unlink(relationship.toManyIndex, other)
+      }
     }
-    for key in removed {
-      if let other = target(relationship.destinationIndex, key, nil, position: 0) { object.link(relationship.toManyIndex, other) }
+    for other in removed.compactMap(other) {
+      keepingPlaces(of: other, inverse) { object.link(relationship.toManyIndex, other) }
     }
+  }
+
+  /// Runs something that gives a target back to an object. Where the object's targets are ordered and nothing else about them
+  /// changed, they are read again, so that the target stands where it stood.
+  private func keepingPlaces(of object: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?, _ body: () -> Void) {
+    guard let object, let relationship, relationship.isOrdered, !object.isInserted else { return body() }
+    let wasMoved = object.toMany?[relationship.toManyIndex].isMoved ?? false
+    body()
+    guard let states = object.toMany, !wasMoved, !states[relationship.toManyIndex].isChanged else { return }
+    states[relationship.toManyIndex].forgetMove()
+    states[relationship.toManyIndex].revert()
   }
 
   /// Lays an object's changes over the row as it is saved now.
@@ -79,8 +106,21 @@ extension ManagedObjectContext {
     object.position = 0
     object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
-    guard let states = object.toMany else { return }
-    for index in 0..<graph.entities[entity].toManyCount { states[index].forgetContents() }
+    guard object.toMany != nil else { return }
+    for index in 0..<graph.entities[entity].toManyCount { mergeTargets(object, index) }
+  }
+
+  /// Lets the targets of a to-many relationship be read again; what was added and removed stays. Those of an ordered one keep
+  /// the order that they were given here, and new ones come last.
+  private func mergeTargets(_ object: ManagedObject, _ index: Int) {
+    let states = object.toManyStates()
+    let known = states[index].isMoved ? states[index].keys : []
+    states[index].forgetContents()
+    if known.isEmpty { return }
+    guard let list = object.orderedList(index) else { return }
+    let (now, before) = (list.keys, Set(known))
+    list.replaceOrder(by: known.filter(list.contains) + now.filter { !before.contains($0) })
+    states[index].noteMove()
   }
 
   private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
@@ -134,6 +174,14 @@ extension ManagedObject {
     for key in keys ?? entity.slots.map(\.name) {
       let slot = try slot(forKey: key)
       values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: id)
+      // Of which sub-entity a target is only the target tells.
+      if let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) {
+        let (context, target) = (managedObjectContext, committed.integer(slot))
+        let object =
+          context.registered(relationship.destinationIndex, target)
+          ?? context.target(relationship.destinationIndex, target, nil, position: 0)
+        if let object { values[key] = .objectID(object.id) }
+      }
     }
     return values
   }

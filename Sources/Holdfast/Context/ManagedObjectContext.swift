@@ -38,6 +38,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var unpropagated: [ManagedObject] = []
   /// Whether an object was deleted since the last save, by entity index of the object's root.
   let deletedCounts: UnsafeMutablePointer<Int>
+  /// Raised whenever an object is deleted, or is deleted no more.
+  @exclusivity(unchecked) var deletionStamp = 0
   /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
   let tombstones: UnsafeMutablePointer<LinkList>
   /// Counts down from a number of the context's own, so that no other context's new object has an equal ID.

@@ -3,53 +3,57 @@ import HoldfastStore
 /// Finds out which property a key path reads by reading it.
 ///
 /// `\Cat.name` and `\Animal.name` are different key paths to Swift, also where `name` is a property that `Cat` inherits
-/// from `Animal`; only the latter stands in the table of `Animal`. So the key path is tried on an object whose slots all
-/// but one are empty, and on one where only that one is: it reads the slot on which its value depends, and no other.
+/// from `Animal`; only the latter stands in the table of `Animal`. So the key path is tried on an object with several rows: it
+/// reads the slot whose value it gives, unchanged, whatever is in the other slots.
 struct KeyPathProbe {
   private let object: ManagedObject
 
+  /// Objects of classes with more slots or to-many relationships than that are not tried.
+  private static let mostSlots = 128
+
+  /// Knows an entity with as many relationships of each kind as accessors of a class may ask for.
+  private static let coordinator: PersistentStoreCoordinator? = {
+    let relationships = (0..<mostSlots).flatMap { number -> [RelationshipDescription] in
+      [.toOne("one\(number)", to: "Probe", inverse: nil), .toMany("many\(number)", to: "Probe", inverse: nil)]
+    }
+    guard let model = try? ManagedObjectModel(entities: [EntityDescription("Probe", relationships: relationships)]) else { return nil }
+    return try? PersistentStoreCoordinator(model: model, store: StoreDescription(type: "none") { NoStore() })
+  }()
+
   /// Makes an object of a class that belongs to a context without a store.
-  private init(_ type: ManagedObject.Type) throws {
-    let coordinator = try PersistentStoreCoordinator(
-      model: ManagedObjectModel(entities: [EntityDescription("Probe")]), store: StoreDescription(type: "none") { NoStore() })
-    let context = try ManagedObjectContext(coordinator: coordinator)
+  private init?(_ type: ManagedObject.Type) {
+    guard let coordinator = KeyPathProbe.coordinator, let context = try? ManagedObjectContext(coordinator: coordinator) else { return nil }
     object = type.init(ManagedObjectSeed(context: context, key: 0, flags: [.probe, .detached]))
   }
 
   /// The binding of the property that a key path reads, among those of a class that inherits from another; nil for none.
   static func binding(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> PropertyBinding? {
-    guard let above = _getSuperclass(type), above != ManagedObject.self, let probe = try? KeyPathProbe(type) else { return nil }
+    guard let above = _getSuperclass(type), above != ManagedObject.self, type.properties.allSatisfy({ $0.slot < mostSlots }),
+      let probe = KeyPathProbe(type)
+    else { return nil }
     return type.properties.first { probe.reads($0, keyPath) }
   }
 
   private func reads(_ binding: PropertyBinding, _ keyPath: AnyKeyPath) -> Bool {
+    // Paths through optionals end in other types than the properties that they begin with.
+    guard Swift.type(of: keyPath).valueType == Swift.type(of: binding.keyPath()).valueType else { return false }
     switch binding.kind {
     case .attribute(let types, let type):
-      guard Swift.type(of: keyPath).valueType == type, let kind = types.first?.cellKind else { return false }
-      let slots = binding.slot + 1
-      guard let none = value(keyPath, kind, slots: slots, set: { _ in false }) else { return false }
-      return value(keyPath, kind, slots: slots) { $0 == binding.slot } != none
-        && value(keyPath, kind, slots: KeyPathProbe.mostSlots) { $0 != binding.slot } == none
+      guard let type = type as? any AttributeValue.Type, let kind = types.first?.cellKind else { return false }
+      return KeyPathProbe.rows(kind, binding.slot).allSatisfy { row in
+        read(keyPath, row) == type.load(row.pointer(0), binding.slot).storeValue
+      }
     case .toOne:
-      let row = KeyPathProbe.row(.key, slots: KeyPathProbe.mostSlots) { _ in false }
       object.position = .max
-      _ = read(keyPath, row)
+      _ = value(keyPath, KeyPathProbe.row(.key) { _ in nil })
       return object.position == UInt32(binding.slot)
-    case .toMany:
-      let row = KeyPathProbe.row(.key, slots: 1) { _ in false }
-      return (read(keyPath, row) as? any ToManyAccess)?.toManyIndex == binding.slot
+    case .toMany: return (value(keyPath, KeyPathProbe.row(.key) { _ in nil }) as? any ToManyAccess)?.toManyIndex == binding.slot
     }
   }
 
-  /// Accessors of wider classes than that are not tried.
-  private static let mostSlots = 256
+  private func read(_ keyPath: AnyKeyPath, _ row: RowBatch) -> StoreValue? { (value(keyPath, row) as? any AttributeValue)?.storeValue }
 
-  /// What an accessor of an attribute makes of a row in which some slots have a value.
-  private func value(_ keyPath: AnyKeyPath, _ kind: CellKind, slots: Int, set: (Int) -> Bool) -> StoreValue? {
-    (read(keyPath, KeyPathProbe.row(kind, slots: slots, set: set)) as? any AttributeValue)?.storeValue
-  }
-
-  private func read(_ keyPath: AnyKeyPath, _ row: RowBatch) -> Any? {
+  private func value(_ keyPath: AnyKeyPath, _ row: RowBatch) -> Any? {
     withExtendedLifetime(row) {
       object.row = row.pointer(0).base
       defer { object.row = nil }
@@ -57,8 +61,17 @@ struct KeyPathProbe {
     }
   }
 
-  /// A row whose cells are no type's zero: 1, or sixteen digits, which are text, bytes, a number and a UUID.
-  private static func row(_ kind: CellKind, slots: Int, set: (Int) -> Bool) -> RowBatch {
+  /// Rows that tell a slot from others, and its value from what might be made of it: different values everywhere, a value in
+  /// that slot alone, in all others, and nowhere.
+  private static func rows(_ kind: CellKind, _ slot: Int) -> [RowBatch] {
+    let texts: [(Int) -> String] = [{ "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0) }]
+    return texts.enumerated().flatMap { round, text in
+      let fills: [(Int) -> Bool] = [{ _ in true }, { $0 == slot }, { $0 != slot }, { _ in false }]
+      return fills.map { isSet in row(kind) { isSet($0) ? (round == 0 ? Int64($0) * 3 + 1 : -Int64($0) * 7 - 2, text($0)) : nil } }
+    }
+  }
+
+  private static func row(_ kind: CellKind, _ value: (Int) -> (Int64, String)?) -> RowBatch {
     let column: ColumnType =
       switch kind {
       case .integer: .attribute(.integer64)
@@ -66,18 +79,14 @@ struct KeyPathProbe {
       case .bytes: .attribute(.string)
       case .key: .toOne(destination: 0)
       }
-    // Slots beyond the row are empty ones too.
-    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: max(slots, mostSlots))), idPrefix: nil)
+    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: mostSlots)), idPrefix: nil)
     builder.beginRow(key: 0, version: 1)
-    for slot in 0..<max(slots, mostSlots) {
-      if slot >= slots || !set(slot) {
-        builder.appendNull()
-        continue
-      }
-      switch kind {
-      case .integer, .key: builder.append(integer: 1)
-      case .real: builder.append(real: 1)
-      case .bytes: builder.append(text: "1111111111111111")
+    for slot in 0..<mostSlots {
+      switch (value(slot), kind) {
+      case (nil, _): builder.appendNull()
+      case (let (number, _)?, .integer), (let (number, _)?, .key): builder.append(integer: number)
+      case (let (number, _)?, .real): builder.append(real: Double(number) + 0.5)
+      case (let (_, text)?, .bytes): builder.append(text: text)
       }
     }
     builder.endRow()

@@ -293,6 +293,8 @@ struct ToManyState {
   /// - Parameter isNew: whether the caller knows that it is not there.
   mutating func add(_ key: Int64, isNew: Bool) -> Bool {
     if isKnown {
+      // A list that was read after the object that is added may have it already.
+      if let order, order.contains(key) { return false }
       if isNew { contents.append(key) } else if !contents.insert(key) { return false }
       order?.append(key)
       if base == .new { return true }
@@ -333,10 +335,15 @@ struct ToManyState {
     base = .fired
   }
 
-  /// Forgets all targets, so that they are read again, and keeps what was added and removed. Targets that were moved stay
-  /// known, since only the list knows where.
+  /// Whether targets of an ordered relationship were moved since the last save.
+  var isMoved: Bool { changes?.pointee.isMoved ?? false }
+
+  /// Forgets that targets were moved: they have been put back.
+  mutating func forgetMove() { changes?.pointee.isMoved = false }
+
+  /// Forgets all targets, so that they are read again, and keeps what was added and removed.
   mutating func forgetContents() {
-    if !isKnown || changes?.pointee.isMoved == true { return }
+    if !isKnown { return }
     contents.destroy()
     contents = LinkList()
     base = isChanged ? .unfired : .untouched
@@ -345,11 +352,11 @@ struct ToManyState {
 
   /// Takes back what was recorded since the last save.
   mutating func revert() {
-    if order != nil {
-      // Where the removed ones stood the store tells again.
+    if let order {
+      order.revert()
       contents.destroy()
-      contents = LinkList()
-      base = .untouched
+      contents = order.keys.withUnsafeBufferPointer { LinkList(copying: $0) }
+      base = .fired
     } else if base == .fired {
       for key in added { _ = contents.remove(key) }
       for key in removed { _ = contents.insert(key) }
@@ -357,13 +364,16 @@ struct ToManyState {
       contents.removeAll()
       base = .untouched
     }
+    let order = order
     destroyChanges()
     changes = nil
+    if let order { setOrder(order) }
   }
 
   /// Forgets what was recorded, after it was saved.
   mutating func settle() {
     let order = order
+    order?.settle()
     destroyChanges()
     changes = nil
     if let order { setOrder(order) }

@@ -153,6 +153,8 @@ struct ObjectFlags: OptionSet {
   static let detached = ObjectFlags(rawValue: 256)
   /// The object belongs to a ``KeyPathProbe``, which wants to know which slot is asked for.
   static let probe = ObjectFlags(rawValue: 512)
+  /// ``ManagedObject/prepareForDeletion()`` is running.
+  static let preparingDeletion = ObjectFlags(rawValue: 1024)
 
   init(rawValue: UInt32) { self.rawValue = rawValue }
   init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }

@@ -29,6 +29,14 @@ final class OrderedList {
   private var chunks: [Chunk] = []
   private var chunkOf: [Int64: Chunk] = [:]
   private(set) var count = 0
+  /// The list as it was saved last, from the first change on; what a rollback goes back to.
+  private var settled: [Entry]?
+  /// All entries with the order keys that a save has asked for, until it has succeeded.
+  private var assigned: [Entry]?
+  /// Raised by every change.
+  private var version = 0
+  /// The keys that are not hidden, and for which state of list and context that was found; nil for all of them.
+  private var visible: (version: Int, stamp: Int, keys: [Int64]?)?
 
   /// Makes a list.
   ///
@@ -94,6 +102,7 @@ final class OrderedList {
 
   /// Inserts a key that is not in the list.
   func insert(_ key: Int64, at position: Int) {
+    noteChange()
     let entry = Entry(key: key, order: OrderedList.unset)
     if position == count, chunks.last.map({ $0.entries.count >= OrderedList.most }) ?? true { return appendChunk([entry]) }
     let (chunk, offset) = position == count ? (chunks[chunks.count - 1], chunks[chunks.count - 1].entries.count) : find(position)
@@ -101,6 +110,49 @@ final class OrderedList {
     chunkOf[key] = chunk
     count += 1
     if chunk.entries.count > OrderedList.most { split(chunk) }
+  }
+
+  /// To be called before every change.
+  private func noteChange() {
+    version += 1
+    if settled == nil { settled = chunks.flatMap(\.entries) }
+  }
+
+  /// The list is saved as it is, with the order keys that were assigned.
+  func settle() {
+    if let assigned, assigned.count == count { write(assigned) }
+    assigned = nil
+    settled = nil
+  }
+
+  /// Goes back to what was saved last.
+  func revert() {
+    guard let settled else { return }
+    replaceAll(by: settled)
+    self.settled = nil
+    assigned = nil
+  }
+
+  private func replaceAll(by entries: [Entry]) {
+    version += 1
+    chunks = []
+    chunkOf = [:]
+    count = 0
+    for start in stride(from: 0, to: entries.count, by: OrderedList.most / 2) {
+      appendChunk(Array(entries[start..<min(start + OrderedList.most / 2, entries.count)]))
+    }
+  }
+
+  /// The keys that are not hidden; nil when all are to be seen. Worked out once for each state of the list.
+  ///
+  /// - Parameter stamp: says which keys are hidden: while it is the same, so are they.
+  func visibleKeys(_ stamp: Int, _ isHidden: (Int64) -> Bool) -> [Int64]? {
+    if let visible, visible.version == version, visible.stamp == stamp { return visible.keys }
+    let all = keys
+    let seen = all.filter { !isHidden($0) }
+    let found = seen.count == all.count ? nil : seen
+    visible = (version, stamp, found)
+    return found
   }
 
   private func split(_ chunk: Chunk) {
@@ -114,6 +166,8 @@ final class OrderedList {
 
   /// Removes a key. False when it is not in the list.
   @discardableResult func remove(_ key: Int64) -> Bool {
+    guard chunkOf[key] != nil else { return false }
+    noteChange()
     guard let chunk = chunkOf.removeValue(forKey: key), let offset = chunk.entries.firstIndex(where: { $0.key == key }) else {
       return false
     }
@@ -133,40 +187,28 @@ final class OrderedList {
 
   /// Puts all keys into another order.
   func replaceOrder(by keys: [Int64]) {
-    let known = Dictionary(uniqueKeysWithValues: chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) })
-    chunks = []
-    count = 0
+    noteChange()
+    let known = Dictionary(chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
     var before = Int64.min
-    var entries: [Entry] = []
-    for key in keys {
-      // Those that still stand in the order of their keys keep them.
-      let order = known[key] ?? OrderedList.unset
-      let keeps = order > before && order != OrderedList.unset
-      if keeps { before = order }
-      entries.append(Entry(key: key, order: keeps ? order : OrderedList.unset))
-      if entries.count == OrderedList.most / 2 {
-        appendChunk(entries)
-        entries = []
-      }
-    }
-    if !entries.isEmpty { appendChunk(entries) }
+    replaceAll(
+      by: keys.map { key in
+        // Those that still stand in the order of their keys keep them.
+        let order = known[key] ?? OrderedList.unset
+        let keeps = order > before && order != OrderedList.unset
+        if keeps { before = order }
+        return Entry(key: key, order: keeps ? order : OrderedList.unset)
+      })
   }
 
   /// Replaces every key by what a function says of it; those of which it says something negative go.
   func translate(_ translation: (Int64) -> Int64) {
-    var kept: [(key: Int64, order: Int64)] = []
-    for chunk in chunks {
-      for entry in chunk.entries {
+    let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
+    assigned = nil
+    replaceAll(
+      by: all.compactMap { entry in
         let key = translation(entry.key)
-        if key >= 0 { kept.append((key, entry.order)) }
-      }
-    }
-    chunks = []
-    chunkOf = [:]
-    count = 0
-    for start in stride(from: 0, to: kept.count, by: OrderedList.most / 2) {
-      appendChunk(kept[start..<min(start + OrderedList.most / 2, kept.count)].map { Entry(key: $0.key, order: $0.order) })
-    }
+        return key >= 0 ? Entry(key: key, order: entry.order) : nil
+      })
   }
 
   // MARK: Order keys
@@ -174,7 +216,8 @@ final class OrderedList {
   /// The first order key of a list, and the distance of those that are appended; as Core Data's files have them.
   private static let firstOrder: Int64 = 2048, step: Int64 = 1024
 
-  /// Gives every key an order key between those of its neighbours, or all of them new ones where there is no room.
+  /// Works out an order key for every key that has none, between those of its neighbours, or new ones for all where there is
+  /// no room. They are the list's own when the save has succeeded: ``settle()``.
   ///
   /// - Returns: the keys whose order key is new.
   func assignOrders() -> [(key: Int64, order: Int64)] {
@@ -198,7 +241,7 @@ final class OrderedList {
       }
       start = end
     }
-    if !changed.isEmpty { write(all) }
+    assigned = all
     return changed
   }
 
@@ -225,7 +268,7 @@ final class OrderedList {
 
   private func renumber(_ all: [Entry]) -> [(key: Int64, order: Int64)] {
     let numbered = all.enumerated().map { Entry(key: $1.key, order: OrderedList.firstOrder + Int64($0) * OrderedList.step) }
-    write(numbered)
+    assigned = numbered
     return numbered.map { ($0.key, $0.order) }
   }
 

@@ -8,8 +8,8 @@
 /// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
 /// element into two places on their way; what moves objects is here under the same names.
 ///
-/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, as long
-/// as none is being deleted.
+/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number. While
+/// some of them are being deleted or were, the first look after a change goes over all.
 ///
 /// ```swift
 /// dog.walks.insert(morning, at: 0)
@@ -31,8 +31,8 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   }
 
   private var targets: Targets {
-    if context.mayHoldDeleted(destination) {
-      return .visible(owner.targets(index).withKeys { keys in keys.filter { !context.isDeleted(destination, $0) } })
+    if context.mayHoldDeleted(destination), let list = owner.orderedList(index) {
+      return list.visibleKeys(context.deletionStamp) { context.isDeleted(destination, $0) }.map { .visible($0) } ?? .list(list)
     }
     if owner.toMany?[index].isKnown == true, let list = owner.orderedList(index) { return .list(list) }
     return .plain(owner.targets(index))
@@ -75,7 +75,10 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     guard let list = owner.orderedList(index), !list.contains(object.objectKey) else { return }
     let place = position.map { self.place($0, in: list) } ?? list.count
     owner.link(index, object)
-    if place < list.count - 1, list.contains(object.objectKey) { list.move(object.objectKey, to: place) }
+    if place < list.count - 1, list.contains(object.objectKey) {
+      list.move(object.objectKey, to: place)
+      noteMove()
+    }
   }
 
   /// The place in the list that comes before the object at a position.
@@ -211,6 +214,15 @@ extension OrderedRelationship: RandomAccessCollection {
     case .plain(let keys): keys.withKeys { $0.firstIndex(of: object.objectKey) }
     case .visible(let keys): keys.firstIndex(of: object.objectKey)
     }
+  }
+
+  /// What a function makes of each object, in order.
+  public func map<Result, Failure: Error>(_ transform: (Destination) throws(Failure) -> Result) throws(Failure) -> [Result] {
+    // Going over the objects reads ahead, which reaching them one by one does not.
+    var results: [Result] = []
+    var iterator = makeIterator()
+    while let object = iterator.next() { results.append(try transform(object)) }
+    return results
   }
 
   /// Whether an object is among them.

@@ -75,11 +75,13 @@ extension SaveOperation {
         _ = states[index].contents.remove(key)
         states[index].order?.remove(key)
       }
+      states[index].order?.settle()
     }
   }
 
   /// Deleted objects leave the graph; lists that were read before leave them out from now on.
   private func bury() {
+    if !deleted.isEmpty { context.deletionStamp += 1 }
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
       let root = context.graph.entities[Int(object.flags.entityIndex)].root
