@@ -258,7 +258,6 @@ private final class Loop: ManagedObject {
     let place = try place(store), context = try place.context(), a = try album("A", context)
     for letter in "abc" { a.tracks.append(track(String(letter), context)) }
     try context.save()
-    let keep = Array(a.tracks)
     let other = try place.context(), same = try album("A", other)
     same.tracks.remove(at: 1)
     same.tracks.append(track("d", other))

@@ -86,10 +86,13 @@ extension ManagedObjectContext {
     return found
   }
 
-  /// Reads ahead the rows of objects that a list of keys leads to and that are not registered, when only they can tell of
-  /// which entities the objects are.
+  /// Whether an object is neither registered nor among the rows that were read ahead.
+  func isUnread(_ entity: Int, _ key: Int64) -> Bool { key >= 0 && registered(entity, key) == nil && firedRow(entity, key) == nil }
+
+  /// Reads ahead the rows of objects that a list of keys leads to and that are not registered: where each would be a request of
+  /// its own, or only the rows can tell of which entities the objects are.
   func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
-    guard batchesFaults, graph.entities[entity].family.count > 1 else { return }
+    guard batchesFaults, graph.entities[entity].family.count > 1 || !persistentStoreCoordinator.capabilities.residentRows else { return }
     let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
     // What cannot be read now is asked for again, one by one.

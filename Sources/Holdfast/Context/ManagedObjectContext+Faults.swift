@@ -40,6 +40,10 @@ extension ManagedObjectContext {
       return true
     }
     forgetOldFiredGroups()
+    if let (group, row, place) = firedRow(entity, object.objectKey), group.entity == entity {
+      attachNewest(object, row, group, place)
+      return true
+    }
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     // Siblings may be of any entity that the relationship leads to.

@@ -72,6 +72,19 @@ final class OrderedList {
     return keys
   }
 
+  /// The keys at those of some positions that there are.
+  func keys(in range: Range<Int>) -> [Int64] {
+    var (found, start): ([Int64], Int) = ([], 0)
+    for chunk in chunks where start < range.upperBound {
+      let end = start + chunk.entries.count
+      if end > range.lowerBound {
+        for place in max(start, range.lowerBound)..<min(end, range.upperBound) { found.append(chunk.entries[place - start].key) }
+      }
+      start = end
+    }
+    return found
+  }
+
   /// The key at a position, which there is.
   func key(at position: Int) -> Int64 {
     let (chunk, offset) = find(position)

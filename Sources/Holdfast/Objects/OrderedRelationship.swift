@@ -193,8 +193,15 @@ extension OrderedRelationship: RandomAccessCollection {
     get {
       var siblings: FaultSiblings?
       var place = 0
-      if case .plain(.answer(let answer, let range)) = targets { (siblings, place) = (answer, range.lowerBound + position) }
-      return OrderedRelationship.object(key(at: position), context, destination, siblings, place)
+      let key = key(at: position)
+      switch targets {
+      case .plain(.answer(let answer, let range)): (siblings, place) = (answer, range.lowerBound + position)
+      case .list(let list) where context.isUnread(destination, key):
+        let start = position / RowGroup.size * RowGroup.size
+        context.readAhead(destination, list.keys(in: start..<start + RowGroup.size)[...])
+      default: break
+      }
+      return OrderedRelationship.object(key, context, destination, siblings, place)
     }
     nonmutating set { replace(at: position, with: newValue) }
   }
