@@ -36,13 +36,12 @@ private final class Loop: ManagedObject {
     await #expect(processExitsWith: .failure) { _ = \Cat.keeper?.name == "Ann" }
   }
 
-  @Test(arguments: TestStore.allCases) func reachingObjectsAfterADeletionTakesNoMoreRequestsAndGivesTheSame(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func objectsAreReachedByIndexWhileOthersAreDeletedAndAfter(_ store: TestStore) throws {
     let place = try place(store), context = try place.context(), a = try album("A", context)
     let spare = track("spare", context)
-    for number in 0..<3000 { a.tracks.append(track("\(number)", context)) }
+    for number in 0..<1100 { a.tracks.append(track("\(number)", context)) }
     try context.save()
     context.delete(spare)
-    // Which are hidden is found once: ten million steps would take minutes otherwise.
     for round in 0..<2 {
       for position in stride(from: 0, to: a.tracks.count, by: 1) { #expect(a.tracks[position].title == "\(position)") }
       if round == 0 { try context.save() }

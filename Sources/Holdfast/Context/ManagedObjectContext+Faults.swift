@@ -40,7 +40,10 @@ extension ManagedObjectContext {
       return true
     }
     forgetOldFiredGroups()
-    if let (group, row, place) = firedRow(entity, object.objectKey), group.entity == entity {
+    // Objects with siblings have been given such rows when they were made.
+    if object.owner == nil, !coordinator.capabilities.residentRows, let (group, row, place) = firedRow(entity, object.objectKey),
+      group.entity == entity
+    {
       attachNewest(object, row, group, place)
       return true
     }
