@@ -5,9 +5,10 @@ import Testing
 /// the stack knows no store and no C library, and a package that uses us resolves swift-log alone.
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
+  "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
   "HoldfastStore": ["HoldfastSupport"],
-  "HoldfastAtomicStore": ["HoldfastStore"],
+  "HoldfastAtomicStore": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],

@@ -35,6 +35,12 @@ public struct StoreError: Error, Sendable {
     public static let unstorableValue = Code(rawValue: "unstorableValue")
     /// The disk or a quota is full.
     public static let diskFull = Code(rawValue: "diskFull")
+    /// The file has more bytes than the store's options allow.
+    public static let tooLarge = Code(rawValue: "tooLarge")
+    /// Somebody else replaced, changed or removed the store's file since it was read; nothing was written.
+    public static let storeReplaced = Code(rawValue: "storeReplaced")
+    /// The save is done and visible, but the disk did not confirm it: a power loss may bring back the previous contents.
+    public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
     /// Reading or writing failed in the operating system.
     public static let inputOutput = Code(rawValue: "inputOutput")
     /// Another connection or process holds the lock longer than the timeout.
@@ -99,9 +105,9 @@ public struct StoreError: Error, Sendable {
     case .incompatibleModel: 134100
     case .unsupportedModel: 134020
     case .notAStore, .newerFormat: 134000
-    case .notFound, .notPermitted, .damaged, .alreadyOpen: 134080
-    case .diskFull, .inputOutput, .readOnly, .unstorableValue: 134030
-    case .conflict: 134050
+    case .notFound, .notPermitted, .damaged, .alreadyOpen, .tooLarge: 134080
+    case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown: 134030
+    case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
     case .missingRow: 133000
     case .locked, .tooManyReadViews: 134090

@@ -1,0 +1,82 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CHoldfastPOSIX.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <copyfile.h>
+#else
+#include <sys/xattr.h>
+#endif
+
+int holdfast_openat(int directory, const char *name, int flags, unsigned int mode) { return openat(directory, name, flags, mode); }
+
+int holdfast_lock(int file) { return flock(file, LOCK_EX | LOCK_NB); }
+
+int holdfast_unlock(int file) { return flock(file, LOCK_UN); }
+
+int holdfast_synchronize(int file) {
+#ifdef F_FULLFSYNC
+  if (fcntl(file, F_FULLFSYNC) == 0) return 0;
+  if (errno != ENOTSUP && errno != EINVAL && errno != ENOTTY) return -1;
+#endif
+  return fsync(file);
+}
+
+int holdfast_allocate(int file, int64_t size) {
+#ifdef __APPLE__
+  fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, size, 0};
+  int result = fcntl(file, F_PREALLOCATE, &store);
+#else
+  // Not posix_fallocate: it writes every block itself where the file system cannot reserve.
+  int result = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size);
+#endif
+  return result == -1 && (errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL) ? 0 : result;
+}
+
+#ifdef __APPLE__
+int holdfast_copy_attributes(int from, int to) { return fcopyfile(from, to, NULL, COPYFILE_ACL | COPYFILE_XATTR); }
+#else
+
+static const char *const accessList = "system.posix_acl_access";
+
+// Values beyond this are not worth keeping a save waiting for; none of the copied kinds is larger in practice.
+enum { largestValue = 65536 };
+
+static int copy_attribute(int from, int to, const char *name, char *value) {
+  ssize_t size = fgetxattr(from, name, value, largestValue);
+  return size < 0 ? -1 : fsetxattr(to, name, value, (size_t)size, 0);
+}
+
+static int is_copied(const char *name) {
+  return strcmp(name, accessList) == 0 || strcmp(name, "security.selinux") == 0 || strncmp(name, "user.", 5) == 0;
+}
+
+int holdfast_copy_attributes(int from, int to) {
+  // On the stack of the saving thread, where most files have no attribute at all.
+  char names[4096];
+  ssize_t length = flistxattr(from, names, sizeof names);
+  if (length == 0 || (length < 0 && (errno == ENOTSUP || errno == ENOSYS))) return 0;
+  char *value = malloc(largestValue);
+  if (value == NULL) return -1;
+  int result = 0;
+  if (length < 0) {
+    // The list is too long or cannot be had: the access list alone matters enough to be asked for by name.
+    if (copy_attribute(from, to, accessList, value) != 0 && errno != ENODATA && errno != ENOTSUP) result = -1;
+  } else {
+    for (const char *name = names; name < names + length; name += strlen(name) + 1)
+      if (is_copied(name) && copy_attribute(from, to, name, value) != 0 && strcmp(name, accessList) == 0) result = -1;
+  }
+  int number = errno;
+  free(value);
+  errno = number;
+  return result;
+}
+#endif

@@ -1,0 +1,43 @@
+/// How a ``DurableFile`` reads and saves.
+public struct DurableFileOptions: Sendable {
+  /// What is certain when a save has returned.
+  public enum Durability: Sendable, Hashable, CaseIterable {
+    /// The new contents are there after a power loss, on a local disk that does what it says.
+    case full
+    /// After a power loss the previous contents may be there, but never a mixture. Saves one wait for the disk.
+    case fast
+  }
+
+  /// What is certain when a save has returned. ``Durability/full`` unless said otherwise.
+  public var durability: Durability
+  /// How long to wait for another process's save, in seconds. 5 unless said otherwise.
+  public var lockTimeout: Double
+  /// The largest file that is read or written, in bytes. 256 MiB unless said otherwise.
+  public var largestByteCount: Int64
+  /// The permission bits of a file that is new. An existing file keeps its own.
+  public var permissions: UInt32
+  /// Whether nothing is ever written, not even a lock file.
+  public var isReadOnly: Bool
+  /// Whether a file is refused that belongs neither to the user of the process nor to root.
+  public var requiresOwnFile: Bool
+  /// Whether the file may lie in a folder in which everybody may replace it: writable by all, without the sticky bit.
+  public var allowsSharedFolder: Bool
+  /// Where the file lies.
+  public var fileSystem: any StoreFileSystem
+
+  /// Makes options.
+  public init(
+    durability: Durability = .full, lockTimeout: Double = 5, largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
+    isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,
+    fileSystem: any StoreFileSystem = POSIXFileSystem()
+  ) {
+    self.durability = durability
+    self.lockTimeout = lockTimeout
+    self.largestByteCount = largestByteCount
+    self.permissions = permissions
+    self.isReadOnly = isReadOnly
+    self.requiresOwnFile = requiresOwnFile
+    self.allowsSharedFolder = allowsSharedFolder
+    self.fileSystem = fileSystem
+  }
+}

@@ -1,0 +1,20 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The `errno` numbers that mean something to the saver, for files that need no more of the C library.
+enum ErrorNumber {
+  static let notFound = ENOENT
+  static let invalid = EINVAL
+  static let notSupported = ENOTSUP
+  static let nameTooLong = ENAMETOOLONG
+  static let tooManyLinks = ELOOP
+  static let timedOut = ETIMEDOUT
+  static let inputOutput = EIO
+}

@@ -1,0 +1,271 @@
+internal import CHoldfastPOSIX
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The operating system's own files, on Linux and Darwin.
+///
+/// Descriptors are closed when the process starts another program. Locks are those of `flock`: they belong to an opening
+/// of the file, so two threads of one process exclude each other as two processes do.
+public struct POSIXFileSystem: StoreFileSystem {
+  /// Makes the file system. All values are equal.
+  public init() {}
+
+  /// All values lead to the same files.
+  public var nameSpace: String { "POSIX" }
+
+  /// `realpath` of the file, or of its folder when there is no file.
+  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath {
+    do throws(FileSystemError) {
+      return try Self.split(Self.realPath(path), path)
+    } catch {
+      var status = stat()
+      guard error.number == ENOENT, lstat(path, &status) != 0 else { throw error }
+    }
+    let missing = try Self.split(path, path)
+    return ResolvedPath(folder: try Self.realPath(missing.folder), name: missing.name)
+  }
+
+  /// `open` with `O_DIRECTORY`.
+  public func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle {
+    try open(.openDirectory, path, in: AT_FDCWD, O_RDONLY | O_DIRECTORY)
+  }
+
+  /// `openat` with `O_RDONLY`, `O_NOFOLLOW` and `O_NONBLOCK`.
+  public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try open(.openForReading, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  }
+
+  /// `openat` with `O_WRONLY`, `O_CREAT`, `O_EXCL` and `O_NOFOLLOW`, mode 0600.
+  public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try open(.create, name, in: directory.number, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+  }
+
+  /// `openat` with `O_RDWR`, `O_CREAT`, `O_NOFOLLOW` and `O_NONBLOCK`, mode 0600.
+  public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try open(.openLockFile, name, in: directory.number, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
+  }
+
+  /// `pread`.
+  public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+    guard let base = buffer.baseAddress, buffer.count > 0 else { return 0 }
+    return try retrying(.read, file.name) { pread(file.number, base, buffer.count, off_t(offset)) }
+  }
+
+  /// `pwrite`.
+  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
+    guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
+    return try retrying(.write, file.name) { pwrite(file.number, base, bytes.count, off_t(offset)) }
+  }
+
+  /// `fstat`.
+  public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
+    var status = stat()
+    try retrying(.status, file.name) { Int(fstat(file.number, &status)) }
+    return StoreFileStatus(status)
+  }
+
+  /// `fstatat` with `AT_SYMLINK_NOFOLLOW`.
+  public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
+    var status = stat()
+    try retrying(.statusOfName, name) { Int(fstatat(directory.number, name, &status, AT_SYMLINK_NOFOLLOW)) }
+    return StoreFileStatus(status)
+  }
+
+  /// `fchmod`.
+  public func setPermissions(_ permissions: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.setPermissions, file.name) { Int(fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777))) }
+  }
+
+  /// `fchown`.
+  public func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
+    // The largest user number means: leave it as it is.
+    try retrying(.setOwner, file.name) { Int(fchown(file.number, owner ?? .max, group)) }
+  }
+
+  /// `fgetxattr` and `fsetxattr` for the access list, the security label and `user.` attributes; `fcopyfile` on Darwin.
+  public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
+    let source = try open(.copyAttributes, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    defer { _ = POSIXCall.close(source.number) }
+    try retrying(.copyAttributes, name) { Int(holdfast_copy_attributes(source.number, file.number)) }
+  }
+
+  /// `fallocate` with `FALLOC_FL_KEEP_SIZE`; `F_PREALLOCATE` on Darwin.
+  public func allocate(_ byteCount: Int64, for file: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.allocate, file.name) { Int(holdfast_allocate(file.number, byteCount)) }
+  }
+
+  /// `ftruncate`.
+  public func setSize(_ byteCount: Int64, of file: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.setSize, file.name) { Int(ftruncate(file.number, off_t(byteCount))) }
+  }
+
+  /// `fsync`; `F_FULLFSYNC` on Darwin where the file system has it.
+  public func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
+    guard holdfast_synchronize(file.number) == 0 else { throw FileSystemError(.synchronize, name: file.name, number: errno) }
+  }
+
+  /// `renameat`.
+  public func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.rename, name) { Int(renameat(directory.number, name, directory.number, newName)) }
+  }
+
+  /// `linkat`.
+  public func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.link, newName) { Int(linkat(directory.number, name, directory.number, newName, 0)) }
+  }
+
+  /// `unlinkat`.
+  public func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.unlink, name) { Int(unlinkat(directory.number, name, 0)) }
+  }
+
+  /// `readdir`, on an opening of its own.
+  public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
+    // A fresh opening, since reading moves the position that all holders of a descriptor share.
+    let folder = try open(.names, ".", in: directory.number, O_RDONLY | O_DIRECTORY)
+    guard let stream = fdopendir(folder.number) else {
+      let number = errno
+      _ = POSIXCall.close(folder.number)
+      throw FileSystemError(.names, name: directory.name, number: number)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name != "." && name != ".." { names.append(name) }
+      errno = 0
+    }
+    guard errno == 0 else { throw FileSystemError(.names, name: directory.name, number: errno) }
+    return names
+  }
+
+  /// `flock` with `LOCK_EX` and `LOCK_NB`, again and again until the timeout.
+  public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
+    let end = POSIXCall.seconds() + timeout
+    // There is no wait with a timeout, so it asks again and again, at first soon and then 200 times a second or more.
+    var pause = 0.000_5
+    while holdfast_lock(file.number) != 0 {
+      let number = errno
+      guard number == EWOULDBLOCK || number == EINTR else { throw FileSystemError(.lock, name: file.name, number: number) }
+      let rest = end - POSIXCall.seconds()
+      guard rest > 0 else { throw FileSystemError(.lock, name: file.name, number: ETIMEDOUT) }
+      POSIXCall.sleep(seconds: min(pause * Double.random(in: 0.5...1), rest))
+      pause = min(pause * 2, 0.005)
+    }
+  }
+
+  /// `flock` with `LOCK_UN`.
+  public func unlock(_ file: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.unlock, file.name) { Int(holdfast_unlock(file.number)) }
+  }
+
+  /// `close`.
+  public func close(_ file: StoreFileHandle) throws(FileSystemError) {
+    // Linux has closed the descriptor even when it says EINTR; a second call could close another thread's file.
+    guard POSIXCall.close(file.number) == 0 || errno == EINTR else { throw FileSystemError(.close, name: file.name, number: errno) }
+  }
+
+  // MARK: Helpers
+
+  private func open(_ operation: StoreFileOperation, _ name: String, in directory: Int32, _ flags: Int32) throws(FileSystemError)
+    -> StoreFileHandle
+  {
+    let number = try retrying(operation, name) { Int(holdfast_openat(directory, name, flags | O_CLOEXEC, 0o600)) }
+    return StoreFileHandle(Int32(number), name: name)
+  }
+
+  /// The result of a call, which is made again as long as signals interrupt it.
+  @discardableResult
+  private func retrying(_ operation: StoreFileOperation, _ name: String, _ call: () -> Int) throws(FileSystemError) -> Int {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      guard errno == EINTR else { throw FileSystemError(operation, name: name, number: errno) }
+    }
+  }
+
+  private static func realPath(_ path: String) throws(FileSystemError) -> String {
+    guard let resolved = realpath(path, nil) else { throw FileSystemError(.resolve, name: path, number: errno) }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+
+  private static func split(_ path: String, _ given: String) throws(FileSystemError) -> ResolvedPath {
+    let name: String
+    let folder: String
+    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
+      folder = slash == path.startIndex ? "/" : String(path[..<slash])
+      name = String(path[path.utf8.index(after: slash)...])
+    } else {
+      folder = "."
+      name = path
+    }
+    guard !name.isEmpty, name != ".", name != ".." else {
+      throw FileSystemError(.resolve, name: given, number: path == "/" ? EISDIR : ENOENT)
+    }
+    return ResolvedPath(folder: folder, name: name)
+  }
+}
+
+extension StoreFileStatus {
+  fileprivate init(_ status: stat) {
+    #if canImport(Darwin)
+      let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+    #else
+      let (modified, changed) = (status.st_mtim, status.st_ctim)
+    #endif
+    let kind: Kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .other
+      }
+    let identity = FileIdentity(
+      device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino), size: Int64(status.st_size),
+      modified: modified.nanoseconds, changed: changed.nanoseconds)
+    self.init(
+      kind: kind, identity: identity, permissions: UInt32(status.st_mode & 0o7777), owner: UInt32(status.st_uid),
+      group: UInt32(status.st_gid))
+  }
+}
+
+extension timespec {
+  /// Wraps around rather than traps: times come from the disk.
+  fileprivate var nanoseconds: Int64 { Int64(tv_sec) &* 1_000_000_000 &+ Int64(tv_nsec) }
+}
+
+/// Calls whose names the members of ``POSIXFileSystem`` hide, and two of the clock.
+enum POSIXCall {
+  static func close(_ number: Int32) -> Int32 { closeDescriptor(number) }
+
+  /// A clock that only goes forward.
+  static func seconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// Waits; a signal ends it early.
+  static func sleep(seconds: Double) {
+    var time = timespec(tv_sec: Int(seconds), tv_nsec: Int((seconds - seconds.rounded(.down)) * 1e9))
+    nanosleep(&time, nil)
+  }
+
+  /// The number of this process.
+  static var processID: Int32 { getpid() }
+
+  /// The user that this process acts as.
+  static var user: UInt32 { UInt32(geteuid()) }
+}
+
+private func closeDescriptor(_ number: Int32) -> Int32 { close(number) }

@@ -1,0 +1,361 @@
+import HoldfastAtomicStore
+import HoldfastStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Permissions, links, kinds of files, and what others do to a file that is open.
+@Suite struct FileAccessTests {
+  private let folder = RealFolder()
+
+  // MARK: Modes and links
+
+  @Test func aNewFileHasThePermissionsOfTheOptionsWhateverTheMask() throws {
+    try DurableFile(path: folder.file()).replace([1])
+    #expect(RealFile.permissions(folder.file()) == 0o600)
+    try DurableFile(path: folder.file("shared"), options: DurableFileOptions(permissions: 0o666)).replace([1])
+    #expect(RealFile.permissions(folder.file("shared")) == 0o666)
+    #expect(RealFile.permissions(folder.file(".store.lock")) == 0o600)
+  }
+
+  @Test(arguments: [0o400, 0o600, 0o640, 0o644, 0o660, 0o666, 0o751] as [mode_t])
+  func anExistingFileKeepsItsPermissions(permissions: mode_t) throws {
+    RealFile.write([1], to: folder.file())
+    RealFile.setPermissions(permissions, of: folder.file())
+    let file = try DurableFile(path: folder.file())
+    _ = try file.contents()
+    try file.replace([2])
+    #expect(RealFile.permissions(folder.file()) == UInt32(permissions))
+    #expect(RealFile.read(folder.file()) == [2])
+  }
+
+  @Test func anExistingFileKeepsItsOwnerWhenThatIsPermitted() throws {
+    guard RealFile.isRoot else { return print("Skipped: only root may give files away.") }
+    RealFile.write([1], to: folder.file())
+    chown(folder.file(), 1234, 4321)
+    RealFile.setPermissions(0o6754, of: folder.file())
+    let file = try DurableFile(path: folder.file())
+    _ = try file.contents()
+    try file.replace([2])
+    let status = try #require(RealFile.status(folder.file()))
+    #expect(status.st_uid == 1234 && status.st_gid == 4321 && status.st_mode & 0o7777 == 0o6754)
+  }
+
+  /// Neither the group's rights nor running in the owner's name may pass to somebody else.
+  @Test func whereTheOwnerCannotBeKeptNobodyGainsRights() async throws {
+    guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
+    await #expect(processExitsWith: .success) {
+      let folder = RealFolder()
+      RealFile.setPermissions(0o1777, of: folder.path)
+      RealFile.write([1], to: folder.file())
+      RealFile.setPermissions(0o6674, of: folder.file())
+      RealFile.setPermissions(0o777, of: folder.path)
+      precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
+      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(allowsSharedFolder: true))
+      _ = try file.contents()
+      try file.replace([2])
+      let status = RealFile.status(folder.file())!
+      precondition(status.st_uid == 65_534 && status.st_mode & 0o7777 == 0o644, "\(String(status.st_mode, radix: 8))")
+    }
+  }
+
+  @Test func extendedAttributesAreKept() throws {
+    #if os(Linux)
+      typealias SetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32) -> Int32
+      typealias GetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeMutableRawPointer, Int) -> Int
+      let set = unsafeBitCast(dlsym(nil, "setxattr"), to: SetAttribute.self)
+      let get = unsafeBitCast(dlsym(nil, "getxattr"), to: GetAttribute.self)
+      RealFile.write([1], to: folder.file())
+      guard set(folder.file(), "user.harbour", "Brest", 5, 0) == 0 else { return print("Skipped: this disk keeps no attributes.") }
+      let file = try DurableFile(path: folder.file())
+      _ = try file.contents()
+      try file.replace([2])
+      var value = [UInt8](repeating: 0, count: 10)
+      #expect(get(folder.file(), "user.harbour", &value, 10) == 5)
+      #expect(value.prefix(5).elementsEqual("Brest".utf8))
+    #endif
+  }
+
+  /// An access list of two entries more than the mode has: user 1234 may read and write, the group nothing.
+  @Test func anAccessListIsKept() throws {
+    #if os(Linux)
+      typealias SetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32) -> Int32
+      typealias GetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeMutableRawPointer, Int) -> Int
+      let set = unsafeBitCast(dlsym(nil, "setxattr"), to: SetAttribute.self)
+      let get = unsafeBitCast(dlsym(nil, "getxattr"), to: GetAttribute.self)
+      func entry(_ tag: UInt8, _ rights: UInt8, _ id: UInt32) -> [UInt8] {
+        [tag, 0, rights, 0] + (0..<4).map { UInt8(truncatingIfNeeded: id >> (8 * $0)) }
+      }
+      let list: [UInt8] =
+        [2, 0, 0, 0] + entry(1, 6, .max) + entry(2, 6, 1234) + entry(4, 0, .max) + entry(0x10, 6, .max) + entry(0x20, 0, .max)
+      RealFile.write([1], to: folder.file())
+      guard set(folder.file(), "system.posix_acl_access", list, list.count, 0) == 0 else {
+        return print("Skipped: this disk has no access lists.")
+      }
+      #expect(RealFile.permissions(folder.file()) == 0o660)
+      let file = try DurableFile(path: folder.file())
+      _ = try file.contents()
+      try file.replace([2])
+      var found = [UInt8](repeating: 0, count: 100)
+      let count = get(folder.file(), "system.posix_acl_access", &found, 100)
+      #expect(Array(found.prefix(max(count, 0))) == list)
+      #expect(RealFile.permissions(folder.file()) == 0o660)
+    #endif
+  }
+
+  @Test func aSymbolicLinkStaysALinkAndItsTargetIsReplaced() throws {
+    RealFile.makeFolder(folder.file("real"))
+    RealFile.write([1], to: folder.file("real/target"))
+    RealFile.makeLink(folder.file("link"), to: "real/target")
+    let file = try DurableFile(path: folder.file("link"))
+    #expect(file.path == folder.file("real/target"))
+    #expect(try file.contents() == [1])
+    try file.replace([2])
+    #expect(RealFile.isLink(folder.file("link")))
+    #expect(RealFile.read(folder.file("real/target")) == [2])
+    #expect(folder.names == ["link", "real"], "The temporary file and the lock lie beside the target.")
+  }
+
+  @Test func aLinkThatLeadsNowhereIsRefused() {
+    RealFile.makeLink(folder.file("link"), to: "nowhere")
+    #expect(storeError { try DurableFile(path: folder.file("link")) }?.code == .notFound)
+  }
+
+  @Test func aFolderThatIsMovedAwayTakesTheStoreWithIt() throws {
+    RealFile.makeFolder(folder.file("a"))
+    let file = try DurableFile(path: folder.file("a/store"))
+    try file.replace([1])
+    rename(folder.file("a"), folder.file("b"))
+    RealFile.makeFolder(folder.file("a"))
+    try file.replace([2])
+    #expect(RealFile.read(folder.file("b/store")) == [2])
+    #expect(RealFolder.names(in: folder.file("a")).isEmpty)
+  }
+
+  @Test func aFolderInWhichEverybodyMayReplaceTheFileIsRefusedUnlessAllowed() throws {
+    RealFile.makeFolder(folder.file("open"))
+    RealFile.setPermissions(0o777, of: folder.file("open"))
+    let path = folder.file("open/store")
+    #expect(storeError { try DurableFile(path: path) }?.code == .notPermitted)
+    try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true)).replace([1])
+    RealFile.setPermissions(0o1777, of: folder.file("open"))
+    _ = try DurableFile(path: path)
+  }
+
+  @Test func anotherUsersFileIsRefusedWhenOneAsksForOnesOwn() throws {
+    guard RealFile.isRoot else { return print("Skipped: only root may give files away.") }
+    RealFile.write([1], to: folder.file())
+    chown(folder.file(), 1234, 1234)
+    #expect(storeError { try DurableFile(path: folder.file(), options: DurableFileOptions(requiresOwnFile: true)) }?.code == .notPermitted)
+    _ = try DurableFile(path: folder.file())
+  }
+
+  @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
+    guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
+    await #expect(processExitsWith: .success) {
+      let folder = RealFolder()
+      RealFile.write([1], to: folder.file())
+      RealFile.setPermissions(0o755, of: folder.path)
+      precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
+      let file = try DurableFile(path: folder.file())
+      let before = try file.contents()
+      let error = storeError { try file.replace([2]) }
+      precondition(error?.code == .notPermitted, "\(String(describing: error))")
+      let after = try file.contents()
+      precondition(before == [1] && after == [1])
+    }
+  }
+
+  // MARK: E3
+
+  @Test func e3OtherThingsThanFilesAreRefusedAtOnce() throws {
+    RealFile.makePipe(folder.file("pipe"))
+    RealFile.makeFolder(folder.file("folder"))
+    RealFile.makeLink(folder.file("to folder"), to: "folder")
+    for path in [folder.file("pipe"), folder.file("folder"), folder.file("to folder"), "/dev/null", "/dev/zero", "/dev/tty", "/"] {
+      let began = RealFile.seconds()
+      let error = storeError { try DurableFile(path: path).contents() }
+      #expect(error?.code == .notAStore, "\(path): \(String(describing: error))")
+      #expect(RealFile.seconds() - began < 0.1)
+    }
+  }
+
+  @Test func e3AnEmptyFileHasNoBytes() throws {
+    RealFile.write([], to: folder.file())
+    let file = try DurableFile(path: folder.file())
+    #expect(try file.read { ($0.byteCount, try $0.next() == nil) }! == (0, true))
+    file.close()
+    #expect(throws: TestImage.Wrong.self) { try TestStore(folder.file()) }
+  }
+
+  @Test func e3AHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
+    RealFile.write([1], to: folder.file())
+    guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk has no files of a terabyte.") }
+    let file = try DurableFile(path: folder.file())
+    var calls = 0
+    let before = residentBytes()
+    let began = RealFile.seconds()
+    let error = storeError { try file.read { _ in calls += 1 } }
+    #expect(RealFile.seconds() - began < 0.1)
+    #expect(error?.code == .tooLarge && calls == 0)
+    #expect(residentBytes() - before <= 1 << 20)
+
+    // With leave to read it, no more than one piece is in memory at once.
+    file.close()
+    let generous = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1 << 41))
+    #expect(try generous.read { ($0.byteCount, try $0.next()?.count) }! == (1 << 40, 1 << 20))
+  }
+
+  private func residentBytes() -> Int {
+    let fields = RealFile.readAll("/proc/self/statm").split(separator: UInt8(ascii: " "))
+    return fields.count > 1 ? (Int(String(decoding: fields[1], as: UTF8.self)) ?? 0) * 4096 : 0
+  }
+
+  // MARK: D3
+
+  @Test func d3AnotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
+    let store = try TestStore(folder.file())
+    try store.save()
+    RealFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
+    rename(folder.file("new"), folder.file())
+    #expect(try store.file.change() == .replaced)
+    #expect(storeError { try store.save() }?.code == .storeReplaced)
+    // And again, for the contents of this process are still the old ones.
+    #expect(storeError { try store.save() }?.code == .storeReplaced)
+    #expect(try TestImage.decode(RealFile.read(folder.file())) == 77)
+    try store.reload()
+    try store.save()
+    #expect(store.generation == 78 && folder.names == [".store.lock", "store"])
+  }
+
+  @Test func d3WritingWithoutHavingLookedIsRefused() throws {
+    let file = try DurableFile(path: folder.file())
+    try file.replace([1])
+    RealFile.write([2, 2], to: folder.file())
+    let replacement = try file.beginReplacing()
+    #expect(replacement.foundChange == .replaced)
+    let error = storeError { try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    #expect(error?.code == .storeReplaced && error?.coreDataCode == 134_050)
+    // A call that failed ends the replacement; it says the same again and holds no lock.
+    #expect(storeError { try replacement.commit() }?.code == .storeReplaced)
+    let next = try file.beginReplacing()
+    #expect(try next.read { try $0.allBytes() } == [2, 2])
+    try next.commit()
+    #expect(try file.contents() == [])
+  }
+
+  @Test func d3AFileThatWasChangedInPlaceIsFound() throws {
+    let store = try TestStore(folder.file())
+    try store.save()
+    RealFile.setSize(10, of: folder.file())
+    #expect(try store.file.change() == .replaced)
+    #expect(throws: TestImage.Wrong.self) { try store.save() }
+    #expect(RealFile.status(folder.file())?.st_size == 10)
+    #expect(folder.names == [".store.lock", "store"])
+  }
+
+  @Test func d3AFileThatWasRemovedIsFound() throws {
+    let store = try TestStore(folder.file())
+    try store.save()
+    RealFile.delete(folder.file())
+    #expect(try store.file.change() == .removed)
+    let replacement = try store.file.beginReplacing()
+    #expect(replacement.foundChange == .removed)
+    replacement.abort()
+    #expect(storeError { try store.save() }?.code == .storeReplaced)
+    #expect(folder.names == [".store.lock"])
+    try store.reload()
+    try store.save()
+    #expect(store.generation == 1)
+  }
+
+  @Test func d3AFileThatAppearedIsFound() throws {
+    let store = try TestStore(folder.file())
+    RealFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
+    #expect(storeError { try store.save() }?.code == .storeReplaced)
+    #expect(try TestImage.decode(RealFile.read(folder.file())) == 5)
+  }
+
+  @Test func d3OtherPermissionsAreNoOtherContents() throws {
+    let store = try TestStore(folder.file())
+    try store.save()
+    RealFile.setPermissions(0o640, of: folder.file())
+    #expect(try store.file.change() == .replaced, "It may be another one.")
+    try store.save()
+    #expect(store.generation == 2 && RealFile.permissions(folder.file()) == 0o640)
+  }
+
+  @Test func d3AFileThatBecameALinkOrAFolderIsRefused() throws {
+    let store = try TestStore(folder.file())
+    try store.save()
+    RealFile.delete(folder.file())
+    RealFile.makeLink(folder.file(), to: "/etc/passwd")
+    #expect(storeError { try store.save() }?.code == .notAStore)
+    #expect(storeError { try store.reload() }?.code == .notAStore)
+    RealFile.delete(folder.file())
+    RealFile.makeFolder(folder.file())
+    #expect(storeError { try store.save() }?.code == .notAStore)
+    #expect(storeError { try store.reload() }?.code == .notAStore)
+  }
+
+  // MARK: D4
+
+  @Test func d4ASecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
+    let first = try DurableFile(path: folder.file())
+    try first.replace([1])
+    RealFile.makeLink(folder.file("link"), to: "store")
+    RealFile.makeLink(folder.file("folder"), to: ".")
+    for name in ["store", "link", "./store", "folder/store"] {
+      let error = storeError { try DurableFile(path: folder.file(name)) }
+      #expect(error?.code == .alreadyOpen, "\(name)")
+    }
+    #expect(storeError { try DurableFile(path: folder.file(), options: DurableFileOptions(isReadOnly: true)) }?.code == .alreadyOpen)
+    _ = try DurableFile(path: folder.file("other"))
+    first.close()
+    let second = try DurableFile(path: folder.file("link"))
+    #expect(try second.contents() == [1])
+  }
+
+  @Test func d4OfManyThreadsOneOpensTheFile() async throws {
+    let path = folder.file()
+    let outcomes = await withTaskGroup(of: (DurableFile?, StoreError.Code?).self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          do throws(StoreError) { return (try DurableFile(path: path), nil) } catch { return (nil, error.code) }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes.count { $0.0 != nil } == 1)
+    #expect(outcomes.count { $0.1 == .alreadyOpen } == 7)
+  }
+
+  /// In a process of its own, because a fork of the test process has only one of its threads.
+  @Test func d4AForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
+    await #expect(processExitsWith: .success) {
+      let folder = RealFolder()
+      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))
+      try file.replace([1])
+      var replacement: FileReplacement? = try file.beginReplacing()
+      try [UInt8](repeating: 2, count: 2_000_000).withUnsafeBytes { try replacement?.write($0) }
+      let outcome = RealFile.inForkedChild {
+        guard storeError({ try file.contents() })?.code == .failed, storeError({ try file.replace([9]) })?.code == .failed else { return 1 }
+        // What the child lets go stays the parent's: the temporary file and the lock.
+        replacement = nil
+        guard folder.namesWithoutLock.count == 2 else { return 2 }
+        guard let own = try? DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05)) else { return 3 }
+        guard (try? own.contents()) == [1] else { return 4 }
+        guard storeError({ try own.replace([9]) })?.code == .locked else { return 5 }
+        return 0
+      }
+      precondition(outcome == 0, "\(outcome)")
+      try replacement?.commit()
+      let count = try file.contents()?.count
+      precondition(count == 2_000_000)
+    }
+  }
+}
