@@ -7,6 +7,7 @@ let package = Package(
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
+    .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
@@ -16,11 +17,13 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+    .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
+    .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
@@ -32,15 +35,29 @@ let package = Package(
       dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),
     .testTarget(
       name: "HoldfastTests",
-      dependencies: ["Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStoreConformance"]),
+      dependencies: [
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
+        "HoldfastAtomicStore",
+      ]),
     .testTarget(
       name: "StoreConformanceTests",
-      dependencies: ["HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore"]),
-    .testTarget(name: "DocumentationTests", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStore"]),
+      dependencies: [
+        "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore",
+        "HoldfastAtomicStore",
+      ]),
+    .testTarget(
+      name: "HoldfastJSONStoreTests",
+      dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStore"]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",
-      dependencies: ["Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastSQLiteStore", "HoldfastStoreConformance", "CSQLite"]),
+      dependencies: [
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
+        "HoldfastAtomicStore", "CSQLite",
+      ]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build leaves them alone.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),

@@ -326,6 +326,16 @@ enum PageWriter {
 
 /// Puts links in order.
 enum LinkOrder {
+  /// Whether a key is among ascending ones.
+  static func contains(_ keys: UnsafeBufferPointer<Int64>, _ key: Int64) -> Bool {
+    var (low, high) = (0, keys.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if keys[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < keys.count && keys[low] == key
+  }
+
   /// The links sorted by source, then target. Fast when the targets ascend already and the sources are not far apart.
   static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
     if isSorted(links) { return links }

@@ -104,6 +104,14 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     for entry in old.joined() { segments[segment(entry.key)][entry.key] = entry.value }
   }
 
+  /// The largest key that has a value; nil when none has one.
+  var largestKey: Int64? {
+    let sparse = segments.lazy.compactMap { $0.keys.max() }.max()
+    guard let place = chunks.lastIndex(where: { $0.contains { !$0.isNone } }) else { return sparse }
+    let offset = chunks[place].lastIndex { !$0.isNone } ?? 0
+    return max(sparse ?? .min, Int64(place) << shift + Int64(offset))
+  }
+
   /// Calls `body` with every key that has a value, ascending.
   func forEach(_ body: (Int64, Element) throws -> Void) rethrows {
     var sparse = segments.joined().map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }[...]

@@ -78,6 +78,12 @@ struct RowTable: Sendable {
   /// How many rows there are.
   var count: Int { directory.count }
 
+  /// The largest key of a row; 0 when there is none.
+  var largestKey: Int64 { directory.largestKey ?? 0 }
+
+  /// Calls `body` with the location of every row, ascending by key.
+  func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
+
   // MARK: Looking up
 
   /// Where the row with a key lies.

@@ -8,7 +8,8 @@ import Synchronization
 public final class TableStore: Sendable {
   /// The tables' schema.
   public let schema: TableSchema
-  private let isReadOnly: Bool
+  /// Whether every change is refused.
+  let isReadOnly: Bool
   /// Guards the current generation, the keys and whether a save is prepared: whoever reads or replaces them.
   private let state: Mutex<State>
   private let liveness = Liveness()
@@ -68,6 +69,32 @@ public final class TableStore: Sendable {
   }
 
   // MARK: Saving
+
+  /// Goes on with what somebody else has saved. Views that have begun keep what they see.
+  ///
+  /// - Parameter nextKeys: as in the initialiser; keys handed out by this store are not handed out again all the same.
+  /// - Requires: no save is prepared.
+  func goOn(with generation: TableGeneration, nextKeys: [Int64]) {
+    let old = state.withLock { state in
+      precondition(!state.isSaving, "A store went on with other rows while a save was prepared.")
+      let old = state.generation
+      state.generation = generation
+      state.nextKeys = zip(state.nextKeys, nextKeys).map { max($0, $1) }
+      return old
+    }
+    _ = old
+  }
+
+  /// Sets keys aside that nobody else has, as somebody knows who sees what others set aside.
+  ///
+  /// - Parameter others: for each table the least key that nobody else has handed out.
+  /// - Returns: the keys, and for each table the least key that was never handed out from now on.
+  func allocateKeys(entity: Int, count: Int, others: [Int64]) throws -> (keys: [Int64], nextKeys: [Int64]) {
+    state.withLock { state in
+      if others.count == state.nextKeys.count { state.nextKeys = zip(state.nextKeys, others).map { max($0, $1) } }
+    }
+    return (try allocateKeys(entity: entity, count: count), nextKeys)
+  }
 
   /// Sets keys aside; see ``IncrementalStore/allocateKeys(entity:count:)``.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {

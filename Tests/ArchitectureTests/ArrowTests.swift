@@ -5,11 +5,13 @@ import Testing
 /// the stack knows no store and no C library, and a package that uses us resolves swift-log alone.
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
+  "CYajl": [],
   "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
   "HoldfastStore": ["HoldfastSupport"],
   "HoldfastAtomicStore": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
+  "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastStore"],

@@ -36,7 +36,7 @@ import Testing
     }
     #expect(length > 10_000)
     // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
-    #expect(reads(recorder).count <= (store == .memory ? 100 : 8), "\(reads(recorder).count) requests")
+    #expect(reads(recorder).count <= (store.hasResidentRows ? 100 : 8), "\(reads(recorder).count) requests")
   }
 
   @Test(arguments: TestStore.allCases) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {

@@ -298,7 +298,7 @@ extension Animal {
   @Test(arguments: TestStore.allCases) func walkingToAThousandObjectsOfSeveralEntitiesTakesAHandfulOfRequests(_ store: TestStore) throws {
     let place = try crowd(store, 1000)
     // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
-    let most = store == .memory ? 400 : 8
+    let most = store.hasResidentRows ? 400 : 8
     func walk(_ what: String, _ body: (ManagedObjectContext) throws -> Int) throws {
       let (context, recorder) = try place.recording()
       let length = try body(context)

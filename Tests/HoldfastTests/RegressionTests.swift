@@ -181,6 +181,8 @@ extension TestStore.Place {
   @Test(arguments: TestStore.allCases) func theLargestLimitWithAnOffsetIsNoOverflow(_ store: TestStore) async {
     if store == .memory {
       await #expect(processExitsWith: .success) { try RegressionTests.huge(.memory) }
+    } else if store == .json {
+      await #expect(processExitsWith: .success) { try RegressionTests.huge(.json) }
     } else if store == .sqlite {
       await #expect(processExitsWith: .success) { try RegressionTests.huge(.sqlite) }
     } else {

@@ -95,7 +95,7 @@ import Testing
     for dog in read.dogs { (count, ages) = (count + 1, ages + dog.age) }
     #expect(count == 5000 && ages == (0..<5000).reduce(0) { $0 + $1 % 7 })
     // A store whose rows lie in memory is asked for a few rows alone before it is asked for a thousand at a time.
-    #expect(reads(recorder).count <= (store == .memory ? 40 : 8), "\(reads(recorder).count) requests")
+    #expect(reads(recorder).count <= (store.hasResidentRows ? 40 : 8), "\(reads(recorder).count) requests")
   }
 
   /// Rows that come along must not be asked for their own targets with every group in which they come.

@@ -6,6 +6,11 @@ extension StoreUnderTest {
     StoreUnderTest(kind.name, workloads: PeopleWorkloads(kind: kind).together + PackageWorkloads(kind: kind).together)
   }
 
+  /// A store that reads and writes its file as a whole: one process makes it, one reads it once and does everything else.
+  public static func wholeFile(_ kind: StoreKind) -> StoreUnderTest {
+    StoreUnderTest(kind.name, workloads: PeopleWorkloads(kind: kind).whole + PackageWorkloads(kind: kind).separate)
+  }
+
   /// A store that reads its file piece by piece, where each workload is a process.
   public static func persistent(_ kind: StoreKind) -> StoreUnderTest {
     StoreUnderTest(kind.name, workloads: PeopleWorkloads(kind: kind).separate + PackageWorkloads(kind: kind).separate)

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
@@ -8,8 +9,12 @@ import Synchronization
 /// The stores on which the stack must behave alike.
 enum TestStore: String, CaseIterable, Sendable {
   case memory
+  case json
   case sqlite
   case weakest
+
+  /// Whether all rows lie in memory anyway, so that nothing is read ahead.
+  var hasResidentRows: Bool { self == .memory || self == .json }
 
   /// A store with contents of its own, which can be opened again and again.
   func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
@@ -50,10 +55,18 @@ enum TestStore: String, CaseIterable, Sendable {
     private var bareDescription: StoreDescription {
       switch store {
       case .memory: .memory(contents: contents)
+      case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: Place.fast)
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
       case .weakest: MinimalStore.description(contents: minimal)
       }
     }
+
+    /// Nothing here is about what a power loss leaves, and half of the waiting for the disk is saved.
+    private static let fast: JSONStore.Options = {
+      var options = JSONStore.Options()
+      options.wholeFile.file.durability = .fast
+      return options
+    }()
 
     /// The coordinator that every context of the place uses. Weak, because it keeps the place.
     private struct Opened {

@@ -11,7 +11,11 @@ public struct StoreFiles: Sendable {
   /// The path of the store itself.
   public let path: String
 
-  private static let companions = ["", "-wal", "-shm", "-journal", ".tmp", ".lock"]
+  /// The file and what may lie beside it.
+  private var all: [String] {
+    let place = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
+    return ["", "-wal", "-shm", "-journal"].map { path + $0 } + ["\(path[..<place]).\(path[place...]).lock"]
+  }
 
   /// Names a store.
   public init(_ path: String) { self.path = path }
@@ -21,7 +25,7 @@ public struct StoreFiles: Sendable {
 
   /// The bytes of all files that are there; nil when there is none.
   public var size: Int64? {
-    let sizes = Self.companions.map { holdfast_benchmark_file_size(path + $0) }.filter { $0 >= 0 }
+    let sizes = all.map { holdfast_benchmark_file_size($0) }.filter { $0 >= 0 }
     return sizes.isEmpty ? nil : sizes.reduce(0, +)
   }
 
@@ -33,12 +37,12 @@ public struct StoreFiles: Sendable {
   /// Copies all files that are there; what was at the other place is replaced.
   public func copy(to other: StoreFiles) throws {
     try other.remove()
-    for companion in Self.companions where FileManager.default.fileExists(atPath: path + companion) {
-      try FileManager.default.copyItem(atPath: path + companion, toPath: other.path + companion)
+    for (file, copy) in zip(all, other.all) where FileManager.default.fileExists(atPath: file) {
+      try FileManager.default.copyItem(atPath: file, toPath: copy)
     }
   }
 
   private var present: [String] {
-    Self.companions.map { path + $0 }.filter(FileManager.default.fileExists)
+    all.filter(FileManager.default.fileExists)
   }
 }

@@ -7,7 +7,7 @@ internal import HoldfastStore
 ///
 /// | workload | clock |
 /// |---|---|
-/// | `W1` | open … saved; `W1close` adds closing |
+/// | `W1` | open … saved; `W1close` adds closing, `W1save` is the save alone |
 /// | `W2` `W3` | open … all attributes read, open … object |
 /// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed the store; `W4i` with an index on names, `W5b` with one request for all persons |
 /// | `W6` `W7` | the fetch … saved, the store open |
@@ -27,6 +27,11 @@ struct PeopleWorkloads {
       workload("W6", .changesStore) { try update("W6", $0) },
       workload("W7", .changesStore) { try delete("W7", $0) },
     ]
+  }
+
+  /// For a store that is read as a whole: a process that makes it, and one that reads it once and does everything with it.
+  var whole: [Workload] {
+    [workload("W1", .makesStore, insertAndTimeSave), workload("READ", .changesStore, readOnce)]
   }
 
   /// For a store in memory: one process that makes the graph and does everything with it.
@@ -55,6 +60,20 @@ struct PeopleWorkloads {
     withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
     try run.close()
     run.report("W1close", check: UInt64(objects.persons.count))
+  }
+
+  private func insertAndTimeSave(_ run: StoreRun) throws {
+    let people = run.context.people()
+    try StoreFiles(run.context.path).remove()
+    let model = try PeopleModel.make()
+    run.begin()
+    let graph = try open(run, model)
+    let objects = graph.insert(people)
+    let beforeSave = run.split()
+    try graph.context.save()
+    withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
+    run.report(run.figure("W1save", since: beforeSave), check: UInt64(objects.persons.count))
+    try run.close()
   }
 
   // MARK: Reading
@@ -114,12 +133,30 @@ struct PeopleWorkloads {
 
   // MARK: All in one process
 
+  private func readOnce(_ run: StoreRun) throws {
+    let model = try PeopleModel.make()
+    run.begin()
+    let graph = try open(run, model)
+    run.report("W3", check: try graph.one())
+    let persons = try graph.all()
+    let sum = graph.read(persons)
+    run.report("W2", check: sum)
+    try useLoaded(run, graph)
+    withExtendedLifetime(persons) {}
+  }
+
   private func everything(_ run: StoreRun) throws {
     try makeGraph(run)
     let graph = PeopleGraph(context: try run.newContext(), count: run.context.peopleCount)
     let persons = try readGraph(run, graph)
     run.begin()
     run.report("W3", check: try graph.one())
+    try useLoaded(run, graph)
+    withExtendedLifetime(persons) {}
+  }
+
+  /// What can be asked of a graph that is in memory.
+  private func useLoaded(_ run: StoreRun, _ graph: PeopleGraph) throws {
     run.begin()
     run.report("W4", check: try graph.search())
     run.begin()
@@ -135,7 +172,6 @@ struct PeopleWorkloads {
     for person in deleted { graph.context.delete(person) }
     try graph.context.save()
     try report("W7", run, deleted: deleted.count)
-    withExtendedLifetime(persons) {}
   }
 
   /// The objects of this context go when it is done: what reads afterwards begins with nothing.

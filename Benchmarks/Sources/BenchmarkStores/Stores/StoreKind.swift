@@ -1,3 +1,4 @@
+internal import HoldfastJSONStore
 internal import HoldfastMemoryStore
 internal import HoldfastSQLiteStore
 public import HoldfastStore
@@ -21,6 +22,13 @@ public struct StoreKind: Sendable {
 
   /// Everything in memory, nothing in a file.
   public static let memory = StoreKind("memory") { _ in .memory() }
+
+  /// A JSON file with full durability, as the store opens it unless told otherwise, but of any size.
+  public static let json = StoreKind("json") { path in
+    var options = JSONStore.Options()
+    options.wholeFile.file.largestByteCount = .max
+    return .json(at: path, options: options)
+  }
 
   /// A SQLite file with full durability, as the store opens it unless told otherwise.
   public static let sqlite = StoreKind("sqlite", statements: { ($0 as? SQLiteStore)?.statementCount }) { .sqlite(at: $0) }

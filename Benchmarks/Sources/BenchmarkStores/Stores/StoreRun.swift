@@ -60,6 +60,12 @@ final class StoreRun {
     return figure
   }
 
+  /// A second clock, for a part of what is measured.
+  func split() -> Mark { Mark.begin() }
+
+  /// The figure of what was done since a second clock was started, without checksum or counts.
+  func figure(_ name: String, since mark: Mark) -> Figure { mark.figure(name, check: 0) }
+
   /// Reports what was done since the clock was started.
   func report(_ name: String, check: UInt64) { report(figure(name), check: check) }
 

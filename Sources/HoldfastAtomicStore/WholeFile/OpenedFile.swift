@@ -1,0 +1,173 @@
+import HoldfastStore
+import Synchronization
+
+/// A whole-file store while it is open: its file, its tables, and how a save goes from one to the other.
+final class OpenedFile: Sendable {
+  let tables: TableStore
+  private let format: any StoreFileFormat
+  private let path: String
+  private let file: DurableFile
+  /// What was written or read last. Guarded because metadata are read and written beside saves; no call waits for the disk
+  /// while it is held.
+  private let written: Mutex<Written>
+
+  private struct Written {
+    var storeUUID: String
+    /// The last number that a file of this store may bear, whether its save succeeded or not.
+    var generation: Int64
+    var metadata: [String: StoreValue]
+  }
+
+  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader) {
+    self.format = format
+    self.path = path
+    self.file = file
+    self.tables = tables
+    written = Mutex(Written(storeUUID: header.storeUUID, generation: header.generation, metadata: header.metadata))
+  }
+
+  func close() {
+    tables.close()
+    file.close()
+  }
+
+  // MARK: Keys
+
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    // A store that refuses says so before it touches the lock file.
+    if count == 0 || tables.isReadOnly { return try tables.allocateKeys(entity: entity, count: count) }
+    let uuid = written.withLock { $0.storeUUID }
+    return try file.withLock { lock in
+      let record = try KeyRecord(lock.read(), storeUUID: uuid)
+      let (keys, nextKeys) = try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys)
+      try lock.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
+      return keys
+    }
+  }
+
+  // MARK: Saving
+
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    if tables.isReadOnly { return WholeFileSave(try tables.prepare(request), nil) }
+    let replacement = try begin()
+    do {
+      let preparation = try tables.prepare(request)
+      try write(preparation.next, to: replacement, metadata: written.withLock { $0.metadata })
+      return WholeFileSave(preparation, replacement)
+    } catch {
+      replacement.abort()
+      throw error
+    }
+  }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws {
+    if tables.isReadOnly { throw TableError.readOnly("write metadata") }
+    let replacement = try begin()
+    do {
+      try write(tables.generation, to: replacement, metadata: metadata)
+      try replacement.commit()
+    } catch {
+      replacement.abort()
+      throw error
+    }
+    written.withLock { $0.metadata = metadata }
+  }
+
+  private func write(_ generation: TableGeneration, to replacement: FileReplacement, metadata: [String: StoreValue]) throws {
+    let header = written.withLock { written in
+      // A number is used once, also when the save fails at the last step and nobody can say which file is there.
+      written.generation += 1
+      return StoreFileHeader(
+        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys, metadata: metadata)
+    }
+    try format.write(StoreImage(header: header, generation: generation), to: replacement)
+    try replacement.finish()
+  }
+
+  /// Takes the lock, and goes on with what somebody else has saved since.
+  private func begin() throws -> FileReplacement {
+    let replacement = try file.beginReplacing()
+    do {
+      switch replacement.foundChange {
+      case .none: break
+      case .removed:
+        throw StoreError(
+          .storeReplaced, operation: "save", path: path,
+          reason: "Somebody has removed or renamed the file. Put it back, or close the store and open another.")
+      case .replaced: try goOn(with: replacement)
+      }
+      return replacement
+    } catch {
+      replacement.abort()
+      throw error
+    }
+  }
+
+  private func goOn(with replacement: FileReplacement) throws {
+    let uuid = written.withLock { $0.storeUUID }
+    let loaded = try replacement.read { try format.load($0, tables.schema.model, path) }
+    guard let loaded, loaded.header.storeUUID == uuid else {
+      throw StoreError(
+        .storeReplaced, operation: "save", path: path,
+        reason: "Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
+    }
+    tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
+    written.withLock { written in
+      written.generation = max(written.generation, loaded.header.generation)
+      written.metadata = loaded.header.metadata
+    }
+  }
+}
+
+/// A save that lies beside the file, ready to take its place.
+private final class WholeFileSave: PreparedSave {
+  private let preparation: TablePreparation
+  /// Nil once the save has ended. Guarded because a save may end on another thread than the one that prepared it.
+  private let replacement: Mutex<FileReplacement?>
+
+  init(_ preparation: TablePreparation, _ replacement: sending FileReplacement?) {
+    self.preparation = preparation
+    self.replacement = Mutex(replacement)
+  }
+
+  /// When the file could be put in its place but not made durable, nothing is published: the context keeps its changes, and
+  /// its next save writes them again.
+  func commit() throws {
+    do {
+      try replacement.withLock { try $0?.commit() }
+      preparation.publish()
+    } catch {
+      preparation.discard()
+      throw error
+    }
+  }
+
+  func abort() {
+    replacement.withLock { $0?.abort() }
+    preparation.discard()
+  }
+}
+
+/// What the lock file says: for each table the least key that no process has handed out.
+///
+/// Format: the store's UUID as 36 bytes of text, then a little-endian number of 64 bits for each table. Anything else counts
+/// as nothing: the lock file is only a note among processes that run at the same time.
+struct KeyRecord {
+  var nextKeys: [Int64]
+
+  init(nextKeys: [Int64]) { self.nextKeys = nextKeys }
+
+  init(_ bytes: [UInt8], storeUUID: String) {
+    let uuid = Array(storeUUID.utf8)
+    nextKeys = []
+    guard bytes.starts(with: uuid), (bytes.count - uuid.count) % 8 == 0 else { return }
+    for start in stride(from: uuid.count, to: bytes.count, by: 8) {
+      let key = bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | Int64($1) }
+      nextKeys.append(TableLoader.keys.contains(key) ? key : 1)
+    }
+  }
+
+  func bytes(storeUUID: String) -> [UInt8] {
+    Array(storeUUID.utf8) + nextKeys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * $0)) } }
+  }
+}

@@ -1,0 +1,53 @@
+public import HoldfastStore
+
+/// How rows lie in a file: all that a new kind of whole-file store has to say. ``WholeFileStore`` does the rest: opening,
+/// tables, saves, durability, other processes.
+///
+/// A format reads and writes in one pass, and keeps nothing of the rows.
+public protocol StoreFileFormat: Sendable {
+  /// The name of the type of store, for messages and ``StoreDescription/type``: "JSON".
+  var storeType: String { get }
+
+  /// Reads a file.
+  ///
+  /// Calls ``TableLoader/begin(_:)`` when it knows the header, then hands rows, links and orders over.
+  ///
+  /// - Throws: ``StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`; what reader and loader throw.
+  func read(_ reader: FileReader, into loader: TableLoader) throws
+
+  /// Reads what a file says of its store, and no rows: takes no longer for a large file than for a small one, unless its
+  /// metadata are large.
+  ///
+  /// - Throws: as ``read(_:into:)``.
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader
+
+  /// Writes a file, such that every change of one byte and every missing end are found when it is read.
+  ///
+  /// - Throws: ``StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.
+  func write(_ image: StoreImage, to file: FileReplacement) throws
+}
+
+/// A store at one point in time, as a format writes it.
+public struct StoreImage: Sendable {
+  /// What is to be said of the store.
+  public var header: StoreFileHeader
+  /// The rows and links.
+  public var generation: TableGeneration
+  /// The model, of which the file keeps a copy.
+  public var model: ManagedObjectModel { generation.schema.model }
+
+  /// Makes an image.
+  public init(header: StoreFileHeader, generation: TableGeneration) {
+    self.header = header
+    self.generation = generation
+  }
+}
+
+extension StoreFileFormat {
+  /// Reads a file into tables.
+  func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> LoadedStore {
+    let loader = TableLoader(model: model, path: path)
+    try read(reader, into: loader)
+    return try loader.finish()
+  }
+}

@@ -1,0 +1,68 @@
+public import HoldfastStore
+
+/// What a file says of the store that lies in it, apart from rows.
+public struct StoreFileHeader: Sendable {
+  /// The store's UUID as upper-case text.
+  public var storeUUID: String
+  /// Counts the saves since the store was made. Two files with the same UUID and generation hold the same rows, unless
+  /// somebody copied a file and went on with both.
+  public var generation: Int64
+  /// The version hash of each entity of the model with which the file was written, by the entity's name.
+  public var versionHashes: [String: [UInt8]]
+  /// The least key that was never handed out, by the name of the root entity.
+  public var nextKeys: [String: Int64]
+  /// The user's own metadata.
+  public var metadata: [String: StoreValue]
+
+  /// Makes a header.
+  public init(
+    storeUUID: String, generation: Int64, versionHashes: [String: [UInt8]], nextKeys: [String: Int64] = [:],
+    metadata: [String: StoreValue] = [:]
+  ) {
+    self.storeUUID = storeUUID
+    self.generation = generation
+    self.versionHashes = versionHashes
+    self.nextKeys = nextKeys
+    self.metadata = metadata
+  }
+
+  /// The header of a file with rows of a model.
+  init(storeUUID: String, generation: Int64, schema: TableSchema, nextKeys: [Int64], metadata: [String: StoreValue]) {
+    let entities = schema.model.entities
+    self.init(
+      storeUUID: storeUUID, generation: generation,
+      versionHashes: Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) }),
+      nextKeys: Dictionary(
+        uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
+      metadata: metadata)
+  }
+
+  /// For each table the least key that was never handed out: what the file says, and more than any key in use.
+  func nextKeys(_ schema: TableSchema, after generation: TableGeneration) -> [Int64] {
+    var keys = generation.tables.map { $0.largestKey + 1 }
+    for entity in schema.model.entities where entity.rootIndex == entity.index {
+      let table = schema.tableOfEntity[entity.index]
+      keys[table] = max(keys[table], nextKeys[entity.name] ?? 1)
+    }
+    return keys
+  }
+
+  /// Refuses a model with other entities than those with which the file was written.
+  ///
+  /// - Throws: ``StoreError`` with code `incompatibleModel`, which names the entities that differ.
+  func check(_ model: ManagedObjectModel, _ path: String?) throws {
+    let known = Set(model.entities.map(\.name))
+    var differences = versionHashes.keys.filter { !known.contains($0) }.map { "\($0) is in the file only" }
+    for entity in model.entities {
+      guard let hash = versionHashes[entity.name] else {
+        differences.append("\(entity.name) is in the model only")
+        continue
+      }
+      if hash != entity.versionHash { differences.append("\(entity.name) differs") }
+    }
+    if differences.isEmpty { return }
+    throw StoreError(
+      .incompatibleModel, operation: "open the store", path: path,
+      reason: "It was written with another model: \(differences.sorted().joined(separator: ", ")). Open it with that model.")
+  }
+}

@@ -1,0 +1,126 @@
+public import HoldfastStore
+
+/// Makes tables from what a format reads in a file.
+///
+/// Calls come in this order: ``begin(_:)``, then in any order ``take(_:of:)``, ``take(links:of:)`` and
+/// ``take(order:keys:of:)``, then ``finish()``. What the file says is checked as a save would be: a key that comes twice and
+/// two rows with the values of a uniqueness constraint are damage.
+public final class TableLoader {
+  /// The model with which the file is opened.
+  public let model: ManagedObjectModel
+  /// The path of the file, for messages.
+  public let path: String?
+  private var begun: (header: StoreFileHeader, schema: TableSchema)?
+  private var rows: [[RowBatch]]
+  private var request = SaveRequest()
+
+  /// Begins with nothing.
+  public init(model: ManagedObjectModel, path: String?) {
+    self.model = model
+    self.path = path
+    rows = model.entities.map { _ in [] }
+  }
+
+  /// Takes what the file says of the store.
+  ///
+  /// - Returns: the identity with which batches are to be built.
+  /// - Throws: ``StoreError`` with code `incompatibleModel` when the file was written with another model.
+  public func begin(_ header: StoreFileHeader) throws -> StoreIdentity {
+    precondition(begun == nil, "A format began twice to load one file.")
+    try header.check(model, path)
+    let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
+    begun = (header, TableSchema(model: model, identity: identity))
+    return identity
+  }
+
+  /// Takes rows of an entity, in any order. The batch becomes a page of the table: large ones are better.
+  public func take(_ batch: RowBatch, of entity: Int) { rows[entity].append(batch) }
+
+  /// Takes links of a relationship whose links are pairs of their own, from the side that names them, in any order.
+  public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
+    var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
+    changes.added = LinkOrder.sorted(links)
+    request.links.append(changes)
+  }
+
+  /// Takes the keys by which targets of an ordered relationship stand: for each link from its side, in any order, a key.
+  public func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship) {
+    precondition(links.count == keys.count, "A format gave \(keys.count) keys for the order of \(links.count) links.")
+    var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
+    let places = links.indices.sorted { links[$0] < links[$1] }
+    changes.links = places.map { links[$0] }
+    changes.keys = places.map { keys[$0] }
+    request.orders.append(changes)
+  }
+
+  /// The keys that objects in a file may have: there is always room for further ones.
+  public static let keys: ClosedRange<Int64> = 1...(1 << 62)
+
+  /// Makes the tables.
+  ///
+  /// - Throws: ``StoreError`` with code `damaged` when rows contradict each other.
+  func finish() throws -> LoadedStore {
+    guard let (header, schema) = begun else { preconditionFailure("A format read a file without a header.") }
+    request.entities = rows.indices.filter { !rows[$0].isEmpty }.map { entity in
+      var changes = SaveRequest.EntityChanges(entity: entity)
+      changes.inserted = rows[entity]
+      return changes
+    }
+    let generation: TableGeneration
+    do {
+      generation = try TableSave.next(request, after: TableGeneration(empty: schema))
+    } catch let error as StoreError {
+      throw damaged("What it says contradicts itself.", error)
+    }
+    try checkKeys(generation, header)
+    try checkLinks(generation)
+    try checkOrders(generation)
+    return LoadedStore(header: header, generation: generation, nextKeys: header.nextKeys(schema, after: generation))
+  }
+
+  private func checkKeys(_ generation: TableGeneration, _ header: StoreFileHeader) throws {
+    let keys = generation.tables.map(\.largestKey).filter { $0 != 0 } + header.nextKeys.values
+    if keys.allSatisfy(TableLoader.keys.contains) { return }
+    throw damaged("It has an object whose key is not between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound).")
+  }
+
+  /// No link may come twice, and a target that belongs to one object may not be that of two; both ends of a relationship that
+  /// is its own inverse have to name each other.
+  private func checkLinks(_ generation: TableGeneration) throws {
+    for changes in request.links {
+      let relationship = model.entities[changes.entity].relationships[changes.relationship]
+      let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
+      var agrees = index.count == changes.added.count
+      if relationship.isReflexive {
+        index.forEach { link in if !index.withTargets(of: link.target, { LinkOrder.contains($0, link.source) }) { agrees = false } }
+      }
+      if agrees { continue }
+      throw damaged(
+        "The links \(relationship.name) of \(model.entities[changes.entity].name) contradict each other: one comes twice, or only one of its "
+          + "ends names it.")
+    }
+  }
+
+  /// A list of ordered targets has to name those that are linked, and no others.
+  private func checkOrders(_ generation: TableGeneration) throws {
+    for changes in request.orders {
+      let relationship = model.entities[changes.entity].relationships[changes.relationship]
+      for link in changes.links where !generation.withTargets(of: link.source, relationship, { LinkOrder.contains($0, link.target) }) {
+        throw damaged(
+          "The list \(relationship.name) of \(model.entities[changes.entity].name) \(link.source) names an object that is not linked to it."
+        )
+      }
+    }
+  }
+
+  private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
+    StoreError(.damaged, operation: "open the store", path: path, reason: reason + " Take a copy of the file from a backup.", cause: cause)
+  }
+}
+
+/// What was read from a file.
+struct LoadedStore {
+  var header: StoreFileHeader
+  var generation: TableGeneration
+  var nextKeys: [Int64]
+}

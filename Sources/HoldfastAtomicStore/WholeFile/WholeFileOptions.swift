@@ -1,0 +1,16 @@
+/// How a whole-file store treats its file.
+public struct WholeFileOptions: Sendable {
+  /// Durability, lock, size limit, permissions and file system; see ``DurableFileOptions``. Whether the store is opened
+  /// read-only is said there too.
+  public var file: DurableFileOptions
+  /// Whether a file is opened that is not as Holdfast wrote it: whose digest does not match what it says, or that has none.
+  /// False unless said: such a file was damaged, or edited by hand. What can be found out without the digest is checked still.
+  /// The next save gives the file a digest again.
+  public var allowsUnverified: Bool
+
+  /// Makes options.
+  public init(file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false) {
+    self.file = file
+    self.allowsUnverified = allowsUnverified
+  }
+}

@@ -1,0 +1,140 @@
+public import HoldfastStore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A store that lies in one file, which is read as a whole when it is opened and written as a whole when it is saved.
+///
+/// What kind of file it is a ``StoreFileFormat`` says; the rows live in a ``TableStore`` as those of the memory store do, and a
+/// ``DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.
+///
+/// **Other processes.** Each save is made while a lock is held and begins with a look at the file. When somebody else has
+/// replaced it by a later version of the same store, that version is read first, and the save is compared with it: rows that
+/// both have changed are conflicts, and nothing of either is lost. A file that became another store, or went, is an error.
+/// Keys of new objects are set aside in the lock file, so that no two processes give out the same. Reading never waits, and
+/// sees what others have saved only after this store's next save or ``refresh()``.
+///
+/// **Costs.** Opening reads the whole file; a save writes all of it, however little has changed.
+public final class WholeFileStore: IncrementalStore {
+  private let format: any StoreFileFormat
+  private let path: String
+  private let options: WholeFileOptions
+  /// What there is while the store is open; guarded because closing may meet other calls.
+  private let opened = Mutex<OpenedFile?>(nil)
+
+  /// Makes a store, not yet open.
+  public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions = WholeFileOptions()) {
+    self.format = format
+    self.path = path
+    self.options = options
+  }
+
+  deinit { closeFile() }
+
+  /// Those of every store that keeps its rows in memory: counting, uniqueness with look-ups, versions, snapshots.
+  public var capabilities: StoreCapabilities { TableStore.capabilities }
+
+  /// Opens the file, and makes it when there is none.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+    let file = try DurableFile(path: path, options: options.file)
+    do {
+      let loaded = try load(file, model) ?? create(file, model)
+      let tables = TableStore(loaded.generation, nextKeys: loaded.nextKeys, isReadOnly: options.file.isReadOnly)
+      opened.withLock { $0 = OpenedFile(format: format, path: path, file: file, tables: tables, header: loaded.header) }
+      return StoreMetadata(identity: loaded.generation.schema.identity, userInfo: loaded.header.metadata)
+    } catch {
+      file.close()
+      throw error
+    }
+  }
+
+  private func load(_ file: DurableFile, _ model: ManagedObjectModel) throws -> LoadedStore? {
+    try file.read { [format, path] in try format.load($0, model, path) }
+  }
+
+  /// Writes a file without rows, unless somebody else does so first.
+  private func create(_ file: DurableFile, _ model: ManagedObjectModel) throws -> LoadedStore {
+    if options.file.isReadOnly {
+      throw StoreError(
+        .notFound, operation: "open the store", path: path, reason: "There is no file, and a store that is opened read-only makes none.")
+    }
+    let replacement = try file.beginReplacing()
+    do {
+      if let loaded = try replacement.read({ [format, path] in try format.load($0, model, path) }) {
+        replacement.abort()
+        return loaded
+      }
+      let uuid = UUID().uuidString
+      let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model))
+      let generation = TableGeneration(empty: schema)
+      let keys = [Int64](repeating: 1, count: schema.tableCount)
+      let header = StoreFileHeader(storeUUID: uuid, generation: 1, schema: schema, nextKeys: keys, metadata: [:])
+      try format.write(StoreImage(header: header, generation: generation), to: replacement)
+      try replacement.finish()
+      try replacement.commit()
+      return LoadedStore(header: header, generation: generation, nextKeys: keys)
+    } catch {
+      replacement.abort()
+      throw error
+    }
+  }
+
+  /// Closes the file. What was saved stays.
+  public func close() throws { closeFile() }
+
+  private func closeFile() {
+    let open = opened.withLock { opened in
+      defer { opened = nil }
+      return opened
+    }
+    open?.close()
+  }
+
+  private func open(to operation: String) throws -> OpenedFile {
+    if let open = opened.withLock({ $0 }) { return open }
+    throw StoreError(.notOpen, operation: operation, path: path, reason: "The store is not open; open it first.")
+  }
+
+  // MARK: Reading
+
+  /// Begins reading. Views of both kinds pin the rows as they are, at no cost.
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try open(to: "begin to read").tables.beginRead() }
+
+  /// Delivers pages of the store itself, without copying.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    try open(to: "fetch rows").tables.generation(of: view).fetch(plan, into: sink)
+  }
+
+  /// Delivers rows by key, in the order of the request.
+  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    try open(to: "read rows").tables.generation(of: view).rows(request, into: sink)
+  }
+
+  /// Tells the targets of each source, ascending.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    try open(to: "read relationships").tables.generation(of: view).relationships(request)
+  }
+
+  // MARK: Writing
+
+  /// Sets keys aside, counting up from 1 for each root entity, with regard to those that other processes have set aside.
+  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    try open(to: "set keys aside").allocateKeys(entity: entity, count: count)
+  }
+
+  /// Works out the rows after the save and writes them beside the file.
+  public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try open(to: "save").prepare(request) }
+
+  /// Refuses: batch requests are not declared.
+  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Refuses: there is no history.
+  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
+
+  /// Replaces the user's metadata, which writes the whole file.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws { try open(to: "write metadata").setMetadata(metadata) }
+}

@@ -1,0 +1,110 @@
+/// Checks that bytes are well-formed UTF-8 (Unicode Standard, table 3-7) and that escapes of surrogates (`\ud83d\ude00`) come
+/// in pairs. Bytes come in pieces of any size; nothing is kept of them.
+struct JSONByteCheck {
+  /// How many bytes of the character under way are to come, and within which bounds the next one has to be.
+  private var remaining = 0
+  private var lower: UInt8 = 0x80
+  private var upper: UInt8 = 0xBF
+  private var escape = Escape.none
+  /// The digits of a `\u` escape so far.
+  private var unit: UInt32 = 0
+  private var digits = 0
+
+  private enum Escape {
+    /// Not in an escape.
+    case none
+    /// Behind a backslash; the second one after the first half of a pair.
+    case backslash, secondBackslash
+    /// In the digits; of the second half of a pair.
+    case digits, secondDigits
+    /// Behind the first half of a pair, which needs a second one.
+    case half
+  }
+
+  /// Whether no character and no pair is under way.
+  var isComplete: Bool { remaining == 0 && escape == .none }
+
+  /// Takes the next bytes.
+  ///
+  /// - Returns: false when they cannot be right.
+  mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var index = 0
+    while index < bytes.count {
+      if remaining == 0 && escape == .none { index = plainEnd(bytes, from: index) }
+      if index == bytes.count { return true }
+      if !accepts(bytes[index]) { return false }
+      index += 1
+    }
+    return true
+  }
+
+  /// The first byte from an index on that is not ASCII, or begins an escape.
+  @inline(__always) private func plainEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
+    var index = start
+    while index + 8 <= bytes.count {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      // A byte that is a backslash becomes zero, and borrows from its highest bit.
+      let backslashes = word ^ (0x5C &* ones)
+      if (word | ((backslashes &- ones) & ~backslashes)) & high != 0 { break }
+      index += 8
+    }
+    while index < bytes.count, bytes[index] < 0x80, bytes[index] != 0x5C { index += 1 }
+    return index
+  }
+
+  private mutating func accepts(_ byte: UInt8) -> Bool {
+    if remaining > 0 { return continues(byte) }
+    if escape != .none { return escapes(byte) }
+    if byte == 0x5C {
+      escape = .backslash
+      return true
+    }
+    return begins(byte)
+  }
+
+  @inline(__always) private mutating func continues(_ byte: UInt8) -> Bool {
+    guard byte >= lower && byte <= upper else { return false }
+    (lower, upper) = (0x80, 0xBF)
+    remaining -= 1
+    return true
+  }
+
+  @inline(__always) private mutating func begins(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x00...0x7F: return true
+    case 0xC2...0xDF: remaining = 1
+    case 0xE0: (remaining, lower) = (2, 0xA0)
+    case 0xED: (remaining, upper) = (2, 0x9F)
+    case 0xE1...0xEF: remaining = 2
+    case 0xF0: (remaining, lower) = (3, 0x90)
+    case 0xF4: (remaining, upper) = (3, 0x8F)
+    case 0xF1...0xF3: remaining = 3
+    default: return false
+    }
+    return true
+  }
+
+  private mutating func escapes(_ byte: UInt8) -> Bool {
+    switch escape {
+    case .none: return true
+    case .half:
+      escape = .secondBackslash
+      return byte == 0x5C
+    case .backslash, .secondBackslash:
+      let isSecond = escape == .secondBackslash
+      (unit, digits) = (0, 0)
+      escape = byte == UInt8(ascii: "u") ? (isSecond ? .secondDigits : .digits) : .none
+      return !isSecond || byte == UInt8(ascii: "u")
+    case .digits, .secondDigits:
+      guard let digit = JSONNumber.hexadecimal(byte) else { return false }
+      unit = unit << 4 | UInt32(digit)
+      digits += 1
+      if digits < 4 { return true }
+      let isSecond = escape == .secondDigits
+      let isFirstHalf = unit >> 10 == 0x36, isSecondHalf = unit >> 10 == 0x37
+      escape = isFirstHalf ? .half : .none
+      return isSecond == isSecondHalf
+    }
+  }
+}

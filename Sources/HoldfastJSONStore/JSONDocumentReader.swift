@@ -1,0 +1,308 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// Stops a parser that has gone far enough.
+private struct Enough: Error {}
+
+/// Follows the events of a parser through a document, checks that each is what the format has there, and hands rows over.
+final class JSONDocumentReader {
+  let errors: JSONErrors
+  /// Why the parser was stopped.
+  @exclusivity(unchecked) var failure: (any Error)?
+  /// What the document says of its store, as far as it was read.
+  private(set) var header = StoreFileHeader(storeUUID: "", generation: 0, versionHashes: [:])
+  /// Whether all that was wanted is known, although the document goes on.
+  @exclusivity(unchecked) private(set) var isSatisfied = false
+  /// Whether the document has come to its end.
+  var isComplete: Bool { place == .end }
+
+  private let loader: TableLoader?
+  private let options: JSONStore.Options
+  private let rows: JSONRowReader?
+  @exclusivity(unchecked) private var place = Place.start
+  @exclusivity(unchecked) private var depth = 0
+  /// The member of the document that is under way, or came last.
+  @exclusivity(unchecked) private var member = -1
+  /// Whether the document has said that it is of this format.
+  @exclusivity(unchecked) private var isRecognised = false
+  /// The name that came last in an object that is not one of the model.
+  @exclusivity(unchecked) private var name = ""
+  /// The names so far in each such object that is under way.
+  @exclusivity(unchecked) private var names: [Set<String>] = []
+  /// The name of the type of a value of the metadata, when it has come; whether the value has.
+  @exclusivity(unchecked) private var metadataType: String?
+  @exclusivity(unchecked) private var hasMetadataValue = false
+
+  private enum Place {
+    case start
+    /// In the document's object, and in the object that is the value of a member of it.
+    case members, hashes, nextKeys, metadata, metadataValue, model, entities
+    /// In the list of an entity's objects, in an object, in a list of keys in it, and in what it says of their order.
+    case rows, row, targets, orders, orderKeys
+    case end
+  }
+
+  /// The members of a document, in their order; the last may be missing. On disk: do not change.
+  private static let members = [
+    "format", "version", "uuid", "generation", "hashes", "nextKeys", "metadata", "model", "entities", "digest",
+  ]
+  private static let entitiesMember = 8
+
+  /// - Parameter loader: nil when only the header is wanted.
+  init(loader: TableLoader?, errors: JSONErrors, options: JSONStore.Options) {
+    self.loader = loader
+    self.errors = errors
+    self.options = options
+    rows = loader.map { JSONRowReader($0, errors) }
+  }
+
+  func damaged(_ what: String, at offset: Int) -> StoreError {
+    !isRecognised ? errors.notAStore() : errors.damaged(what, "That is before byte \(offset).")
+  }
+
+  private func damaged(_ what: String) -> StoreError {
+    if !isRecognised { return errors.notAStore() }
+    if place == .row || place == .targets || place == .orders || place == .orderKeys, let rows { return rows.damaged(what) }
+    return errors.damaged(what, "That is in \(JSONDocumentReader.members[member]).")
+  }
+
+  private func unexpected(_ what: String) -> StoreError { damaged("There is \(what) where the format has none.") }
+
+  // MARK: Structure
+
+  func beginObject() throws {
+    try deepen()
+    switch place {
+    case .start: enter(.members)
+    case .members where depth == 2:
+      switch JSONDocumentReader.members[max(member, 0)] {
+      case "hashes": enter(.hashes)
+      case "nextKeys": enter(.nextKeys)
+      case "metadata": enter(.metadata)
+      case "model": enter(.model)
+      case "entities": enter(.entities)
+      default: throw unexpected("an object")
+      }
+    case .model: names.append([])
+    case .rows:
+      place = .row
+      rows?.beginRow()
+    case .row:
+      guard rows?.wantsOrders == true else { throw unexpected("an object") }
+      place = .orders
+    default: throw unexpected("an object")
+    }
+  }
+
+  private func enter(_ next: Place) {
+    place = next
+    names.append([])
+  }
+
+  private func deepen() throws {
+    depth += 1
+    if depth > options.deepestNesting {
+      throw !isRecognised
+        ? errors.notAStore() : errors.limit("It has arrays or objects within more than \(options.deepestNesting) others.", "")
+    }
+  }
+
+  func endObject() throws {
+    depth -= 1
+    switch place {
+    case .row:
+      try rows?.endRow()
+      place = .rows
+    case .orders: place = .row
+    case .model:
+      names.removeLast()
+      if depth == 1 { place = .members }
+    case .members:
+      guard member >= JSONDocumentReader.entitiesMember else { throw damaged("It ends before its objects.") }
+      place = .end
+    case .entities:
+      try rows?.finish()
+      names.removeLast()
+      place = .members
+    default:
+      names.removeLast()
+      place = .members
+    }
+  }
+
+  func beginArray() throws {
+    try deepen()
+    switch place {
+    case .entities where depth == 3: place = .rows
+    case .row:
+      guard let rows, rows.beginTargets() else { throw unexpected("a list") }
+      place = .targets
+    case .orders:
+      try rows?.beginOrderKeys()
+      place = .orderKeys
+    case .metadata:
+      (metadataType, hasMetadataValue) = (nil, false)
+      place = .metadataValue
+    case .model: break
+    default: throw unexpected("a list")
+    }
+  }
+
+  func endArray() throws {
+    depth -= 1
+    switch place {
+    case .rows:
+      rows?.endEntity()
+      place = .entities
+    case .targets:
+      place = .row
+    case .orderKeys:
+      try rows?.endOrderKeys()
+      place = .orders
+    case .metadataValue:
+      guard hasMetadataValue else { throw damaged("A value has to be a pair of a type and a value.") }
+      place = .metadata
+    default: break
+    }
+  }
+
+  func name(_ text: UnsafeRawBufferPointer) throws {
+    if place == .row { return try rowsInUse().name(text) }
+    if text.count > options.longestName {
+      throw !isRecognised ? errors.notAStore() : errors.limit("It has a name of more than \(options.longestName) bytes.", "")
+    }
+    name = String(decoding: text, as: UTF8.self)
+    if place == .orders { return try rowsInUse().orderName(text) }
+    if place == .members { return try beginMember() }
+    guard names[names.count - 1].insert(name).inserted else { throw damaged("It has two members of one name.") }
+    if names[names.count - 1].count > options.mostMembers {
+      throw errors.limit("It has an object of more than \(options.mostMembers) members.", "")
+    }
+    if place == .entities { try rowsInUse().beginEntity(name) }
+  }
+
+  private func beginMember() throws {
+    guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
+      throw !isRecognised ? errors.notAStore() : errors.newerFormat("a member \"\(name.prefix(40))\"")
+    }
+    guard next == member + 1 else {
+      throw !isRecognised ? errors.notAStore() : damaged("The member \"\(name)\" is not where it has to be, or is there twice.")
+    }
+    member = next
+    if member == JSONDocumentReader.entitiesMember { try beginEntities() }
+  }
+
+  private func beginEntities() throws {
+    guard let loader else {
+      isSatisfied = true
+      throw Enough()
+    }
+    try rowsInUse().begin(identity: loader.begin(header))
+  }
+
+  private func rowsInUse() throws -> JSONRowReader {
+    if let rows { return rows }
+    throw unexpected("an object of the model")
+  }
+
+  // MARK: Scalars
+
+  func null() throws {
+    switch place {
+    case .row: try rowsInUse().null()
+    case .metadataValue: try takeMetadata(.null)
+    case .model: break
+    default: throw unexpected("a null")
+    }
+  }
+
+  func boolean(_ value: Bool) throws {
+    switch place {
+    case .row: try rowsInUse().boolean(value)
+    case .metadataValue: try takeMetadata(.boolean(value))
+    case .model: break
+    default: throw unexpected("a truth value")
+    }
+  }
+
+  func number(_ text: UnsafeRawBufferPointer) throws {
+    switch place {
+    case .row: try rowsInUse().number(text)
+    case .targets: try rowsInUse().target(text)
+    case .orderKeys: try rowsInUse().orderKey(text)
+    case .nextKeys: try takeNextKey(text)
+    case .metadataValue: try takeMetadata(.number(text))
+    case .members: try takeMember(number: text)
+    case .model: break
+    default: throw unexpected("a number")
+    }
+  }
+
+  func string(_ text: UnsafeRawBufferPointer) throws {
+    switch place {
+    case .row: try rowsInUse().string(text)
+    case .targets: try rowsInUse().target(text)
+    case .orderKeys: try rowsInUse().orderKey(text)
+    case .nextKeys: try takeNextKey(text)
+    case .hashes: header.versionHashes[name] = try hash(text)
+    case .metadataValue: try takeMetadata(.string(text))
+    case .members: try takeMember(string: text)
+    case .model: break
+    default: throw unexpected("a text")
+    }
+  }
+
+  private func takeMember(number text: UnsafeRawBufferPointer) throws {
+    switch JSONDocumentReader.members[max(member, 0)] {
+    case "version":
+      guard let version = JSONNumber.integer(text), version >= 1 else { throw damaged("The version is no version.") }
+      if version > JSONFormat.version { throw errors.newerFormat("version \(version) of the format") }
+    case "generation": header.generation = try generation(text)
+    default: throw unexpected("a number")
+    }
+  }
+
+  private func takeMember(string text: UnsafeRawBufferPointer) throws {
+    switch JSONDocumentReader.members[max(member, 0)] {
+    case "format":
+      isRecognised = text.elementsEqual(JSONFormat.name.utf8)
+      if !isRecognised { throw errors.notAStore() }
+    case "uuid":
+      let uuid = String(decoding: text, as: UTF8.self)
+      guard JSONMetadata.value("uuid", .string(text)) != nil, uuid == uuid.uppercased() else { throw damaged("The UUID is no UUID.") }
+      header.storeUUID = uuid
+    case "generation": header.generation = try generation(text)
+    case "digest": break
+    default: throw unexpected("a text")
+    }
+  }
+
+  private func generation(_ text: UnsafeRawBufferPointer) throws -> Int64 {
+    if let number = JSONNumber.integer(text), TableLoader.keys.contains(number) { return number }
+    throw damaged("The generation is no number of one.")
+  }
+
+  private func hash(_ text: UnsafeRawBufferPointer) throws -> [UInt8] {
+    guard case .data(let data)? = JSONMetadata.value("binaryData", .string(text)), data.count == 32 else {
+      throw damaged("The version hash of an entity is not the base64 of 32 bytes.")
+    }
+    return Array(data)
+  }
+
+  private func takeNextKey(_ text: UnsafeRawBufferPointer) throws {
+    guard let key = JSONNumber.integer(text), TableLoader.keys.contains(key) else { throw damaged("A next key is no key.") }
+    header.nextKeys[name] = key
+  }
+
+  private func takeMetadata(_ scalar: JSONMetadata.Scalar) throws {
+    if let type = metadataType {
+      guard !hasMetadataValue, let value = JSONMetadata.value(type, scalar) else { throw damaged("A value does not fit its type.") }
+      header.metadata[name] = value
+      hasMetadataValue = true
+    } else if case .string(let text) = scalar {
+      metadataType = String(decoding: text, as: UTF8.self)
+    } else {
+      throw damaged("A value has to be a pair of a type and a value.")
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Writes a store as a document: what it says of itself first, then the objects, one a line and in the order of their keys,
+/// so that two versions of a file compare well line by line.
+struct JSONDocumentWriter {
+  private let image: StoreImage
+  private let encodedModel: [UInt8]
+  private let model: JSONModel
+  private let output: JSONOutput
+
+  init(image: StoreImage, model: [UInt8], output: JSONOutput) {
+    self.image = image
+    encodedModel = model
+    self.model = JSONModel(image.model)
+    self.output = output
+  }
+
+  func write() throws {
+    writeHeader()
+    output.put(",\n\"entities\":{")
+    var isFirst = true
+    for entity in model.entities where !entity.isAbstract {
+      output.put(isFirst ? "\n" : ",\n")
+      try write(entity)
+      isFirst = false
+    }
+    output.put("\n}")
+    try output.finish()
+  }
+
+  // MARK: Header
+
+  private func writeHeader() {
+    let header = image.header
+    output.put("{\"format\":")
+    put(text: JSONFormat.name)
+    output.put(",\"version\":")
+    output.put(JSONFormat.version)
+    output.put(",\"uuid\":")
+    put(text: header.storeUUID)
+    output.put(",\"generation\":")
+    output.put(header.generation)
+    output.put(",\n\"hashes\":")
+    putObject(header.versionHashes) { hash in hash.withUnsafeBytes { output.put(base64: $0) } }
+    output.put(",\n\"nextKeys\":")
+    putObject(header.nextKeys) { output.put($0) }
+    output.put(",\n\"metadata\":")
+    putObject(header.metadata) { put($0) }
+    output.put(",\n\"model\":")
+    output.put(encodedModel)
+  }
+
+  private func put(text: String) {
+    var text = text
+    text.withUTF8 { output.put(text: UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Members in the order of their names' bytes, so that equal contents make equal files.
+  private func putObject<Value>(_ members: [String: Value], _ put: (Value) -> Void) {
+    output.put("{")
+    for (place, member) in members.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }).enumerated() {
+      if place > 0 { output.put(",") }
+      self.put(text: member.key)
+      output.put(":")
+      put(member.value)
+    }
+    output.put("}")
+  }
+
+  /// A value of the user's metadata, with its type before it.
+  private func put(_ value: StoreValue) {
+    output.put("[")
+    put(text: JSONMetadata.type(of: value))
+    output.put(",")
+    switch value {
+    case .null: output.put("null")
+    case .bool(let value): output.put(value ? "true" : "false")
+    case .int16(let value): output.put(Int64(value))
+    case .int32(let value): output.put(Int64(value))
+    case .int64(let value): output.put(value)
+    case .float(let value): output.put(value)
+    case .double(let value), .date(let value): output.put(value)
+    case .decimal(let value): put(text: value.description)
+    case .string(let value), .uri(let value): put(text: value)
+    case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(uuid: $0) }
+    case .data(let value): value.withUnsafeBytes { output.put(base64: $0) }
+    case .objectID(let value): put(text: value.uriRepresentation)
+    }
+    output.put("]")
+  }
+
+  // MARK: Objects
+
+  private func write(_ entity: JSONEntity) throws {
+    put(text: entity.name)
+    output.put(":[")
+    var isFirst = true
+    try image.generation.forEachRow(of: entity.index) { row in
+      output.put(isFirst ? "\n{\"$key\":" : ",\n{\"$key\":")
+      isFirst = false
+      write(row, entity)
+      output.put("}")
+      try output.flushIfFull()
+    }
+    output.put(isFirst ? "]" : "\n]")
+  }
+
+  @inline(__always) private func write(_ row: RowPointer, _ entity: JSONEntity) {
+    output.put(row.key)
+    var orders: [(name: [UInt8], keys: [Int64])] = []
+    for field in entity.fields {
+      switch field.kind {
+      case .key: break
+      case .version:
+        if row.version == 1 { continue }
+        output.put(field.label)
+        output.put(row.version)
+      case .attribute(let slot, let type):
+        guard row.isPresent(slot) else { continue }
+        output.put(field.label)
+        put(row, slot, type)
+      case .target(let slot):
+        guard row.isPresent(slot) else { continue }
+        output.put(field.label)
+        output.put(row.integer(slot))
+      case .targets(let place, false):
+        image.generation.withTargets(of: row.key, model.written[place]) { write($0, field) }
+      case .targets(let place, true):
+        if let keys = writeOrdered(row.key, field, model.written[place]) { orders.append((field.name, keys)) }
+      case .orders:
+        if orders.isEmpty { continue }
+        output.put(field.label)
+        write(orders)
+      }
+    }
+  }
+
+  @inline(__always) private func put(_ row: RowPointer, _ slot: Int, _ type: AttributeType) {
+    switch type {
+    case .integer16, .integer32, .integer64: output.put(row.integer(slot))
+    case .boolean: output.put(row.integer(slot) != 0 ? "true" : "false")
+    case .double, .date: output.put(row.real(slot))
+    case .float: output.put(Float(row.real(slot)))
+    case .string, .uri: output.put(text: row.bytes(slot))
+    case .decimal: put(decimal: row.bytes(slot))
+    case .binaryData: output.put(base64: row.bytes(slot))
+    case .uuid: output.put(uuid: row.bytes(slot))
+    }
+  }
+
+  /// A decimal number as a number where every reader reads it exactly, or else as text.
+  private func put(decimal text: UnsafeRawBufferPointer) {
+    let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text[...]
+    let isPlain = digits.count <= 15 && digits.allSatisfy { $0 &- 0x30 < 10 }
+    isPlain ? output.put(text) : output.put(text: text)
+  }
+
+  private func write(_ targets: UnsafeBufferPointer<Int64>, _ field: JSONEntity.Field) {
+    if targets.isEmpty { return }
+    output.put(field.label)
+    putList(targets)
+  }
+
+  private func putList(_ keys: some Sequence<Int64>) {
+    var isFirst = true
+    for key in keys {
+      output.put(isFirst ? "[" : ",")
+      isFirst = false
+      output.put(key)
+    }
+    output.put("]")
+  }
+
+  /// - Returns: the order keys, when they are not the usual ones.
+  private func writeOrdered(_ key: Int64, _ field: JSONEntity.Field, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? {
+    let targets = image.generation.orderedTargets(of: key, relationship)
+    if targets.isEmpty { return nil }
+    output.put(field.label)
+    putList(targets.lazy.map(\.target))
+    let isUsual = targets.indices.allSatisfy { targets[$0].order == JSONOrder.usual($0) }
+    return isUsual ? nil : targets.map(\.order)
+  }
+
+  private func write(_ orders: [(name: [UInt8], keys: [Int64])]) {
+    for (place, order) in orders.enumerated() {
+      output.put(place == 0 ? "{\"" : ",\"")
+      output.put(order.name)
+      output.put("\":")
+      putList(order.keys)
+    }
+    output.put("}")
+  }
+}

@@ -1,0 +1,52 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// The format of JSON stores; see the article *The JSON store's format*.
+struct JSONFormat: StoreFileFormat {
+  static let type = "JSON"
+  /// What the first member says. On disk: do not change.
+  static let name = "holdfast-json"
+  /// The version that this code writes and the newest that it reads.
+  static let version: Int64 = 1
+  /// What stands before the sixteen digits of the digest, and behind them to the end of the file. On disk: do not change.
+  static let sealPrefix = ",\n\"digest\":\"xxh64:"
+  static let sealSuffix = "\"}\n"
+  static let sealByteCount = sealPrefix.utf8.count + 16 + sealSuffix.utf8.count
+
+  let options: JSONStore.Options
+  let path: String
+  private let encodedModel = EncodedModel()
+
+  init(options: JSONStore.Options, path: String) {
+    self.options = options
+    self.path = path
+  }
+
+  var storeType: String { JSONFormat.type }
+
+  func read(_ reader: FileReader, into loader: TableLoader) throws {
+    let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: path), options: options)
+    let parser = JSONParser(document, options: options)
+    try parser.parse(reader)
+  }
+
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
+    let document = JSONDocumentReader(loader: nil, errors: JSONErrors(path: path), options: options)
+    try JSONParser(document, options: options).parse(reader)
+    return document.header
+  }
+
+  func write(_ image: StoreImage, to file: FileReplacement) throws {
+    let output = JSONOutput(file)
+    try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
+  }
+}
+
+/// The end of a file: the digest of all bytes before it.
+enum JSONSeal {
+  /// The bytes of the end.
+  static func bytes(_ digest: UInt64) -> [UInt8] {
+    let digits = String(digest, radix: 16)
+    return Array((JSONFormat.sealPrefix + String(repeating: "0", count: 16 - digits.count) + digits + JSONFormat.sealSuffix).utf8)
+  }
+}

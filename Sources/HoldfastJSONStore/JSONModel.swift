@@ -1,0 +1,141 @@
+import HoldfastStore
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How the objects of a model's entities look in a file: worked out once for reading or writing one.
+struct JSONModel {
+  /// The entities by index.
+  let entities: [JSONEntity]
+  /// The to-many relationships whose targets stand in the file, each once however many entities inherit it.
+  let written: [ManagedObjectModel.Relationship]
+
+  init(_ model: ManagedObjectModel) {
+    let written = model.entities.flatMap(\.ownRelationships).filter(JSONModel.isWritten)
+    self.written = written
+    entities = model.entities.map { JSONEntity($0, written) }
+  }
+
+  /// Whether targets stand in the file: where they are not said by the rows at the other end already, and where they have an
+  /// order.
+  static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    relationship.isToMany && (relationship.isOrdered || JSONModel.namesLinks(relationship))
+  }
+
+  /// Whether the file says here, and not at the other end, what is linked.
+  static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    relationship.isManyToMany && relationship.namesLinks
+  }
+}
+
+/// The members that an object of an entity has in a file, in their order.
+struct JSONEntity {
+  struct Field {
+    var name: [UInt8]
+    /// What stands before the value: a comma, the name in quotes, a colon.
+    var label: [UInt8]
+    var kind: Kind
+  }
+
+  enum Kind {
+    /// The object's key.
+    case key
+    /// Its version, when it is not 1.
+    case version
+    /// An attribute.
+    case attribute(slot: Int, AttributeType)
+    /// The key of a to-one relationship's target.
+    case target(slot: Int)
+    /// Keys of targets; the place is that of the relationship in ``JSONModel/written``.
+    case targets(place: Int, isOrdered: Bool)
+    /// The order keys of ordered relationships that are not the usual ones.
+    case orders
+  }
+
+  let name: String
+  let index: Int
+  let isAbstract: Bool
+  let fields: [Field]
+  /// How the entity's cells are to be read.
+  let kinds: [CellKind]
+
+  /// The place of the field of a name, which is likely behind another; nil when there is none.
+  @inline(__always) func field(named name: UnsafeRawBufferPointer, after last: Int) -> Int? {
+    for place in last..<fields.count where JSONEntity.isSame(fields[place].name, name) { return place }
+    return (0..<last).first { JSONEntity.isSame(fields[$0].name, name) }
+  }
+
+  @inline(__always) private static func isSame(_ name: [UInt8], _ text: UnsafeRawBufferPointer) -> Bool {
+    name.withUnsafeBytes { name in
+      guard name.count == text.count, let known = name.baseAddress, let other = text.baseAddress else { return false }
+      return memcmp(known, other, name.count) == 0
+    }
+  }
+
+  /// The name of a field, for messages.
+  func fieldName(_ place: Int) -> String { String(decoding: fields[place].name, as: UTF8.self) }
+
+  init(_ entity: ManagedObjectModel.Entity, _ written: [ManagedObjectModel.Relationship]) {
+    (name, index, isAbstract) = (entity.name, entity.index, entity.isAbstract)
+    kinds = entity.layout.kinds
+    var fields = [JSONEntity.field("$key", .key), JSONEntity.field("$version", .version)]
+    for (slot, property) in entity.slots.enumerated() {
+      switch property {
+      case .attribute(let attribute): fields.append(JSONEntity.field(attribute.name, .attribute(slot: slot, attribute.type)))
+      case .toOne(let relationship): fields.append(JSONEntity.field(relationship.name, .target(slot: slot)))
+      }
+    }
+    for relationship in entity.toManyRelationships {
+      guard let place = written.firstIndex(of: relationship) else { continue }
+      fields.append(JSONEntity.field(relationship.name, .targets(place: place, isOrdered: relationship.isOrdered)))
+    }
+    fields.append(JSONEntity.field("$order", .orders))
+    self.fields = fields
+  }
+
+  /// What objects that are of no entity have.
+  static let none = JSONEntity()
+
+  private init() {
+    (name, index, isAbstract) = ("", -1, true)
+    (fields, kinds) = ([], [])
+  }
+
+  private static func field(_ name: String, _ kind: Kind) -> Field {
+    // Names of properties are identifiers: nothing in them has to be escaped.
+    Field(name: Array(name.utf8), label: Array(",\"\(name)\":".utf8), kind: kind)
+  }
+}
+
+/// The order keys that a list has unless objects were put between others: as Core Data's files have them.
+enum JSONOrder {
+  /// The usual order key at a position. On disk: do not change.
+  static func usual(_ position: Int) -> Int64 { 2048 + 1024 * Int64(position) }
+}
+
+/// The model as JSON, encoded once for all saves of a store.
+final class EncodedModel: Sendable {
+  /// The model encoded last, and how; guarded for saves on several threads.
+  private let last = Mutex<(model: ManagedObjectModel, bytes: [UInt8])?>(nil)
+
+  func bytes(of model: ManagedObjectModel) throws -> [UInt8] {
+    if let last = last.withLock({ $0 }), last.model === model { return last.bytes }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    let bytes = Array(try encoder.encode(CodableModel(model)))
+    last.withLock { $0 = (model, bytes) }
+    return bytes
+  }
+}

@@ -1,0 +1,115 @@
+/// Reads the text of numbers. No locale has a say in it, and nothing is rounded that was written exactly.
+enum JSONNumber {
+  /// The whole number that a text is; nil for one with a fraction or an exponent, or beyond 64 bits.
+  static func integer(_ text: UnsafeRawBufferPointer) -> Int64? {
+    var index = 0
+    let isNegative = text.first == UInt8(ascii: "-")
+    if isNegative { index = 1 }
+    guard index < text.count, text.count - index <= 19 else { return nil }
+    var magnitude: UInt64 = 0
+    while index < text.count {
+      let digit = text[index] &- 0x30
+      guard digit < 10 else { return nil }
+      magnitude = magnitude &* 10 &+ UInt64(digit)
+      index += 1
+    }
+    // Nineteen digits stay below 2^64.
+    if isNegative { return magnitude <= 1 << 63 ? Int64(bitPattern: 0 &- magnitude) : nil }
+    return Int64(exactly: magnitude)
+  }
+
+  /// The nearest floating-point number; nil when there is none: the text is no number, or one beyond the largest, or one that
+  /// is not zero and would become zero.
+  static func real(_ text: UnsafeRawBufferPointer) -> Double? {
+    guard let parts = Parts(text) else { return nil }
+    if let value = parts.exactProduct { return value }
+    guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
+    return value == 0 && parts.hasDigits ? nil : value
+  }
+
+  /// As ``real(_:)``, rounded once to 32 bits.
+  static func single(_ text: UnsafeRawBufferPointer) -> Float? {
+    guard let parts = Parts(text), let value = Float(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
+    return value == 0 && parts.hasDigits ? nil : value
+  }
+
+  /// A number by its parts: `mantissa × 10^exponent`.
+  private struct Parts {
+    var mantissa: UInt64 = 0
+    var exponent = 0
+    var isNegative = false
+    /// Whether all digits went into the mantissa.
+    var isExact = true
+    /// Whether there is a digit other than 0.
+    var hasDigits = false
+
+    /// Nil for a text that is no JSON number.
+    init?(_ text: UnsafeRawBufferPointer) {
+      var index = 0
+      func digit() -> UInt8? { index < text.count && text[index] &- 0x30 < 10 ? text[index] &- 0x30 : nil }
+      if text.first == UInt8(ascii: "-") { (isNegative, index) = (true, 1) }
+      guard digit() != nil else { return nil }
+      while let next = digit() {
+        take(next)
+        index += 1
+      }
+      if index < text.count, text[index] == UInt8(ascii: ".") {
+        index += 1
+        guard digit() != nil else { return nil }
+        while let next = digit() {
+          take(next)
+          exponent -= 1
+          index += 1
+        }
+      }
+      if index < text.count, text[index] | 0x20 == UInt8(ascii: "e") {
+        index += 1
+        var isDown = false
+        if index < text.count, text[index] == UInt8(ascii: "-") || text[index] == UInt8(ascii: "+") {
+          isDown = text[index] == UInt8(ascii: "-")
+          index += 1
+        }
+        guard digit() != nil else { return nil }
+        var power = 0
+        while let next = digit() {
+          power = min(power * 10 + Int(next), 100_000)
+          index += 1
+        }
+        exponent += isDown ? -power : power
+      }
+      guard index == text.count else { return nil }
+    }
+
+    @inline(__always) private mutating func take(_ digit: UInt8) {
+      if digit != 0 { hasDigits = true }
+      let (product, overflow) = mantissa.multipliedReportingOverflow(by: 10)
+      let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
+      if overflow || carry { isExact = false }
+      mantissa = sum
+    }
+
+    /// The number, when it is the product or quotient of two numbers that are exact: then the one rounding is right (Clinger,
+    /// "How to Read Floating Point Numbers Accurately", 1990).
+    var exactProduct: Double? {
+      guard isExact, mantissa <= 1 << 53, exponent.magnitude <= 22 else { return nil }
+      let power = Parts.powers[Int(exponent.magnitude)]
+      let value = exponent < 0 ? Double(mantissa) / power : Double(mantissa) * power
+      return isNegative ? -value : value
+    }
+
+    /// The powers of ten that are exact.
+    private static let powers: [Double] = [
+      1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    ]
+  }
+
+  /// The value of a hexadecimal digit.
+  @inline(__always) static func hexadecimal(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x41 + 10
+    case 0x61...0x66: byte - 0x61 + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import CYajl
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// Drives yajl over a file and checks what yajl does not: that the bytes are UTF-8, that escaped surrogates come in pairs, and
+/// that the file is as it was written.
+///
+/// yajl's own pitfalls are met here: only its streaming callbacks are used; numbers arrive as text; a callback that refuses
+/// stops it; the position that it tells is used after errors only.
+struct JSONParser {
+  private let document: JSONDocumentReader
+  private let options: JSONStore.Options
+
+  init(_ document: JSONDocumentReader, options: JSONStore.Options) {
+    self.document = document
+    self.options = options
+  }
+
+  /// Parses a whole file, or as much of it as the document wants.
+  func parse(_ reader: FileReader) throws {
+    // The parser keeps the place of its callbacks, not a copy of them.
+    let callbacks = UnsafeMutablePointer<yajl_callbacks>.allocate(capacity: 1)
+    callbacks.initialize(to: JSONParser.callbacks())
+    defer { callbacks.deallocate() }
+    try withExtendedLifetime(document) {
+      guard let handle = yajl_alloc(callbacks, nil, Unmanaged.passUnretained(document).toOpaque()) else {
+        throw StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There is no memory for a parser.")
+      }
+      defer { yajl_free(handle) }
+      try parse(reader, handle)
+    }
+  }
+
+  private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
+    var bytes = JSONByteCheck()
+    var seal = JSONSealCheck(byteCount: Int(reader.byteCount))
+    var offset = 0
+    while let chunk = try reader.next() {
+      seal.update(chunk)
+      if !bytes.accepts(chunk) {
+        throw document.damaged("It is not valid UTF-8, or has half of a surrogate pair.", at: offset + chunk.count)
+      }
+      let status = yajl_parse(handle, chunk.baseAddress?.assumingMemoryBound(to: UInt8.self), chunk.count)
+      if status != yajl_status_ok { try fail(handle, status, at: offset) }
+      if document.isSatisfied { return }
+      offset += chunk.count
+    }
+    let status = yajl_complete_parse(handle)
+    if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: offset) }
+    if !seal.matches && !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
+  }
+
+  private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {
+    if document.isSatisfied { return }
+    if let failure = document.failure { throw failure }
+    throw document.damaged("It is not JSON, or ends too soon.", at: offset + Int(yajl_get_bytes_consumed(handle)))
+  }
+}
+
+/// Whether a file ends with the digest of what is before it.
+struct JSONSealCheck {
+  private var digest = ContentDigest()
+  /// The bytes that the digest covers and that have not come yet.
+  private var left: Int
+  private var end: [UInt8] = []
+
+  init(byteCount: Int) { left = max(0, byteCount - JSONFormat.sealByteCount) }
+
+  mutating func update(_ chunk: UnsafeRawBufferPointer) {
+    let covered = min(left, chunk.count)
+    digest.update(UnsafeRawBufferPointer(rebasing: chunk[..<covered]))
+    left -= covered
+    if covered < chunk.count { end += chunk[covered...] }
+  }
+
+  var matches: Bool { left == 0 && end == JSONSeal.bytes(digest.value) }
+}
+
+/// Tells an event to the document behind the pointer that yajl hands back.
+@inline(__always) private func tell(_ context: UnsafeMutableRawPointer?, _ body: (JSONDocumentReader) throws -> Void) -> Int32 {
+  // The pointer is that of the reader which the parser keeps alive.
+  let reader = Unmanaged<JSONDocumentReader>.fromOpaque(context!)
+  return reader._withUnsafeGuaranteedRef { reader in
+    do {
+      try body(reader)
+      return 1
+    } catch {
+      reader.failure = error
+      return 0
+    }
+  }
+}
+
+extension JSONParser {
+  fileprivate static func callbacks() -> yajl_callbacks {
+    yajl_callbacks(
+      yajl_null: { tell($0) { try $0.null() } },
+      yajl_boolean: { context, value in tell(context) { try $0.boolean(value != 0) } },
+      yajl_integer: nil,
+      yajl_double: nil,
+      yajl_number: { context, text, count in tell(context) { try $0.number(UnsafeRawBufferPointer(start: text, count: count)) } },
+      yajl_string: { context, text, count in tell(context) { try $0.string(UnsafeRawBufferPointer(start: text, count: count)) } },
+      yajl_start_map: { tell($0) { try $0.beginObject() } },
+      yajl_map_key: { context, text, count in tell(context) { try $0.name(UnsafeRawBufferPointer(start: text, count: count)) } },
+      yajl_end_map: { tell($0) { try $0.endObject() } },
+      yajl_start_array: { tell($0) { try $0.beginArray() } },
+      yajl_end_array: { tell($0) { try $0.endArray() } })
+  }
+}

@@ -1,0 +1,240 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Makes rows of the objects in a document. An object's values are gathered as they come, in any order, and become a row when
+/// it ends.
+///
+/// Owned by one document reader, which calls it in the order of the document.
+final class JSONRowReader {
+  private let loader: TableLoader
+  private let errors: JSONErrors
+  private let model: JSONModel
+  private var identity: StoreIdentity?
+  /// The entity whose objects come, and what makes its rows.
+  @exclusivity(unchecked) private var entity = JSONEntity.none
+  @exclusivity(unchecked) private var builder: RowBatchBuilder?
+  private let values: JSONRowValues
+  @exclusivity(unchecked) private var key: Int64 = 0
+  @exclusivity(unchecked) private var version: Int64 = 1
+  /// The place of the field whose value comes.
+  @exclusivity(unchecked) private var field = 0
+  /// A bit for each field that has come.
+  @exclusivity(unchecked) private var seen: [UInt64] = []
+  /// The links of each of the model's written relationships, in the order of the document, and their order keys.
+  @exclusivity(unchecked) private var links: [[SaveRequest.Link]]
+  @exclusivity(unchecked) private var orderKeys: [[Int64]]
+  /// How many links of each the object under way has.
+  @exclusivity(unchecked) private var linkCounts: [Int]
+  /// Whether the object under way says the order keys of each.
+  @exclusivity(unchecked) private var hasOrderKeys: [Bool]
+  /// The relationship of which order keys come, and how many came.
+  @exclusivity(unchecked) private var ordered = 0
+  @exclusivity(unchecked) private var orderKeyCount = 0
+
+  init(_ loader: TableLoader, _ errors: JSONErrors) {
+    self.loader = loader
+    self.errors = errors
+    model = JSONModel(loader.model)
+    values = JSONRowValues(slotCount: loader.model.entities.map(\.slots.count).max() ?? 0)
+    links = model.written.map { _ in [] }
+    orderKeys = links.map { _ in [] }
+    linkCounts = links.map { _ in 0 }
+    hasOrderKeys = links.map { _ in false }
+  }
+
+  func damaged(_ what: String) -> StoreError {
+    let object = key == 0 ? "an object of \(entity.name)" : "\(entity.name) \(key)"
+    return errors.damaged(what, field == 0 ? "That is in \(object)." : "That is \(entity.fieldName(field)) of \(object).")
+  }
+
+  // MARK: Entities
+
+  func begin(identity: StoreIdentity) { self.identity = identity }
+
+  func beginEntity(_ name: String) throws {
+    guard let identity, let found = loader.model.entity(named: name), !found.isAbstract else {
+      throw errors.newerFormat("objects of an entity \"\(name.prefix(40))\", which has none in the model")
+    }
+    entity = model.entities[found.index]
+    builder = RowBatchBuilder(entity: found, identity: identity)
+    seen = [UInt64](repeating: 0, count: (entity.fields.count + 63) / 64)
+  }
+
+  func endEntity() {
+    guard let builder, builder.count > 0 else { return }
+    loader.take(builder.seal(), of: entity.index)
+  }
+
+  /// Hands links and orders over.
+  func finish() throws {
+    for (place, relationship) in model.written.enumerated() {
+      if JSONModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
+      if relationship.isOrdered { loader.take(order: links[place], keys: orderKeys[place], of: relationship) }
+    }
+  }
+
+  // MARK: Objects
+
+  func beginRow() {
+    key = 0
+    version = 1
+    field = 0
+    values.clear()
+    for word in seen.indices { seen[word] = 0 }
+    for place in linkCounts.indices {
+      linkCounts[place] = 0
+      hasOrderKeys[place] = false
+    }
+  }
+
+  func endRow() throws {
+    guard key > 0, let builder else { throw damaged("It has no key.") }
+    builder.beginRow(key: key, version: version)
+    values.append(to: builder, kinds: entity.kinds)
+    builder.endRow()
+    if builder.isFull { loader.take(builder.seal(), of: entity.index) }
+  }
+
+  /// Finds the field of a name. They mostly come in the order in which they are written.
+  @inline(__always) func name(_ text: UnsafeRawBufferPointer) throws {
+    guard let found = entity.field(named: text, after: field) else {
+      throw errors.newerFormat(
+        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(entity.name), which the model has not")
+    }
+    field = found
+    let (word, bit) = (found >> 6, 1 << UInt64(found & 63) as UInt64)
+    if seen[word] & bit != 0 { throw damaged("It has two values.") }
+    seen[word] |= bit
+    if found > 0 && key == 0 { throw damaged("The key of an object has to stand before everything else in it.") }
+  }
+
+  // MARK: Values
+
+  func null() throws {
+    switch entity.fields[field].kind {
+    case .attribute, .target: break
+    default: throw damaged("It may not be null.")
+    }
+  }
+
+  func boolean(_ value: Bool) throws {
+    guard case .attribute(let slot, .boolean) = entity.fields[field].kind else { throw damaged("A truth value does not fit.") }
+    values.set(slot, integer: value ? 1 : 0)
+  }
+
+  func number(_ text: UnsafeRawBufferPointer) throws {
+    switch entity.fields[field].kind {
+    case .key: key = try storeKey(text)
+    case .version: version = try whole(text, in: 1...Int64.max - 1)
+    case .target(let slot): values.set(slot, integer: try storeKey(text))
+    case .attribute(let slot, let type): try set(slot, type, number: text)
+    case .targets, .orders: throw damaged("A number does not fit.")
+    }
+  }
+
+  @inline(__always) private func set(_ slot: Int, _ type: AttributeType, number text: UnsafeRawBufferPointer) throws {
+    switch type {
+    case .integer16: values.set(slot, integer: try whole(text, in: Int64(Int16.min)...Int64(Int16.max)))
+    case .integer32: values.set(slot, integer: try whole(text, in: Int64(Int32.min)...Int64(Int32.max)))
+    case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
+    case .double, .date:
+      guard let value = JSONNumber.real(text) else { throw damaged("The number is too large or too small to be kept.") }
+      values.set(slot, real: value)
+    case .float:
+      guard let value = JSONNumber.single(text) else { throw damaged("The number is too large or too small to be kept.") }
+      values.set(slot, real: Double(value))
+    case .decimal:
+      guard let value = JSONScalar.decimal(text) else { throw damaged("The number is no decimal number that can be kept.") }
+      values.set(slot, text: value.description)
+    case .boolean, .string, .uri, .binaryData, .uuid: throw damaged("A number does not fit.")
+    }
+  }
+
+  func string(_ text: UnsafeRawBufferPointer) throws {
+    switch entity.fields[field].kind {
+    case .key: key = try storeKey(text)
+    case .version: version = try whole(text, in: 1...Int64.max - 1)
+    case .target(let slot): values.set(slot, integer: try storeKey(text))
+    case .attribute(let slot, let type): try set(slot, type, string: text)
+    case .targets, .orders: throw damaged("A text does not fit.")
+    }
+  }
+
+  @inline(__always) private func set(_ slot: Int, _ type: AttributeType, string text: UnsafeRawBufferPointer) throws {
+    switch type {
+    case .string, .uri: values.set(slot, bytes: text)
+    case .uuid:
+      let isUUID = values.set(slot, mostBytes: 16) { JSONText.decodeUUID(text, into: $0) ? 16 : nil }
+      if !isUUID { throw damaged("The text is no UUID.") }
+    case .binaryData:
+      let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { JSONText.decodeBase64(text, into: $0) }
+      if !isBase64 { throw damaged("The text is no base64.") }
+    case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
+    case .double, .date, .float:
+      guard let value = JSONScalar.special(text) else { throw damaged("A text does not fit.") }
+      values.set(slot, real: value)
+    case .decimal:
+      guard let value = JSONScalar.decimal(text) else { throw damaged("The text is no decimal number that can be kept.") }
+      values.set(slot, text: value.description)
+    case .integer16, .integer32, .boolean: throw damaged("A text does not fit.")
+    }
+  }
+
+  @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
+    guard let value = JSONNumber.integer(text), range.contains(value) else { throw damaged("The number is no whole number that fits.") }
+    return value
+  }
+
+  @inline(__always) private func storeKey(_ text: UnsafeRawBufferPointer) throws -> Int64 {
+    guard let value = JSONNumber.integer(text), TableLoader.keys.contains(value) else { throw damaged("The number is no key.") }
+    return value
+  }
+
+  // MARK: Links
+
+  /// Whether the field under way has a list of keys.
+  func beginTargets() -> Bool {
+    if case .targets = entity.fields[field].kind { true } else { false }
+  }
+
+  @inline(__always) func target(_ text: UnsafeRawBufferPointer) throws {
+    guard case .targets(let place, let isOrdered) = entity.fields[field].kind else { throw damaged("A key does not fit.") }
+    links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
+    // Order keys that are not the usual ones follow the lists, and replace these.
+    if isOrdered { orderKeys[place].append(JSONOrder.usual(linkCounts[place])) }
+    linkCounts[place] += 1
+  }
+
+  var wantsOrders: Bool {
+    if case .orders = entity.fields[field].kind { true } else { false }
+  }
+
+  func orderName(_ text: UnsafeRawBufferPointer) throws {
+    for field in entity.fields {
+      guard case .targets(let place, true) = field.kind, field.name.elementsEqual(text) else { continue }
+      if hasOrderKeys[place] { throw damaged("It has two orders.") }
+      hasOrderKeys[place] = true
+      ordered = place
+      return
+    }
+    throw damaged("It names no ordered relationship.")
+  }
+
+  func beginOrderKeys() throws { orderKeyCount = 0 }
+
+  func orderKey(_ text: UnsafeRawBufferPointer) throws {
+    guard orderKeyCount < linkCounts[ordered] else { throw damaged("There are more order keys than objects.") }
+    orderKeys[ordered][orderKeys[ordered].count - linkCounts[ordered] + orderKeyCount] = try whole(text, in: .min ... .max)
+    orderKeyCount += 1
+  }
+
+  func endOrderKeys() throws {
+    if orderKeyCount != linkCounts[ordered] { throw damaged("There are fewer order keys than objects.") }
+  }
+}

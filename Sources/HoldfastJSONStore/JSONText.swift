@@ -1,0 +1,54 @@
+/// Reads texts that stand for something else: bytes and UUIDs.
+enum JSONText {
+  /// Decodes base64 of RFC 4648, section 4, with padding and nothing else in it.
+  ///
+  /// - Parameter output: has room for three bytes for every four of the text.
+  /// - Returns: how many bytes there are, or nil when the text is not the base64 of any bytes.
+  static func decodeBase64(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
+    if text.isEmpty { return 0 }
+    guard text.count % 4 == 0 else { return nil }
+    var count = 0
+    for start in stride(from: 0, to: text.count, by: 4) {
+      let isLast = start + 4 == text.count
+      let padding = isLast ? (text[start + 3] != pad ? 0 : text[start + 2] != pad ? 1 : 2) : 0
+      var bits: UInt32 = 0
+      for place in 0..<4 {
+        let value = place < 4 - padding ? base64Values[Int(text[start + place])] : 0
+        if value == 255 { return nil }
+        bits = bits << 6 | UInt32(value)
+      }
+      // Bits that stand for no byte have to be 0, so that equal bytes have equal texts.
+      if padding == 1 && bits & 0xFF != 0 || padding == 2 && bits & 0xFFFF != 0 { return nil }
+      for place in 0..<3 - padding {
+        output.storeBytes(of: UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(place))), toByteOffset: count, as: UInt8.self)
+        count += 1
+      }
+    }
+    return count
+  }
+
+  /// Decodes the 36 characters of a UUID into 16 bytes.
+  static func decodeUUID(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Bool {
+    guard text.count == 36 else { return false }
+    var (index, count) = (0, 0)
+    while index < 36 {
+      if index == 8 || index == 13 || index == 18 || index == 23 {
+        guard text[index] == UInt8(ascii: "-") else { return false }
+        index += 1
+      }
+      guard let high = JSONNumber.hexadecimal(text[index]), let low = JSONNumber.hexadecimal(text[index + 1]) else { return false }
+      output.storeBytes(of: high << 4 | low, toByteOffset: count, as: UInt8.self)
+      count += 1
+      index += 2
+    }
+    return true
+  }
+
+  static let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+  private static let pad = UInt8(ascii: "=")
+  private static let base64Values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, digit) in base64Digits.enumerated() { values[Int(digit)] = UInt8(value) }
+    return values
+  }()
+}

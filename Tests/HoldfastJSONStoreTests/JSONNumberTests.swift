@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import HoldfastJSONStore
+
+@Suite struct JSONNumberTests {
+  private func real(_ text: String) -> Double? { Array(text.utf8).withUnsafeBytes { JSONNumber.real($0) } }
+  private func integer(_ text: String) -> Int64? { Array(text.utf8).withUnsafeBytes { JSONNumber.integer($0) } }
+
+  @Test func randomNumbersReadAsTheBitsThatWereWritten() {
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<200_000 {
+      let value = Double(bitPattern: random.next())
+      if !value.isFinite { continue }
+      #expect(real(value.description) == value, "\(value)")
+    }
+    for _ in 0..<200_000 {
+      let value = Double(Int64.random(in: -1_000_000_000...1_000_000_000)) / 1000
+      #expect(real(value.description) == value, "\(value)")
+    }
+  }
+
+  @Test func shortTextsReadAsTheLibraryReadsThem() {
+    for mantissa in stride(from: 1, to: 9_007_199_254_740_992, by: 90_071_992_547_409) {
+      for exponent in -30...30 {
+        let text = "\(mantissa)e\(exponent)"
+        #expect(real(text) == Double(text), "\(text)")
+      }
+    }
+  }
+
+  @Test(arguments: ["0", "-0", "0.0", "1", "-1.5", "1e5", "1E+5", "12e-3", "9007199254740993", "0e400", "4.9e-324"])
+  func numbersAreRead(_ text: String) { #expect(real(text) == Double(text)) }
+
+  @Test(arguments: ["", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "nan", "inf", "1e400", "-1e400", "1e-400", "1 ", " 1", "1,5"])
+  func whatIsNoNumberOrCannotBeKeptIsRefused(_ text: String) { #expect(real(text) == nil) }
+
+  @Test func wholeNumbersReachToBothEnds() {
+    #expect(integer("9223372036854775807") == .max)
+    #expect(integer("-9223372036854775808") == .min)
+    #expect(integer("9223372036854775808") == nil)
+    #expect(integer("-9223372036854775809") == nil)
+    #expect(integer("99999999999999999999") == nil)
+    #expect(integer("9999999999999999999") == nil)
+    #expect(integer("1.0") == nil && integer("1e2") == nil && integer("") == nil && integer("-") == nil)
+    #expect(integer("-0") == 0)
+  }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import HoldfastAtomicStore
+import HoldfastJSONStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+struct JSONHarness: StoreHarness {
+  var capabilities: StoreCapabilities { JSONStore.make(at: "unused").capabilities }
+
+  func makePlace() throws -> StorePlace {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return place(in: folder)
+  }
+
+  private func place(in folder: URL) -> StorePlace {
+    let file = folder.appending(path: "store.json")
+    return StorePlace(
+      .json(at: file.path), readOnly: .json(at: file.path, isReadOnly: true),
+      damage: { try Data("This is no store.".utf8).write(to: file) },
+      copy: { try place(in: copy(folder)) },
+      discard: { try? FileManager.default.removeItem(at: folder) })
+  }
+
+  private func copy(_ folder: URL) throws -> URL {
+    let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
+    try FileManager.default.copyItem(at: folder, to: copy)
+    return copy
+  }
+}
+
+@Suite struct JSONStoreConformanceTests {
+  @Test(arguments: StoreConformance.cases(for: JSONHarness().capabilities))
+  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: JSONHarness()) }
+
+  @Test(arguments: StoreConformance.undeclared(for: JSONHarness().capabilities))
+  func isRightlyUndeclared(_ rule: StoreConformanceCase) { withKnownIssue { try rule.run(on: JSONHarness()) } }
+}
