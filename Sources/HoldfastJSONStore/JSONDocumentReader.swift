@@ -19,6 +19,8 @@ final class JSONDocumentReader {
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
+  /// ``rows``, which lives as long as this: for calls that come once for each value, without counting references.
+  private let uncountedRows: Unmanaged<JSONRowReader>?
   @exclusivity(unchecked) private var place = Place.start
   @exclusivity(unchecked) private var depth = 0
   /// The member of the document that is under way, or came last.
@@ -54,6 +56,7 @@ final class JSONDocumentReader {
     self.errors = errors
     self.options = options
     rows = loader.map { JSONRowReader($0, errors) }
+    uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
 
   func damaged(_ what: String, at offset: Int) -> StoreError {
@@ -167,18 +170,18 @@ final class JSONDocumentReader {
   }
 
   func name(_ text: UnsafeRawBufferPointer) throws {
-    if place == .row { return try rowsInUse().name(text) }
+    if place == .row { return try withRows { try $0.name(text) } }
     if text.count > options.longestName {
       throw !isRecognised ? errors.notAStore() : errors.limit("It has a name of more than \(options.longestName) bytes.", "")
     }
     name = String(decoding: text, as: UTF8.self)
-    if place == .orders { return try rowsInUse().orderName(text) }
+    if place == .orders { return try withRows { try $0.orderName(text) } }
     if place == .members { return try beginMember() }
     guard names[names.count - 1].insert(name).inserted else { throw damaged("It has two members of one name.") }
     if names[names.count - 1].count > options.mostMembers {
       throw errors.limit("It has an object of more than \(options.mostMembers) members.", "")
     }
-    if place == .entities { try rowsInUse().beginEntity(name) }
+    if place == .entities { try withRows { try $0.beginEntity(name) } }
   }
 
   private func beginMember() throws {
@@ -197,19 +200,20 @@ final class JSONDocumentReader {
       isSatisfied = true
       throw Enough()
     }
-    try rowsInUse().begin(identity: loader.begin(header))
+    try withRows { try $0.begin(identity: loader.begin(header)) }
   }
 
-  private func rowsInUse() throws -> JSONRowReader {
-    if let rows { return rows }
-    throw unexpected("an object of the model")
+  /// Calls what reads objects of the model.
+  @inline(__always) private func withRows(_ body: (JSONRowReader) throws -> Void) throws {
+    guard let uncountedRows else { throw unexpected("an object of the model") }
+    try uncountedRows._withUnsafeGuaranteedRef { try body($0) }
   }
 
   // MARK: Scalars
 
   func null() throws {
     switch place {
-    case .row: try rowsInUse().null()
+    case .row: try withRows { try $0.null() }
     case .metadataValue: try takeMetadata(.null)
     case .model: break
     default: throw unexpected("a null")
@@ -218,7 +222,7 @@ final class JSONDocumentReader {
 
   func boolean(_ value: Bool) throws {
     switch place {
-    case .row: try rowsInUse().boolean(value)
+    case .row: try withRows { try $0.boolean(value) }
     case .metadataValue: try takeMetadata(.boolean(value))
     case .model: break
     default: throw unexpected("a truth value")
@@ -227,9 +231,9 @@ final class JSONDocumentReader {
 
   func number(_ text: UnsafeRawBufferPointer) throws {
     switch place {
-    case .row: try rowsInUse().number(text)
-    case .targets: try rowsInUse().target(text)
-    case .orderKeys: try rowsInUse().orderKey(text)
+    case .row: try withRows { try $0.number(text) }
+    case .targets: try withRows { try $0.target(text) }
+    case .orderKeys: try withRows { try $0.orderKey(text) }
     case .nextKeys: try takeNextKey(text)
     case .metadataValue: try takeMetadata(.number(text))
     case .members: try takeMember(number: text)
@@ -240,9 +244,9 @@ final class JSONDocumentReader {
 
   func string(_ text: UnsafeRawBufferPointer) throws {
     switch place {
-    case .row: try rowsInUse().string(text)
-    case .targets: try rowsInUse().target(text)
-    case .orderKeys: try rowsInUse().orderKey(text)
+    case .row: try withRows { try $0.string(text) }
+    case .targets: try withRows { try $0.target(text) }
+    case .orderKeys: try withRows { try $0.orderKey(text) }
     case .nextKeys: try takeNextKey(text)
     case .hashes: header.versionHashes[name] = try hash(text)
     case .metadataValue: try takeMetadata(.string(text))

@@ -14,12 +14,15 @@ struct JSONDocumentWriter {
   private let encodedModel: [UInt8]
   private let model: JSONModel
   private let output: JSONOutput
+  /// The links of each of the model's written relationships.
+  private let links: [LinkReader]
 
   init(image: StoreImage, model: [UInt8], output: JSONOutput) {
     self.image = image
     encodedModel = model
     self.model = JSONModel(image.model)
     self.output = output
+    links = self.model.written.map(image.generation.links)
   }
 
   func write() throws {
@@ -101,43 +104,48 @@ struct JSONDocumentWriter {
   private func write(_ entity: JSONEntity) throws {
     put(text: entity.name)
     output.put(":[")
+    let fields = JSONFieldTable(entity)
     var isFirst = true
     try image.generation.forEachRow(of: entity.index) { row in
       output.put(isFirst ? "\n{\"$key\":" : ",\n{\"$key\":")
       isFirst = false
-      write(row, entity)
+      write(row, fields)
       output.put("}")
       try output.flushIfFull()
     }
     output.put(isFirst ? "]" : "\n]")
   }
 
-  @inline(__always) private func write(_ row: RowPointer, _ entity: JSONEntity) {
+  @inline(__always) private func write(_ row: RowPointer, _ fields: JSONFieldTable) {
     output.put(row.key)
-    var orders: [(name: [UInt8], keys: [Int64])] = []
-    for field in entity.fields {
-      switch field.kind {
+    var orders: [(field: Int, keys: [Int64])] = []
+    for field in 0..<fields.count {
+      switch fields.kind(field) {
       case .key: break
       case .version:
         if row.version == 1 { continue }
-        output.put(field.label)
+        output.put(fields.label(field))
         output.put(row.version)
       case .attribute(let slot, let type):
         guard row.isPresent(slot) else { continue }
-        output.put(field.label)
+        output.put(fields.label(field))
         put(row, slot, type)
       case .target(let slot):
         guard row.isPresent(slot) else { continue }
-        output.put(field.label)
+        output.put(fields.label(field))
         output.put(row.integer(slot))
       case .targets(let place, false):
-        image.generation.withTargets(of: row.key, model.written[place]) { write($0, field) }
+        links[place].withTargets(of: row.key) { targets in
+          if targets.isEmpty { return }
+          output.put(fields.label(field))
+          output.put(list: targets)
+        }
       case .targets(let place, true):
-        if let keys = writeOrdered(row.key, field, model.written[place]) { orders.append((field.name, keys)) }
+        if let keys = writeOrdered(row.key, fields.label(field), links[place]) { orders.append((field, keys)) }
       case .orders:
         if orders.isEmpty { continue }
-        output.put(field.label)
-        write(orders)
+        output.put(fields.label(field))
+        write(orders, fields)
       }
     }
   }
@@ -162,38 +170,22 @@ struct JSONDocumentWriter {
     isPlain ? output.put(text) : output.put(text: text)
   }
 
-  private func write(_ targets: UnsafeBufferPointer<Int64>, _ field: JSONEntity.Field) {
-    if targets.isEmpty { return }
-    output.put(field.label)
-    putList(targets)
-  }
-
-  private func putList(_ keys: some Sequence<Int64>) {
-    var isFirst = true
-    for key in keys {
-      output.put(isFirst ? "[" : ",")
-      isFirst = false
-      output.put(key)
-    }
-    output.put("]")
-  }
-
   /// - Returns: the order keys, when they are not the usual ones.
-  private func writeOrdered(_ key: Int64, _ field: JSONEntity.Field, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? {
-    let targets = image.generation.orderedTargets(of: key, relationship)
+  private func writeOrdered(_ key: Int64, _ label: UnsafeRawBufferPointer, _ links: LinkReader) -> [Int64]? {
+    let targets = links.orderedTargets(of: key)
     if targets.isEmpty { return nil }
-    output.put(field.label)
-    putList(targets.lazy.map(\.target))
+    output.put(label)
+    targets.map(\.target).withUnsafeBufferPointer { output.put(list: $0) }
     let isUsual = targets.indices.allSatisfy { targets[$0].order == JSONOrder.usual($0) }
     return isUsual ? nil : targets.map(\.order)
   }
 
-  private func write(_ orders: [(name: [UInt8], keys: [Int64])]) {
+  private func write(_ orders: [(field: Int, keys: [Int64])], _ fields: JSONFieldTable) {
     for (place, order) in orders.enumerated() {
       output.put(place == 0 ? "{\"" : ",\"")
-      output.put(order.name)
+      output.put(verbatim: fields.name(order.field))
       output.put("\":")
-      putList(order.keys)
+      order.keys.withUnsafeBufferPointer { output.put(list: $0) }
     }
     output.put("}")
   }

@@ -1,13 +1,6 @@
 import HoldfastStore
 import Synchronization
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -42,9 +35,7 @@ struct JSONModel {
 /// The members that an object of an entity has in a file, in their order.
 struct JSONEntity {
   struct Field {
-    var name: [UInt8]
-    /// What stands before the value: a comma, the name in quotes, a colon.
-    var label: [UInt8]
+    var name: String
     var kind: Kind
   }
 
@@ -70,51 +61,22 @@ struct JSONEntity {
   /// How the entity's cells are to be read.
   let kinds: [CellKind]
 
-  /// The place of the field of a name, which is likely behind another; nil when there is none.
-  @inline(__always) func field(named name: UnsafeRawBufferPointer, after last: Int) -> Int? {
-    for place in last..<fields.count where JSONEntity.isSame(fields[place].name, name) { return place }
-    return (0..<last).first { JSONEntity.isSame(fields[$0].name, name) }
-  }
-
-  @inline(__always) private static func isSame(_ name: [UInt8], _ text: UnsafeRawBufferPointer) -> Bool {
-    name.withUnsafeBytes { name in
-      guard name.count == text.count, let known = name.baseAddress, let other = text.baseAddress else { return false }
-      return memcmp(known, other, name.count) == 0
-    }
-  }
-
-  /// The name of a field, for messages.
-  func fieldName(_ place: Int) -> String { String(decoding: fields[place].name, as: UTF8.self) }
-
   init(_ entity: ManagedObjectModel.Entity, _ written: [ManagedObjectModel.Relationship]) {
     (name, index, isAbstract) = (entity.name, entity.index, entity.isAbstract)
     kinds = entity.layout.kinds
-    var fields = [JSONEntity.field("$key", .key), JSONEntity.field("$version", .version)]
+    var fields = [Field(name: "$key", kind: .key), Field(name: "$version", kind: .version)]
     for (slot, property) in entity.slots.enumerated() {
       switch property {
-      case .attribute(let attribute): fields.append(JSONEntity.field(attribute.name, .attribute(slot: slot, attribute.type)))
-      case .toOne(let relationship): fields.append(JSONEntity.field(relationship.name, .target(slot: slot)))
+      case .attribute(let attribute): fields.append(Field(name: attribute.name, kind: .attribute(slot: slot, attribute.type)))
+      case .toOne(let relationship): fields.append(Field(name: relationship.name, kind: .target(slot: slot)))
       }
     }
     for relationship in entity.toManyRelationships {
       guard let place = written.firstIndex(of: relationship) else { continue }
-      fields.append(JSONEntity.field(relationship.name, .targets(place: place, isOrdered: relationship.isOrdered)))
+      fields.append(Field(name: relationship.name, kind: .targets(place: place, isOrdered: relationship.isOrdered)))
     }
-    fields.append(JSONEntity.field("$order", .orders))
+    fields.append(Field(name: "$order", kind: .orders))
     self.fields = fields
-  }
-
-  /// What objects that are of no entity have.
-  static let none = JSONEntity()
-
-  private init() {
-    (name, index, isAbstract) = ("", -1, true)
-    (fields, kinds) = ([], [])
-  }
-
-  private static func field(_ name: String, _ kind: Kind) -> Field {
-    // Names of properties are identifiers: nothing in them has to be escaped.
-    Field(name: Array(name.utf8), label: Array(",\"\(name)\":".utf8), kind: kind)
   }
 }
 

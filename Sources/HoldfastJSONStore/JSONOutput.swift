@@ -94,26 +94,66 @@ final class JSONOutput {
   }
 
   @inline(__always) private func putDigits(_ value: Int64) {
-    let end = room(20) + 20
-    var (magnitude, length) = (value.magnitude, 0)
-    repeat {
-      let (quotient, digit) = magnitude.quotientAndRemainder(dividingBy: 10)
+    if value < 0 { put("-") }
+    put(digits: value.magnitude, atLeast: 1)
+  }
+
+  /// Puts the digits of a number, with zeros before them to a number of digits.
+  @inline(__always) private func put(digits magnitude: UInt64, atLeast least: Int) {
+    var (length, bound) = (1, 10 as UInt64)
+    while length < 19 && magnitude >= bound {
       length += 1
-      (end - length).storeBytes(of: UInt8(truncatingIfNeeded: digit) + 0x30, as: UInt8.self)
-      magnitude = quotient
-    } while magnitude > 0
-    if value < 0 {
-      length += 1
-      (end - length).storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
+      bound &*= 10
     }
-    (base + count).copyMemory(from: end - length, byteCount: length)
+    if length == 19 && magnitude >= bound { length = 20 }
+    length = max(length, least)
+    let output = room(length)
+    var (rest, place) = (magnitude, length)
+    while place > 0 {
+      place -= 1
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      output.storeBytes(of: UInt8(truncatingIfNeeded: digit) &+ 0x30, toByteOffset: place, as: UInt8.self)
+      rest = quotient
+    }
     count += length
+  }
+
+  /// Puts keys in brackets, of which there is one at least.
+  @inline(__always) func put(list keys: UnsafeBufferPointer<Int64>) {
+    for (place, key) in keys.enumerated() {
+      put(place == 0 ? "[" : ",")
+      put(key)
+    }
+    put("]")
   }
 
   /// Puts a floating-point number by the shortest text that reads as the same number, and what is none by its name.
   func put(_ value: Double) {
+    if putShort(value) { return }
     if value.isFinite { return put(verbatim: value.description) }
     put(value.isNaN ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"")
+  }
+
+  /// Puts a number that has a few digits behind the point. A text of up to 15 digits that reads as the number is the shortest
+  /// one, since no two such texts read as the same number.
+  private func putShort(_ value: Double) -> Bool {
+    let magnitude = value.magnitude
+    guard magnitude < 1e10 && magnitude >= 1e-3 || magnitude == 0 else { return false }
+    var (scale, fraction) = (1.0, 0)
+    while fraction <= 4 {
+      let scaled = (magnitude * scale).rounded()
+      if scaled / scale == magnitude {
+        let (whole, rest) = UInt64(scaled).quotientAndRemainder(dividingBy: UInt64(scale))
+        if value.sign == .minus { put("-") }
+        put(digits: whole, atLeast: 1)
+        put(".")
+        put(digits: rest, atLeast: max(fraction, 1))
+        return true
+      }
+      scale *= 10
+      fraction += 1
+    }
+    return false
   }
 
   /// As ``put(_:)-(Double)``, for 32 bits.

@@ -17,7 +17,9 @@ final class JSONRowReader {
   private let model: JSONModel
   private var identity: StoreIdentity?
   /// The entity whose objects come, and what makes its rows.
-  @exclusivity(unchecked) private var entity = JSONEntity.none
+  @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
+  @exclusivity(unchecked) private var kinds: [CellKind] = []
+  @exclusivity(unchecked) private var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: JSONRowValues
   @exclusivity(unchecked) private var key: Int64 = 0
@@ -25,7 +27,7 @@ final class JSONRowReader {
   /// The place of the field whose value comes.
   @exclusivity(unchecked) private var field = 0
   /// A bit for each field that has come.
-  @exclusivity(unchecked) private var seen: [UInt64] = []
+  @exclusivity(unchecked) private var seen: UnsafeMutableBufferPointer<UInt64> = .allocate(capacity: 0)
   /// The links of each of the model's written relationships, in the order of the document, and their order keys.
   @exclusivity(unchecked) private var links: [[SaveRequest.Link]]
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
@@ -48,9 +50,13 @@ final class JSONRowReader {
     hasOrderKeys = links.map { _ in false }
   }
 
+  deinit { seen.deallocate() }
+
+  private var name: String { fields.entity?.name ?? "" }
+
   func damaged(_ what: String) -> StoreError {
-    let object = key == 0 ? "an object of \(entity.name)" : "\(entity.name) \(key)"
-    return errors.damaged(what, field == 0 ? "That is in \(object)." : "That is \(entity.fieldName(field)) of \(object).")
+    let object = key == 0 ? "an object of \(name)" : "\(name) \(key)"
+    return errors.damaged(what, field == 0 ? "That is in \(object)." : "That is \(fields.name(field)) of \(object).")
   }
 
   // MARK: Entities
@@ -61,14 +67,17 @@ final class JSONRowReader {
     guard let identity, let found = loader.model.entity(named: name), !found.isAbstract else {
       throw errors.newerFormat("objects of an entity \"\(name.prefix(40))\", which has none in the model")
     }
-    entity = model.entities[found.index]
+    entity = found.index
+    fields = JSONFieldTable(model.entities[entity])
+    kinds = model.entities[entity].kinds
     builder = RowBatchBuilder(entity: found, identity: identity)
-    seen = [UInt64](repeating: 0, count: (entity.fields.count + 63) / 64)
+    seen.deallocate()
+    seen = .allocate(capacity: (fields.count + 63) / 64)
   }
 
   func endEntity() {
     guard let builder, builder.count > 0 else { return }
-    loader.take(builder.seal(), of: entity.index)
+    loader.take(builder.seal(), of: entity)
   }
 
   /// Hands links and orders over.
@@ -86,7 +95,7 @@ final class JSONRowReader {
     version = 1
     field = 0
     values.clear()
-    for word in seen.indices { seen[word] = 0 }
+    seen.update(repeating: 0)
     for place in linkCounts.indices {
       linkCounts[place] = 0
       hasOrderKeys[place] = false
@@ -96,16 +105,16 @@ final class JSONRowReader {
   func endRow() throws {
     guard key > 0, let builder else { throw damaged("It has no key.") }
     builder.beginRow(key: key, version: version)
-    values.append(to: builder, kinds: entity.kinds)
+    values.append(to: builder, kinds: kinds)
     builder.endRow()
-    if builder.isFull { loader.take(builder.seal(), of: entity.index) }
+    if builder.isFull { loader.take(builder.seal(), of: entity) }
   }
 
   /// Finds the field of a name. They mostly come in the order in which they are written.
   @inline(__always) func name(_ text: UnsafeRawBufferPointer) throws {
-    guard let found = entity.field(named: text, after: field) else {
+    guard let found = fields.place(named: text, after: field) else {
       throw errors.newerFormat(
-        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(entity.name), which the model has not")
+        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(name), which the model has not")
     }
     field = found
     let (word, bit) = (found >> 6, 1 << UInt64(found & 63) as UInt64)
@@ -117,19 +126,19 @@ final class JSONRowReader {
   // MARK: Values
 
   func null() throws {
-    switch entity.fields[field].kind {
+    switch fields.kind(field) {
     case .attribute, .target: break
     default: throw damaged("It may not be null.")
     }
   }
 
   func boolean(_ value: Bool) throws {
-    guard case .attribute(let slot, .boolean) = entity.fields[field].kind else { throw damaged("A truth value does not fit.") }
+    guard case .attribute(let slot, .boolean) = fields.kind(field) else { throw damaged("A truth value does not fit.") }
     values.set(slot, integer: value ? 1 : 0)
   }
 
   func number(_ text: UnsafeRawBufferPointer) throws {
-    switch entity.fields[field].kind {
+    switch fields.kind(field) {
     case .key: key = try storeKey(text)
     case .version: version = try whole(text, in: 1...Int64.max - 1)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
@@ -157,7 +166,7 @@ final class JSONRowReader {
   }
 
   func string(_ text: UnsafeRawBufferPointer) throws {
-    switch entity.fields[field].kind {
+    switch fields.kind(field) {
     case .key: key = try storeKey(text)
     case .version: version = try whole(text, in: 1...Int64.max - 1)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
@@ -200,11 +209,11 @@ final class JSONRowReader {
 
   /// Whether the field under way has a list of keys.
   func beginTargets() -> Bool {
-    if case .targets = entity.fields[field].kind { true } else { false }
+    if case .targets = fields.kind(field) { true } else { false }
   }
 
   @inline(__always) func target(_ text: UnsafeRawBufferPointer) throws {
-    guard case .targets(let place, let isOrdered) = entity.fields[field].kind else { throw damaged("A key does not fit.") }
+    guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("A key does not fit.") }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
     // Order keys that are not the usual ones follow the lists, and replace these.
     if isOrdered { orderKeys[place].append(JSONOrder.usual(linkCounts[place])) }
@@ -212,12 +221,12 @@ final class JSONRowReader {
   }
 
   var wantsOrders: Bool {
-    if case .orders = entity.fields[field].kind { true } else { false }
+    if case .orders = fields.kind(field) { true } else { false }
   }
 
   func orderName(_ text: UnsafeRawBufferPointer) throws {
-    for field in entity.fields {
-      guard case .targets(let place, true) = field.kind, field.name.elementsEqual(text) else { continue }
+    for field in fields.entity?.fields ?? [] {
+      guard case .targets(let place, true) = field.kind, field.name.utf8.elementsEqual(text) else { continue }
       if hasOrderKeys[place] { throw damaged("It has two orders.") }
       hasOrderKeys[place] = true
       ordered = place

@@ -30,19 +30,24 @@ enum JSONText {
   /// Decodes the 36 characters of a UUID into 16 bytes.
   static func decodeUUID(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Bool {
     guard text.count == 36 else { return false }
-    var (index, count) = (0, 0)
-    while index < 36 {
-      if index == 8 || index == 13 || index == 18 || index == 23 {
-        guard text[index] == UInt8(ascii: "-") else { return false }
-        index += 1
+    return hexadecimalValues.withUnsafeBufferPointer { values in
+      var (index, count) = (0, 0)
+      while index < 36 {
+        if index == 8 || index == 13 || index == 18 || index == 23 {
+          guard text[index] == UInt8(ascii: "-") else { return false }
+          index += 1
+        }
+        let (high, low) = (values[Int(text[index])], values[Int(text[index + 1])])
+        if high | low > 15 { return false }
+        output.storeBytes(of: high << 4 | low, toByteOffset: count, as: UInt8.self)
+        count += 1
+        index += 2
       }
-      guard let high = JSONNumber.hexadecimal(text[index]), let low = JSONNumber.hexadecimal(text[index + 1]) else { return false }
-      output.storeBytes(of: high << 4 | low, toByteOffset: count, as: UInt8.self)
-      count += 1
-      index += 2
+      return true
     }
-    return true
   }
+
+  private static let hexadecimalValues: [UInt8] = (0...255).map { JSONNumber.hexadecimal($0) ?? 255 }
 
   static let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let pad = UInt8(ascii: "=")
