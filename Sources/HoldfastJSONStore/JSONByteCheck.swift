@@ -26,16 +26,16 @@ struct JSONByteCheck {
 
   /// Takes the next bytes.
   ///
-  /// - Returns: false when they cannot be right.
-  mutating func accepts(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  /// - Returns: how many of them are right: all, or those before the first that cannot be.
+  mutating func acceptedCount(_ bytes: UnsafeRawBufferPointer) -> Int {
     var index = 0
     while index < bytes.count {
       if remaining == 0 && escape == .none { index = plainEnd(bytes, from: index) }
-      if index == bytes.count { return true }
-      if !accepts(bytes[index]) { return false }
+      if index == bytes.count { break }
+      if !accepts(bytes[index]) { return index }
       index += 1
     }
-    return true
+    return bytes.count
   }
 
   /// The first byte from an index on that is not ASCII, or begins an escape.

@@ -16,6 +16,9 @@ final class JSONDocumentReader {
   /// Whether the document has come to its end.
   var isComplete: Bool { place == .end }
 
+  /// Whether an event came since ``takeHeard()`` was called.
+  @exclusivity(unchecked) var hasHeard = false
+
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
@@ -57,6 +60,11 @@ final class JSONDocumentReader {
     self.options = options
     rows = loader.map { JSONRowReader($0, errors) }
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
+  }
+
+  func takeHeard() -> Bool {
+    defer { hasHeard = false }
+    return hasHeard
   }
 
   func damaged(_ what: String, at offset: Int) -> StoreError {

@@ -37,7 +37,7 @@ struct JSONFormat: StoreFileFormat {
   }
 
   func write(_ image: StoreImage, to file: FileReplacement) throws {
-    let output = JSONOutput(file)
+    let output = JSONOutput { try file.write($0) }
     try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
   }
 }

@@ -1,4 +1,3 @@
-import HoldfastAtomicStore
 import HoldfastStore
 
 #if canImport(Glibc)
@@ -13,15 +12,16 @@ import HoldfastStore
 ///
 /// Owned by one writer. Putting never fails; ``flushIfFull()`` and ``finish()`` do.
 final class JSONOutput {
-  private let file: FileReplacement
+  private let write: (UnsafeRawBufferPointer) throws -> Void
   private var digest = ContentDigest()
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var count = 0
   @exclusivity(unchecked) private var capacity: Int
   private static let pieceByteCount = 1 << 18
 
-  init(_ file: FileReplacement) {
-    self.file = file
+  /// - Parameter write: takes the pieces, each of about 256 KiB.
+  init(_ write: @escaping (UnsafeRawBufferPointer) throws -> Void) {
+    self.write = write
     capacity = 2 * JSONOutput.pieceByteCount
     base = JSONOutput.resized(nil, capacity)
   }
@@ -44,13 +44,13 @@ final class JSONOutput {
     let bytes = UnsafeRawBufferPointer(start: base, count: count)
     digest.update(bytes)
     count = 0
-    try file.write(bytes)
+    try write(bytes)
   }
 
   /// Hands everything on, with the digest behind it.
   func finish() throws {
     try flush()
-    try JSONSeal.bytes(digest.value).withUnsafeBytes { try file.write($0) }
+    try JSONSeal.bytes(digest.value).withUnsafeBytes { try write($0) }
   }
 
   // MARK: Putting

@@ -10,7 +10,6 @@ import HoldfastStore
 struct JSONParser {
   private let document: JSONDocumentReader
   private let options: JSONStore.Options
-  private static let pieceByteCount = 1 << 16
 
   init(_ document: JSONDocumentReader, options: JSONStore.Options) {
     self.document = document
@@ -35,23 +34,24 @@ struct JSONParser {
   private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
     var bytes = JSONByteCheck()
     var seal = JSONSealCheck(byteCount: Int(reader.byteCount))
-    var offset = 0
+    var feed = JSONFeed(handle)
     while let chunk = try reader.next() {
       // In pieces that stay in the processor's cache while they are gone over three times.
-      for start in stride(from: 0, to: chunk.count, by: JSONParser.pieceByteCount) {
-        let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONParser.pieceByteCount, chunk.count)])
+      for start in stride(from: 0, to: chunk.count, by: JSONFeed.pieceByteCount) {
+        let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONFeed.pieceByteCount, chunk.count)])
         seal.update(piece)
-        if !bytes.accepts(piece) {
-          throw document.damaged("It is not valid UTF-8, or has half of a surrogate pair.", at: offset + piece.count)
-        }
-        let status = yajl_parse(handle, piece.baseAddress?.assumingMemoryBound(to: UInt8.self), piece.count)
-        if status != yajl_status_ok { try fail(handle, status, at: offset) }
+        // The parser never sees what is wrong.
+        let count = bytes.acceptedCount(piece)
+        let isWrong = count < piece.count
+        let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
+        if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }
-        offset += piece.count
+        if isWrong { throw document.damaged("It is not valid UTF-8, or has an escape of half a character.", at: feed.offset + 1) }
       }
     }
-    let status = yajl_complete_parse(handle)
-    if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: offset) }
+    var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
+    if status == yajl_status_ok { status = yajl_complete_parse(handle) }
+    if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
     if !seal.matches && !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
   }
 
@@ -59,6 +59,41 @@ struct JSONParser {
     if document.isSatisfied { return }
     if let failure = document.failure { throw failure }
     throw document.damaged("It is not JSON, or ends too soon.", at: offset + Int(yajl_get_bytes_consumed(handle)))
+  }
+}
+
+/// Hands pieces to yajl, which goes over a text or number that lies in several pieces from its beginning for each of them: when
+/// nothing was heard of a piece, pieces are gathered and grow, so that a long text costs as much as its length and not its
+/// square.
+struct JSONFeed {
+  static let pieceByteCount = 1 << 16
+
+  private let handle: yajl_handle
+  private var held: [UInt8] = []
+  private var wanted = JSONFeed.pieceByteCount
+  /// How many bytes were handed over before the last piece.
+  private(set) var offset = 0
+
+  init(_ handle: yajl_handle) { self.handle = handle }
+
+  /// - Parameters:
+  ///   - isLast: whether everything has to be handed over.
+  ///   - heard: whether anything was heard of since the last question.
+  mutating func take(_ piece: UnsafeRawBufferPointer, isLast: Bool, heard: () -> Bool) -> yajl_status {
+    if held.isEmpty && wanted == JSONFeed.pieceByteCount { return parse(piece, heard) }
+    held += piece
+    guard isLast || held.count >= wanted else { return yajl_status_ok }
+    let gathered = held
+    held.removeAll(keepingCapacity: true)
+    return gathered.withUnsafeBytes { parse($0, heard) }
+  }
+
+  private mutating func parse(_ bytes: UnsafeRawBufferPointer, _ heard: () -> Bool) -> yajl_status {
+    if bytes.isEmpty { return yajl_status_ok }
+    let status = yajl_parse(handle, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    if status == yajl_status_ok { offset += bytes.count }
+    wanted = heard() ? JSONFeed.pieceByteCount : max(2 * bytes.count, 2 * wanted)
+    return status
   }
 }
 
@@ -86,6 +121,7 @@ struct JSONSealCheck {
   // The pointer is that of the reader which the parser keeps alive.
   let reader = Unmanaged<JSONDocumentReader>.fromOpaque(context!)
   return reader._withUnsafeGuaranteedRef { reader in
+    reader.hasHeard = true
     do {
       try body(reader)
       return 1

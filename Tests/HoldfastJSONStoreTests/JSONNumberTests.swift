@@ -8,16 +8,27 @@ import Testing
   private func integer(_ text: String) -> Int64? { Array(text.utf8).withUnsafeBytes { JSONNumber.integer($0) } }
 
   @Test func randomNumbersReadAsTheBitsThatWereWritten() {
-    var random = SystemRandomNumberGenerator()
+    var random = Seeded("Numbers")
     for _ in 0..<200_000 {
       let value = Double(bitPattern: random.next())
       if !value.isFinite { continue }
       #expect(real(value.description) == value, "\(value)")
     }
     for _ in 0..<200_000 {
-      let value = Double(Int64.random(in: -1_000_000_000...1_000_000_000)) / 1000
+      let value = Double(Int64.random(in: -1_000_000_000...1_000_000_000, using: &random)) / 1000
       #expect(real(value.description) == value, "\(value)")
     }
+  }
+
+  @Test func numbersAreWrittenByTheirShortestTexts() throws {
+    var random = Seeded("Written numbers")
+    for round in 0..<100_000 {
+      let digits = Double(Int64.random(in: -100_000_000...100_000_000, using: &random))
+      let value =
+        round % 2 == 0 ? digits / [1, 10, 100, 1000, 10_000, 100_000].randomElement(using: &random)! : Double(bitPattern: random.next())
+      if value.isFinite && value != 0 { #expect(JSONOutput.text(value) == value.description) }
+    }
+    #expect(JSONOutput.text(0) == "0.0" && JSONOutput.text(.infinity) == "\"Infinity\"" && JSONOutput.text(.nan) == "\"NaN\"")
   }
 
   @Test func shortTextsReadAsTheLibraryReadsThem() {
@@ -29,7 +40,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ["0", "-0", "0.0", "1", "-1.5", "1e5", "1E+5", "12e-3", "9007199254740993", "0e400", "4.9e-324"])
+  @Test(arguments: ["0", "-0", "0.0", "1", "-1.5", "1e5", "1E+5", "12e-3", "9007199254740993", "0e400", "5e-324"])
   func numbersAreRead(_ text: String) { #expect(real(text) == Double(text)) }
 
   @Test(arguments: ["", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "nan", "inf", "1e400", "-1e400", "1e-400", "1 ", " 1", "1,5"])
@@ -44,5 +55,16 @@ import Testing
     #expect(integer("9999999999999999999") == nil)
     #expect(integer("1.0") == nil && integer("1e2") == nil && integer("") == nil && integer("-") == nil)
     #expect(integer("-0") == 0)
+  }
+}
+
+extension JSONOutput {
+  /// The text of a number, without the end of a file that is written behind it.
+  fileprivate static func text(_ value: Double) -> String {
+    var bytes: [UInt8] = []
+    let output = JSONOutput { bytes += $0 }
+    output.put(value)
+    try? output.finish()
+    return String(decoding: bytes.dropLast(JSONFormat.sealByteCount), as: UTF8.self)
   }
 }

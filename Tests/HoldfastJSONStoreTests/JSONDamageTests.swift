@@ -1,0 +1,216 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastStore
+import Testing
+
+/// Files that are not as they were written: all of them are refused with a typed error, and left as they are.
+@Suite struct JSONDamageTests {
+  private let file: JSONFile
+  private let whole: [UInt8]
+
+  init() throws {
+    file = try JSONFile()
+    let context = try file.context()
+    try Library.fill(context)
+    try context.persistentStoreCoordinator.close()
+    whole = try file.bytes()
+  }
+
+  private func expectRefusal(_ bytes: [UInt8], _ what: @autoclosure () -> String) throws {
+    try file.write(bytes)
+    let refusal = file.refusal()
+    let isTyped = refusal.map { [.damaged, .notAStore, .newerFormat, .incompatibleModel].contains($0.code) } ?? false
+    if !isTyped { Issue.record("\(what()): \(refusal.map { "\($0)" } ?? "opened")") }
+  }
+
+  @Test func E1_everyChangedByteIsRefused() throws {
+    var random = Seeded("Changed bytes")
+    for place in whole.indices {
+      var bytes = whole
+      bytes[place] ^= UInt8.random(in: 1...255, using: &random)
+      try expectRefusal(bytes, "byte \(place) became \(bytes[place])")
+    }
+    try file.write(whole)
+    try file.open()
+  }
+
+  @Test func E1_everyChangedBitIsRefused() throws {
+    // All bits of every nineteenth byte: others in every run.
+    var random = Seeded("Changed bits")
+    let first = Int.random(in: 0..<19, using: &random)
+    for place in stride(from: first, to: whole.count, by: 19) {
+      for bit in 0..<8 {
+        var bytes = whole
+        bytes[place] ^= 1 << UInt8(bit)
+        try expectRefusal(bytes, "bit \(bit) of byte \(place)")
+      }
+    }
+  }
+
+  @Test func E2_everyMissingEndIsRefused() throws {
+    for length in whole.indices { try expectRefusal(Array(whole[..<length]), "\(length) bytes") }
+  }
+
+  @Test func E2_whatIsAppendedZeroedExchangedOrSplicedIsRefused() throws {
+    for junk in [[0], [0x0A], Array(" ".utf8), Array("{}".utf8), Array(whole.suffix(40)), whole] as [[UInt8]] {
+      try expectRefusal(whole + junk, "with \(junk.count) more bytes")
+    }
+    for start in stride(from: 0, to: whole.count, by: 512) {
+      var bytes = whole
+      for place in start..<min(start + 512, bytes.count) { bytes[place] = 0 }
+      try expectRefusal(bytes, "zeros from \(start)")
+    }
+    for start in stride(from: 0, to: whole.count - 512, by: 256) {
+      var bytes = whole
+      bytes.swapAt(start, start + 256)
+      bytes.replaceSubrange(start..<start + 256, with: whole[start + 256..<start + 512])
+      bytes.replaceSubrange(start + 256..<start + 512, with: whole[start..<start + 256])
+      if bytes != whole { try expectRefusal(bytes, "blocks exchanged at \(start)") }
+    }
+    try file.write(whole)
+    let context = try file.context()
+    let book = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
+    try book.setValue(.string("Eva"), forKey: "name")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let next = try file.bytes()
+    for place in stride(from: 1, to: whole.count, by: 3) {
+      let spliced = Array(whole[..<place] + next[place...])
+      if spliced != next && spliced != whole { try expectRefusal(spliced, "spliced at \(place)") }
+    }
+  }
+
+  @Test func E4_aNewerFormatIsRefusedAndLeftAlone() throws {
+    let text = String(decoding: whole, as: UTF8.self)
+    let newer = [
+      text.replacingOccurrences(of: "\"version\":1,", with: "\"version\":2,"),
+      text.replacingOccurrences(of: "\"metadata\":{},", with: "\"metadata\":{},\"compression\":{},"),
+      text.replacingOccurrences(of: "\"row\":3", with: "\"row\":3,\"room\":1"),
+      text.replacingOccurrences(of: "\n\"Sign\":[", with: "\n\"Lamp\":[],\n\"Sign\":["),
+    ]
+    for text in newer {
+      #expect(text != String(decoding: whole, as: UTF8.self))
+      let sealed = JSONFile.sealed(text)
+      try file.write(sealed)
+      for options in [JSONStore.Options(), JSONFile.unverified] {
+        let refusal = try #require(file.refusal(options: options))
+        #expect(refusal.code == .newerFormat && refusal.path == file.path && refusal.reason.contains("newer version"), "\(refusal)")
+      }
+      #expect(try file.bytes() == sealed)
+      #expect(file.names == [".store.json.lock", "store.json"])
+    }
+  }
+
+  @Test func anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
+    var entities = Library.model.declarations
+    let author = try #require(entities.firstIndex { $0.name == "Author" })
+    entities[author].attributes[0].isOptional = true
+    let other = try ManagedObjectModel(entities: entities + [EntityDescription("Lamp")])
+    let refusal = try #require(throws: StoreError.self) { try file.open(other) }
+    #expect(refusal.code == .incompatibleModel && refusal.coreDataCode == 134100, "\(refusal)")
+    #expect(refusal.reason.contains("Author differs, Lamp is in the model only"), "\(refusal)")
+    #expect(try file.bytes() == whole)
+  }
+
+  // MARK: Changed on purpose
+
+  @Test func aFileThatWasEditedByHandSaysHowToOpenItAndIsSealedByTheNextSave() throws {
+    let edited = String(decoding: whole, as: UTF8.self).replacingOccurrences(of: "\"name\":\"Ada\"", with: "\"name\": \"Ada Lovelace\"")
+    try file.write(edited)
+    let refusal = try #require(file.refusal())
+    #expect(refusal.code == .damaged && refusal.reason.contains("allowsUnverified"), "\(refusal)")
+
+    let context = try file.context(options: JSONFile.unverified)
+    let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
+    #expect(try author.value(forKey: "name") == .string("Ada Lovelace"))
+    #expect(try file.text() == edited)
+    try author.setValue(.string("Ada King"), forKey: "name")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    try file.open()
+  }
+
+  @Test func aFileWithoutADigestOrInAnotherLayoutOpensUnverified() throws {
+    let text = String(decoding: whole, as: UTF8.self)
+    let end = try #require(text.range(of: ",\n\"digest\""))
+    let bare = text[..<end.lowerBound] + "}"
+    let pretty = try JSONSerialization.data(
+      withJSONObject: try JSONSerialization.jsonObject(with: Data(whole)), options: [.prettyPrinted, .sortedKeys])
+    try file.write(String(bare))
+    #expect(file.refusal()?.code == .damaged)
+    #expect(file.refusal(options: JSONFile.unverified) == nil)
+    try file.write(bare.replacingOccurrences(of: ",\"", with: " ,\r\n\t\"").replacingOccurrences(of: ":[", with: " : [ "))
+    #expect(file.refusal(options: JSONFile.unverified) == nil)
+    // The members of the document have an order, which a tool that sorts them loses.
+    try file.write(Array(pretty))
+    #expect(file.refusal(options: JSONFile.unverified)?.code == .notAStore)
+  }
+
+  @Test(
+    arguments: [
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":3,\"row\":3", "It has two values"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":3.5", "no whole number"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":32768", "no whole number"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":\"3\"", "does not fit"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":true", "does not fit"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"row\":3,\"$key\":1,\"$version\":2", "before everything"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"row\":3", "before everything"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":0,\"$version\":2,\"row\":3", "no key"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":-1,\"$version\":2,\"row\":3", "no key"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":9223372036854775807,\"$version\":2,\"row\":3", "no key"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":[3]", "a list"),
+      ("\"$key\":1,\"$version\":2,\"row\":3", "\"$key\":1,\"$version\":2,\"row\":{}", "an object"),
+      ("\"height\":0.1", "\"height\":1e60", "too large or too small"), ("\"weight\":0.1", "\"weight\":1e-400", "too large or too small"),
+      ("\"cover\":\"AA==\"", "\"cover\":\"AB==\"", "no base64"), ("\"cover\":\"AA==\"", "\"cover\":\"AA\"", "no base64"),
+      ("\"cover\":\"AA==\"", "\"cover\":\"A A=\"", "no base64"), ("0D0E0F00\"", "0D0E0F0\"", "no UUID"),
+      ("0D0E0F00\"", "0D0E0FxZ\"", "no UUID"),
+      ("\"price\":\"12345678901234567", "\"price\":\"1,2345678901234567", "no decimal"),
+      ("\"isLent\":true", "\"isLent\":1", "does not fit"),
+      ("\"signs\":[1]", "\"signs\":[1,1]", "contradict each other"), ("\"signs\":[1]", "\"signs\":[\"x\"]", "no key"),
+      ("\"similar\":[2]", "\"similar\":[3]", "contradict each other"), ("\"similar\":[2]", "\"similar\":[2,2]", "contradict each other"),
+      ("\"number\":\"1152921504606846977\"", "\"number\":\"1152921504606846976\"", "contradicts itself"),
+      ("{\"$key\":2,", "{\"$key\":1,", "contradicts itself"), ("\"books\":[3,1,4]", "\"books\":[3,1,99]", "not linked"),
+      ("\"books\":[3,1,4]", "\"books\":[4,1,3]", ""),
+      ("\"Shelf\":[", "\"Sign\":[],\n\"Shelf\":[", "two members of one name"),
+      ("\"nextKeys\":{", "\"nextKeys\":{\"Shelf\":1,", "two members of one name"),
+      ("\"nextKeys\":{\"Author\":2", "\"nextKeys\":{\"Author\":0", "no key"), ("\"generation\":3", "\"generation\":-3", "no number of one"),
+      ("\"metadata\":{}", "\"metadata\":{\"a\":5}", "a number"), ("\"metadata\":{}", "\"metadata\":{\"a\":[\"integer64\"]}", "pair"),
+      ("\"metadata\":{}", "\"metadata\":{\"a\":[\"colour\",1]}", "does not fit"), ("\"uuid\":\"", "\"uuid\":\"x", "no UUID"),
+      ("\"version\":1,", "\"version\":1,\"version\":1,", "not where it has to be"), ("\"version\":1,", "", "not where it has to be"),
+      ("\"model\":{", "\"model\":{\"a\":1,\"a\":2,", "two members of one name"),
+      ("\"$order\":{\"books\":[", "\"$order\":{\"books\":[1,", "order keys"),
+      ("\"$order\":{\"books\"", "\"$order\":{\"row\"", "no ordered relationship"),
+    ])
+  func whatContradictsTheModelIsRefusedEvenUnverified(old: String, new: String, reason: String) throws {
+    let text = String(decoding: whole, as: UTF8.self)
+    let place = try #require(text.range(of: old), "\(old) is not in the file:\n\(text)")
+    try file.write(text.replacingCharacters(in: place, with: new))
+    let refusal = file.refusal(options: JSONFile.unverified)
+    if reason.isEmpty { return #expect(refusal == nil, "\(refusal.map { "\($0)" } ?? "")") }
+    #expect(refusal?.code == .damaged && refusal?.path == file.path, "\(refusal.map { "\($0)" } ?? "opened")")
+    let told = "\(refusal?.reason ?? "") \(refusal?.cause.map { "\($0)" } ?? "")"
+    #expect(told.contains(reason), "\(told)")
+  }
+
+  @Test func whatASealedFileSaysIsWhatWasSaved() throws {
+    let context = try file.context()
+    let shelf = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first)
+    let titles = try shelf.ordered(forKey: "books").map { try $0.value(forKey: "title") }
+    #expect(titles == [2, 3, 1, 0].map { .string("Volume \($0)") })
+    let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
+    #expect(try author.ordered(forKey: "books").map { try $0.value(forKey: "title") } == [2, 0, 3].map { .string("Volume \($0)") })
+    let sign = try #require(try shelf.toMany(forKey: "signs").first { _ in true })
+    #expect(try sign.value(forKey: "text") == .string("quiet \"please\"\n\u{1F4DA}"))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func equalContentsMakeEqualFilesButForWhatNamesTheStore() throws {
+    let other = try JSONFile()
+    let context = try other.context()
+    try Library.fill(context)
+    try context.persistentStoreCoordinator.close()
+    func lines(_ bytes: [UInt8]) -> [Substring] { String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().dropLast() }
+    #expect(lines(try other.bytes()) == lines(whole))
+  }
+}
