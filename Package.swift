@@ -26,10 +26,10 @@ let package = Package(
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
-    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastStore"]),
+    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
-    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
+    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "HoldfastStoreConformance"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),

@@ -14,7 +14,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
-  "HoldfastStoreConformance": ["Holdfast", "HoldfastStore"],
+  "HoldfastStoreConformance": ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"],
 ]
 
 /// What every target may import: the language's own modules and the small Foundation.

@@ -57,7 +57,10 @@ public final class DurableFile: Sendable {
   }
 
   /// Lets the file go. A replacement that has begun can still be finished.
-  public func close() { state.withLock { $0.folder = nil } }
+  public func close() {
+    remember(.absent)
+    state.withLock { $0.folder = nil }
+  }
 
   // MARK: Reading
 
@@ -72,11 +75,11 @@ public final class DurableFile: Sendable {
   ///   taken, `inputOutput`, `notPermitted`; what the body throws.
   public func read<Result>(operation: String = "read the store", _ body: (FileReader) throws -> Result) throws -> Result? {
     let folder = try usableFolder(operation)
-    guard let (result, status) = try folder.read(folder.name, options: options, operation: operation, body) else {
+    guard let (result, status, file) = try folder.read(folder.name, options: options, operation: operation, body) else {
       remember(.absent)
       return nil
     }
-    remember(.present(status.identity))
+    remember(.present(status.identity, file))
     return result
   }
 
@@ -97,7 +100,9 @@ public final class DurableFile: Sendable {
   ///   anything is written.
   /// - Throws: ``StoreError``: `locked` when another process holds the lock longer than the timeout, `readOnly`,
   ///   `notPermitted`, `notAStore` when there is something else than a file now.
-  public func beginReplacing(expectedByteCount: Int64? = nil, operation: String = "save the store") throws(StoreError) -> FileReplacement {
+  public func beginReplacing(expectedByteCount: Int64? = nil, operation: String = "save the store") throws(StoreError)
+    -> sending FileReplacement
+  {
     let folder = try writableFolder(operation)
     let lock = try WriterLock(folder, timeout: options.lockTimeout, operation: operation)
     let present = try folder.status(operation: operation)
@@ -121,7 +126,13 @@ public final class DurableFile: Sendable {
   }
 
   /// Says which state of the file the next replacement builds upon.
-  func remember(_ known: KnownFile) { state.withLock { $0.known = known } }
+  func remember(_ known: KnownFile) {
+    // What was known before is let go outside the lock, because that may close a file.
+    _ = state.withLock { state in
+      defer { state.known = known }
+      return state.known
+    }
+  }
 
   private func writableFolder(_ operation: String) throws(StoreError) -> OpenFolder {
     guard !options.isReadOnly else {
@@ -134,11 +145,7 @@ public final class DurableFile: Sendable {
     guard let folder = state.withLock({ $0.folder }) else {
       throw StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed. Open it again.")
     }
-    guard !folder.isInherited else {
-      throw StoreError(
-        .failed, operation: operation, path: path,
-        reason: "The process was forked after the store was opened. Open stores after the fork, or in a process that was started anew.")
-    }
+    guard !folder.isInherited else { throw folder.inherited(operation: operation) }
     return folder
   }
 }
@@ -156,16 +163,31 @@ public enum FileChange: Sendable, Hashable {
 /// The state of a file that was read or saved last.
 enum KnownFile: Sendable {
   case absent
-  case present(FileIdentity)
+  /// The file is kept open, because the number of a file that nobody has open can be given to another one, and with
+  /// clocks that tick slowly the rest of the identity may then be the same too.
+  case present(FileIdentity, KeptFile)
   /// It was saved, but the disk did not tell what it is now.
   case unknown
 
   func change(to found: FileIdentity?) -> FileChange {
     switch (self, found) {
     case (.absent, nil): .none
-    case (.present(let known), let found?): known == found ? .none : .replaced
+    case (.present(let known, _), let found?): known == found ? .none : .replaced
     case (_, nil): .removed
     case (_, _?): .replaced
     }
   }
+}
+
+/// A file that is open until nobody needs it any more.
+final class KeptFile: Sendable {
+  let handle: StoreFileHandle
+  private let fileSystem: any StoreFileSystem
+
+  init(_ handle: StoreFileHandle, of fileSystem: any StoreFileSystem) {
+    self.handle = handle
+    self.fileSystem = fileSystem
+  }
+
+  deinit { try? fileSystem.close(handle) }
 }

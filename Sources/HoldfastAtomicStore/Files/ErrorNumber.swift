@@ -17,4 +17,7 @@ enum ErrorNumber {
   static let tooManyLinks = ELOOP
   static let timedOut = ETIMEDOUT
   static let inputOutput = EIO
+
+  /// What a user without the right, or a file system without the means, is told about owners and access lists.
+  static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
 }

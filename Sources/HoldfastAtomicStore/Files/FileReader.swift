@@ -79,7 +79,7 @@ extension OpenFolder {
   /// What came of one attempt to read.
   private enum Attempt<Result> {
     case missing
-    case read(Result, StoreFileStatus)
+    case read(Result, StoreFileStatus, KeptFile)
     case changed
   }
 
@@ -87,12 +87,12 @@ extension OpenFolder {
   ///
   /// The body is called again, at most ``attempts`` times in all, when the file changed while it was read.
   func read<Result>(_ name: String, options: DurableFileOptions, operation: String, _ body: (FileReader) throws -> Result) throws
-    -> (result: Result, status: StoreFileStatus)?
+    -> (result: Result, status: StoreFileStatus, file: KeptFile)?
   {
     for _ in 0..<Self.attempts {
       switch try attempt(name, options: options, operation: operation, body) {
       case .missing: return nil
-      case .read(let result, let status): return (result, status)
+      case .read(let result, let status, let file): return (result, status, file)
       case .changed: continue
       }
     }
@@ -102,8 +102,8 @@ extension OpenFolder {
   private func attempt<Result>(_ name: String, options: DurableFileOptions, operation: String, _ body: (FileReader) throws -> Result) throws
     -> Attempt<Result>
   {
-    guard let file = try open(name, operation: operation) else { return .missing }
-    defer { try? fileSystem.close(file) }
+    guard let kept = try open(name, operation: operation) else { return .missing }
+    let file = kept.handle
     let status = try status(of: file, operation: operation)
     try check(status, operation: operation)
     guard status.identity.size <= options.largestByteCount else {
@@ -113,7 +113,7 @@ extension OpenFolder {
     defer { reader.end() }
     do {
       let result = try body(reader)
-      return try isUnchanged(file, reader, operation) ? .read(result, status) : .changed
+      return try isUnchanged(file, reader, operation) ? .read(result, status, kept) : .changed
     } catch {
       // What looked wrong may have been half of somebody's change.
       guard try isUnchanged(file, reader, operation) else { return .changed }
@@ -121,9 +121,9 @@ extension OpenFolder {
     }
   }
 
-  private func open(_ name: String, operation: String) throws(StoreError) -> StoreFileHandle? {
+  private func open(_ name: String, operation: String) throws(StoreError) -> KeptFile? {
     do throws(FileSystemError) {
-      return try fileSystem.openForReading(name, in: directory)
+      return KeptFile(try fileSystem.openForReading(name, in: directory), of: fileSystem)
     } catch {
       guard error.number != ErrorNumber.notFound else { return nil }
       throw StoreError(error, operation: operation, path: path)

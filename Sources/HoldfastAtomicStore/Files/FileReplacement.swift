@@ -103,7 +103,8 @@ public final class FileReplacement {
   ///
   /// - Parameters:
   ///   - room: The most bytes that the closure will put there, at most one mebibyte.
-  ///   - body: Is given at least as much room, and returns how many bytes it put at its start.
+  ///   - body: Is given at least as much room, and returns how many bytes it put at its start. When it throws, nothing is
+  ///     appended, and the replacement goes on.
   public func withBuffer(room: Int, _ body: (UnsafeMutableRawBufferPointer) throws(StoreError) -> Int) throws(StoreError) {
     try checkWritable()
     precondition(room <= WriteBuffer.capacity, "The buffer has room for \(WriteBuffer.capacity) bytes at once.")
@@ -143,7 +144,7 @@ public final class FileReplacement {
   /// - Throws: ``StoreError``. With code `durabilityUnknown` the new contents are in place and known to this process, but
   ///   the disk did not confirm it; with any other code the old file is untouched.
   public func commit() throws(StoreError) {
-    if case .finished = phase {} else { try finish() }
+    if case .finished = phase { try checkNotEnded() } else { try finish() }
     guard let temporary else { preconditionFailure("A finished replacement has a temporary file.") }
     try performing { () throws(FileSystemError) in
       try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
@@ -151,9 +152,9 @@ public final class FileReplacement {
     // From here on everybody sees the new contents, so nothing is undone any more.
     let unconfirmed = synchronizeFolder()
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
-    owner.remember(identity.map(KnownFile.present) ?? .unknown)
-    try? folder.fileSystem.close(temporary.handle)
+    let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
+    owner.remember(identity.map { .present($0, file) } ?? .unknown)
     end(unconfirmed)
     if let unconfirmed { throw unconfirmed }
   }
@@ -257,6 +258,7 @@ public final class FileReplacement {
   }
 
   private func checkNotEnded() throws(StoreError) {
+    guard !folder.isInherited else { throw folder.inherited(operation: operation) }
     guard case .ended(let error) = phase else { return }
     guard let error else { preconditionFailure("A replacement cannot be used after commit() or abort().") }
     throw error

@@ -50,6 +50,13 @@ final class OpenFolder: Sendable {
   /// Whether this process is a fork of the one that opened the file.
   var isInherited: Bool { registration.processID != POSIXCall.processID }
 
+  /// The error for any use of a store in a forked child.
+  func inherited(operation: String) -> StoreError {
+    StoreError(
+      .failed, operation: operation, path: path,
+      reason: "The process was forked after the store was opened. Open stores after the fork, or in a process that was started anew.")
+  }
+
   /// The status of the file; nil when there is none.
   func status(operation: String) throws(StoreError) -> StoreFileStatus? {
     do throws(FileSystemError) {

@@ -131,7 +131,9 @@ public struct POSIXFileSystem: StoreFileSystem {
   public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
     // A fresh opening, since reading moves the position that all holders of a descriptor share.
     let folder = try open(.names, ".", in: directory.number, O_RDONLY | O_DIRECTORY)
-    guard let stream = fdopendir(folder.number) else {
+    var opened = fdopendir(folder.number)
+    while opened == nil && errno == EINTR { opened = fdopendir(folder.number) }
+    guard let stream = opened else {
       let number = errno
       _ = POSIXCall.close(folder.number)
       throw FileSystemError(.names, name: directory.name, number: number)

@@ -33,20 +33,36 @@ struct TemporaryFile {
     let fileSystem = folder.fileSystem
     let own = try fileSystem.status(of: handle)
     var permissions = old.permissions
-    if (own.owner, own.group) != (old.owner, old.group), (try? fileSystem.setOwner(old.owner, group: old.group, of: handle)) == nil {
-      // The owner is another now, so the file must not run in the owner's name.
-      permissions &= ~0o6000
-      if own.group != old.group, (try? fileSystem.setOwner(nil, group: old.group, of: handle)) == nil {
-        permissions.limitGroup()
+    if own.owner != old.owner || own.group != old.group {
+      let keepsOwner = try Self.isPermitted { () throws(FileSystemError) in
+        try fileSystem.setOwner(old.owner, group: old.group, of: handle)
+      }
+      if !keepsOwner {
+        // The owner is another now, so the file must not run in the owner's name.
+        permissions &= ~0o6000
+        let keepsGroup = try Self.isPermitted { () throws(FileSystemError) in
+          try fileSystem.setOwner(nil, group: old.group, of: handle)
+        }
+        if !keepsGroup { permissions.limitGroup() }
       }
     }
-    do throws(FileSystemError) {
+    let keepsList = try Self.isPermitted { () throws(FileSystemError) in
       try fileSystem.copyAttributes(of: folder.name, in: folder.directory, to: handle)
-    } catch {
-      permissions.limitGroup()
     }
+    if !keepsList { permissions.limitGroup() }
     // Last, because giving a file away takes rights from it.
     try fileSystem.setPermissions(permissions, of: handle)
+  }
+
+  /// Whether a call succeeded; false when this user or this file system cannot do it at all.
+  private static func isPermitted(_ call: () throws(FileSystemError) -> Void) throws(FileSystemError) -> Bool {
+    do throws(FileSystemError) {
+      try call()
+      return true
+    } catch {
+      guard ErrorNumber.cannotBeDone.contains(error.number) else { throw error }
+      return false
+    }
   }
 
   /// Writes bytes behind those that were written before.

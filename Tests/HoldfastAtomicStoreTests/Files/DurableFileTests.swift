@@ -78,7 +78,7 @@ import Testing
       #expect(RealFile.read(folder.file()) == [1])
       #expect(try file.withLock { _ in true })
     }
-    #expect(folder.openDescriptors == 1, "Only the folder stays open.")
+    #expect(folder.openDescriptors == 2, "The folder stays open, and the file that was saved last.")
     file.close()
     #expect(folder.openDescriptors == 0)
   }

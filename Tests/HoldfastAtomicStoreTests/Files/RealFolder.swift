@@ -124,6 +124,11 @@ enum RealFile {
   static var isRoot: Bool { geteuid() == 0 }
 }
 
+/// The seed of a run that is to be repeated: `HOLDFAST_SEED`, as tests print it.
+enum TestSeed {
+  static var fromEnvironment: UInt64? { getenv("HOLDFAST_SEED").flatMap { UInt64(String(cString: $0)) } }
+}
+
 // The members of `RealFile` hide the functions of the same name.
 private func writeArray(_ file: Int32, _ bytes: [UInt8]) -> Int { write(file, bytes, bytes.count) }
 private func readArray(_ file: Int32, _ bytes: inout [UInt8]) -> Int { read(file, &bytes, bytes.count) }

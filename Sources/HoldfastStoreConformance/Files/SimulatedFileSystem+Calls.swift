@@ -1,0 +1,232 @@
+public import HoldfastAtomicStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#else
+  import Darwin
+#endif
+
+extension SimulatedFileSystem {
+  private static let folder = "/"
+  private static let folderNumber: UInt64 = 2
+
+  // MARK: Opening
+
+  /// Takes a path apart: a slash and a name.
+  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath {
+    try perform(.resolve, path) { _, _ in
+      let name = String(path.drop { $0 == "/" })
+      guard path.hasPrefix("/"), !name.isEmpty, !name.contains("/"), name != ".", name != ".." else { return .failure(.init(ENOENT)) }
+      return .success(ResolvedPath(folder: Self.folder, name: name))
+    }
+  }
+
+  /// Opens the folder.
+  public func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle {
+    try perform(.openDirectory, path) { state, _ in
+      path == Self.folder ? .success(state.opened(.folder, path)) : .failure(.init(ENOENT))
+    }
+  }
+
+  /// Opens a file that is there.
+  public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try perform(.openForReading, name) { state, _ in state.file(named: name).map { state.opened(.file($0), name) } }
+  }
+
+  /// Makes a file with mode 0600.
+  public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try perform(.create, name) { state, _ in
+      guard state.disk.entries[name] == nil else { return .failure(.init(EEXIST)) }
+      return .success(state.opened(.file(state.makeFile(name)), name))
+    }
+  }
+
+  /// Opens a file, and makes one with mode 0600 if there is none.
+  public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try perform(.openLockFile, name) { state, _ in
+      let file = state.disk.entries[name] ?? state.makeFile(name)
+      return .success(state.opened(.file(file), name))
+    }
+  }
+
+  /// Closes, which gives a lock back, even when the plan says that it fails.
+  public func close(_ file: StoreFileHandle) throws(FileSystemError) {
+    defer { letGo(file) }
+    try perform(.close, file.name) { state, _ in state.open[file.number].map { _ in .success(()) } ?? .failure(.init(EBADF)) }
+  }
+
+  // MARK: Contents
+
+  /// Copies bytes out.
+  public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+    return try perform(.read, file.name) { state, effect in
+      state.file(file).map { number in
+        let bytes = state.disk.files[number]?.bytes ?? []
+        let start = min(max(Int(offset), 0), bytes.count)
+        let count = state.plan.share(of: min(buffer.count, bytes.count - start), effect)
+        UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).copyBytes(from: bytes[start..<start + count])
+        return count
+      }
+    }
+  }
+
+  /// Copies bytes in.
+  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
+    return try perform(.write, file.name) { state, effect in
+      state.file(file).map { number in
+        let count = state.plan.share(of: bytes.count, effect)
+        state.change(.write(file: number, offset: Int(offset), bytes: Array(bytes[..<count])))
+        return count
+      }
+    }
+  }
+
+  /// Cuts off or lengthens.
+  public func setSize(_ byteCount: Int64, of file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.setSize, file.name) { state, _ in
+      state.file(file).map { state.change(.setSize(file: $0, size: Int(byteCount))) }
+    }
+  }
+
+  /// Does nothing, successfully.
+  public func allocate(_ byteCount: Int64, for file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.allocate, file.name) { state, _ in state.file(file).map { _ in () } }
+  }
+
+  /// Makes contents or names durable in the recording.
+  public func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.synchronize, file.name) { state, _ -> Result<Void, ErrorCode> in
+      switch state.open[file.number] {
+      case .file(let number): state.recording?.events.append(.synchronized(number))
+      case .folder: state.recording?.events.append(.synchronizedFolder)
+      case nil: return .failure(.init(EBADF))
+      }
+      return .success(())
+    }
+  }
+
+  // MARK: Status and access
+
+  /// The status of an open file, or of the folder: mode 0755 of root.
+  public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
+    try perform(.status, file.name) { state, _ in
+      guard state.open[file.number] != .folder else {
+        let identity = FileIdentity(device: 1, inode: Self.folderNumber, size: 0, modified: 0, changed: 0)
+        return .success(StoreFileStatus(kind: .directory, identity: identity, permissions: 0o755, owner: 0, group: 0))
+      }
+      return state.file(file).flatMap { state.status($0) }
+    }
+  }
+
+  /// The status of the file that has the name.
+  public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
+    try perform(.statusOfName, name) { state, _ in state.file(named: name).flatMap { state.status($0) } }
+  }
+
+  /// Sets the permissions.
+  public func setPermissions(_ permissions: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.setPermissions, file.name) { state, _ in
+      state.file(file).map { number in
+        let old = state.disk.files[number] ?? SimulatedDisk.File()
+        state.change(.setAccess(file: number, permissions: permissions & 0o7777, owner: old.owner, group: old.group))
+      }
+    }
+  }
+
+  /// Sets the owner.
+  public func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.setOwner, file.name) { state, _ in
+      state.file(file).map { number in
+        let old = state.disk.files[number] ?? SimulatedDisk.File()
+        state.change(.setAccess(file: number, permissions: old.permissions, owner: owner ?? old.owner, group: group))
+      }
+    }
+  }
+
+  /// Copies nothing, since there is nothing.
+  public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.copyAttributes, name) { state, _ in state.file(named: name).map { _ in () } }
+  }
+
+  // MARK: Names
+
+  /// Moves a name.
+  public func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try perform(.rename, name) { state, _ in
+      state.file(named: name).map { number in
+        let replaced = state.disk.entries[newName]
+        state.change(.rename(name: name, newName: newName, file: number))
+        state.discardIfUnused(replaced)
+      }
+    }
+  }
+
+  /// Adds a name.
+  public func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try perform(.link, newName) { state, _ -> Result<Void, ErrorCode> in
+      guard state.disk.entries[newName] == nil else { return .failure(.init(EEXIST)) }
+      return state.file(named: name).map { state.change(.link(newName: newName, file: $0)) }
+    }
+  }
+
+  /// Removes a name.
+  public func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try perform(.unlink, name) { state, _ in
+      state.file(named: name).map { number in
+        state.change(.unlink(name: name))
+        state.discardIfUnused(number)
+      }
+    }
+  }
+
+  /// All names.
+  public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
+    try perform(.names, directory.name) { state, _ in .success(Array(state.disk.entries.keys)) }
+  }
+
+  // MARK: Locks
+
+  /// Takes the lock, or waits for it. Each attempt to wait counts as a call.
+  public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
+    let end = Self.seconds() + timeout
+    while true {
+      let isTaken = try perform(.lock, file.name) { state, _ in
+        state.file(file).map { number in
+          guard state.locks[number] == nil || state.locks[number] == file.number else { return false }
+          state.locks[number] = file.number
+          return true
+        }
+      }
+      if isTaken { return }
+      guard Self.seconds() < end else { throw FileSystemError(.lock, name: file.name, number: ETIMEDOUT) }
+      usleep(500)
+    }
+  }
+
+  /// Gives the lock back.
+  public func unlock(_ file: StoreFileHandle) throws(FileSystemError) {
+    try perform(.unlock, file.name) { state, _ in
+      state.file(file).map { number in
+        if state.locks[number] == file.number { state.locks[number] = nil }
+      }
+    }
+  }
+
+  private static func seconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}
+
+extension SimulatedFileSystem.State {
+  fileprivate mutating func makeFile(_ name: String) -> UInt64 {
+    let file = disk.newNumber()
+    change(.create(name: name, file: file))
+    return file
+  }
+}

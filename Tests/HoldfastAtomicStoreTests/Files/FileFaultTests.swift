@@ -1,0 +1,191 @@
+import HoldfastAtomicStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Calls that fail or do less than was asked for, on a simulated disk: C1, C3 and C6.
+@Suite struct FileFaultTests {
+  private static let numbers = [EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EACCES, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG]
+  /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
+  private static let harmless: Set<StoreFileOperation> = [.names, .unlink, .close, .unlock]
+
+  /// What a store goes through in each case: it is opened, read, and saved once.
+  private static func run(_ disk: SimulatedFileSystem, _ body: (TestStore) throws -> Void = { _ in }) throws -> TestStore {
+    let store = try TestStore("/store", DurableFileOptions(lockTimeout: 0, fileSystem: disk))
+    defer { store.close() }
+    try body(store)
+    let replacement = try store.file.beginReplacing(expectedByteCount: 1000)
+    try TestImage.encode(2, byteCount: 70).withUnsafeBytes { try replacement.write($0) }
+    try replacement.finish { _ in }
+    try replacement.commit()
+    return store
+  }
+
+  /// A disk with a store of another user, a temporary file that a killed process left, and a lock file.
+  private static func disk() throws -> SimulatedFileSystem {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
+    disk.setContents(of: ".store.0123456789abcdef.tmp", [1])
+    let folder = try disk.openDirectory("/")
+    let file = try disk.openLockFile("store", in: folder)
+    try disk.setOwner(17, group: 18, of: file)
+    try disk.close(file)
+    try disk.close(folder)
+    return disk
+  }
+
+  @Test(arguments: StoreFileOperation.allCases.filter { $0 != .link })
+  func c1EveryFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
+    var cases = 0
+    for number in Self.numbers {
+      for isPersistent in [false, true] {
+        for nth in 1...100 {
+          let disk = try Self.disk()
+          disk.startRecording()
+          disk.inject(FileFault(operation, nth: nth, .error(number), isPersistent: isPersistent))
+          let error = storeError { try Self.run(disk) }
+          guard disk.calls.contains(where: { $0.error == number && $0.operation == operation }) else {
+            #expect(nth > 1, "\(operation) was never called.")
+            break
+          }
+          cases += 1
+          try check(disk, operation, number, error, "\(operation) \(nth) fails with \(number)\(isPersistent ? " for good" : "")")
+        }
+      }
+    }
+    print("c1: \(cases) cases of \(operation)")
+    #expect(cases >= Self.numbers.count * 2)
+  }
+
+  private func check(_ disk: SimulatedFileSystem, _ operation: StoreFileOperation, _ number: Int32, _ error: StoreError?, _ name: String)
+    throws
+  {
+    let isSaved = disk.contents(of: "store") == TestImage.encode(2, byteCount: 70)
+    let isOld = disk.contents(of: "store") == TestImage.encode(1, byteCount: 40)
+    if let error {
+      let cause = error.cause as? FileSystemError
+      #expect(cause?.operation == operation && cause?.number == number && cause?.name.isEmpty == false, "\(name): \(error)")
+      #expect(error.path?.contains("store") == true && error.description.contains("(errno \(number))"), "\(name): \(error)")
+      #expect(error.code == .durabilityUnknown ? isSaved : isOld, "\(name): \(error)")
+      #expect(error.code != .general)
+    } else {
+      #expect(isSaved, "\(name): no error, and not saved")
+      let isWithoutRights = number == EACCES && [.setOwner, .copyAttributes].contains(operation)
+      #expect(Self.harmless.contains(operation) || isWithoutRights || operation == .status, "\(name): no error")
+    }
+    #expect(disk.openCount == 0, "\(name): something stays open")
+    let temporary = disk.names.filter { $0.hasSuffix(".tmp") }
+    #expect(operation == .unlink || operation == .names || temporary.isEmpty || isStillStale(temporary), "\(name): \(disk.names)")
+
+    // Once the disk is well again, the same save succeeds, and nothing of the first one is left.
+    disk.clearFaults()
+    _ = try Self.run(disk)
+    #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 70) && disk.names == [".store.lock", "store"], "\(name)")
+    #expect(disk.openCount == 0)
+  }
+
+  /// Whether no save came so far as to remove what the killed process had left.
+  private func isStillStale(_ temporary: [String]) -> Bool { temporary == [".store.0123456789abcdef.tmp"] }
+
+  @Test func c1ErrorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
+    let expected: [(StoreFileOperation, Int32, StoreError.Code, Bool)] = [
+      (.write, ENOSPC, .diskFull, true), (.write, EDQUOT, .diskFull, true), (.write, EFBIG, .diskFull, true),
+      (.write, EIO, .inputOutput, false),
+      (.allocate, ENOSPC, .diskFull, true), (.create, EACCES, .notPermitted, false), (.create, EROFS, .notPermitted, false),
+      (.openLockFile, EROFS, .notPermitted, false), (.lock, EAGAIN, .locked, true), (.lock, EIO, .inputOutput, false),
+      (.openForReading, ELOOP, .notAStore, false), (.openForReading, EMFILE, .inputOutput, true), (.synchronize, EIO, .inputOutput, false),
+    ]
+    for (operation, number, code, isRetryable) in expected {
+      let disk = try Self.disk()
+      disk.inject(FileFault(operation, .error(number)))
+      let error = storeError { try Self.run(disk) }
+      #expect(error?.code == code && error?.isRetryable == isRetryable, "\(operation) \(number): \(String(describing: error))")
+    }
+  }
+
+  @Test func c1WhenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
+    let disk = try Self.disk()
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+    disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
+    let error = storeError { try store.save() }
+    #expect(error?.code == .durabilityUnknown && error?.coreDataCode == 134_030)
+    let change = try store.file.change()
+    #expect(store.generation == 2 && change == .none)
+    try store.save()
+    #expect(disk.contents(of: "store") == TestImage.encode(3, byteCount: 40))
+
+    // A file system that cannot do it at all is no error.
+    for number in [EINVAL, ENOTSUP] {
+      disk.inject(FileFault(.synchronize, nth: 2, .error(number)))
+      try store.save()
+      disk.clearFaults()
+    }
+  }
+
+  @Test func c1ASaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
+    let disk = try Self.disk()
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+    let before = disk.count(of: .status)
+    try store.save()
+    disk.inject(FileFault(.status, nth: disk.count(of: .status) - before, .error(EIO)))
+    try store.save()
+    let change = try store.file.change()
+    #expect(store.generation == 3 && change == .replaced)
+    try store.save()
+    #expect(disk.contents(of: "store") == TestImage.encode(4, byteCount: 40))
+  }
+
+  @Test func c3ShortReadingsAndWritingsLoseNothing() throws {
+    let disk = SimulatedFileSystem()
+    let seed = TestSeed.fromEnvironment ?? UInt64.random(in: .min ... .max)
+    print("c3: HOLDFAST_SEED=\(seed)")
+    disk.shortenAllTransfers(seed: seed)
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+    for round in 1...10_000 {
+      let byteCount = round * 37 % 251
+      try store.save(byteCount: byteCount)
+      guard disk.contents(of: "store") == TestImage.encode(UInt64(round), byteCount: byteCount) else {
+        Issue.record("Save \(round) is not what was written.")
+        return
+      }
+      if round % 10 == 0 { try store.reload() }
+    }
+    #expect(store.generation == 10_000 && disk.count(of: .write) > 40_000 && disk.names == [".store.lock", "store"])
+  }
+
+  @Test func c3OneByteAtATimeIsEnough() throws {
+    let disk = SimulatedFileSystem()
+    disk.inject(FileFault(.read, .short(1), isPersistent: true))
+    disk.inject(FileFault(.write, .short(1), isPersistent: true))
+    let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+    try store.save(byteCount: 500)
+    try store.reload()
+    try store.file.withLock { record in
+      try record.write([1, 2, 3])
+      #expect(try record.read() == [1, 2, 3])
+    }
+    #expect(store.generation == 1 && disk.count(of: .write) > 500)
+  }
+
+  @Test func c6AFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
+    for number in Self.numbers {
+      let disk = try Self.disk()
+      let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
+      disk.startRecording()
+      disk.inject(FileFault(.synchronize, .error(number)))
+      let error = storeError { try store.save() }
+      #expect((error?.cause as? FileSystemError)?.operation == .synchronize)
+      let failed = try #require(disk.calls.first { $0.operation == .synchronize }).name
+      try store.save()
+      let synchronized = disk.calls.filter { $0.operation == .synchronize }.map(\.name)
+      #expect(synchronized.count == 3 && synchronized.count { $0 == failed } == 1, "\(number): \(synchronized)")
+      #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 40) && store.generation == 2)
+    }
+  }
+}

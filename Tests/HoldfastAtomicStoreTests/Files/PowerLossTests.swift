@@ -1,0 +1,147 @@
+import HoldfastAtomicStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+/// Power losses at every instant, on a simulated disk: B1, B2 and B3.
+@Suite struct PowerLossTests {
+  /// What the states after all power losses of a workload had in the store's file.
+  private struct Findings {
+    var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
+    /// States in which the file is refused as damaged.
+    var torn = 0
+    /// States in which it is accepted with bytes that nobody saved.
+    var silentlyWrong = 0
+    /// States that lack a save that had returned.
+    var stale = 0
+    /// States that hold a save that had not begun.
+    var tooNew = 0
+    /// The first state that is not as it should be.
+    var example = ""
+    var acceptsOnlyWhole: Bool { torn == 0 && silentlyWrong == 0 && tooNew == 0 }
+  }
+
+  /// Saves a few times while recording, then loses power everywhere.
+  private func findings(
+    saves: [Int], base: Bool = true, durability: DurableFileOptions.Durability = .full, mistake: AlteredFileSystem.Mistake? = nil,
+    checksDigest: Bool = true, shortens: Bool = false
+  ) throws -> Findings {
+    let disk = SimulatedFileSystem()
+    let fileSystem: any StoreFileSystem = mistake.map { AlteredFileSystem(disk, $0) } ?? disk
+    if base { disk.setContents(of: "store", TestImage.encode(1, byteCount: 40)) }
+    let store = try TestStore("/store", DurableFileOptions(durability: durability, fileSystem: fileSystem), checksDigest: checksDigest)
+    if shortens { disk.shortenAllTransfers(seed: 7) }
+    disk.startRecording()
+    disk.mark(Int(store.generation))
+    var images: [UInt64: [UInt8]] = [store.generation: disk.contents(of: "store") ?? []]
+    for byteCount in saves {
+      images[store.generation + 1] = TestImage.encode(store.generation + 1, byteCount: byteCount)
+      try store.save(byteCount: byteCount)
+      disk.mark(Int(store.generation))
+    }
+    var found = Findings()
+    found.summary = try disk.forEachCrashState(seed: TestSeed.fromEnvironment) {
+      try look(at: $0, images, checksDigest: checksDigest, &found)
+    }
+    print(
+      "power losses: HOLDFAST_SEED=\(found.summary.seed), \(found.summary.stateCount) states, torn \(found.torn), silently wrong \(found.silentlyWrong), stale \(found.stale)"
+    )
+    return found
+  }
+
+  private func look(at state: CrashState, _ images: [UInt64: [UInt8]], checksDigest: Bool, _ found: inout Findings) throws {
+    let confirmed = UInt64(state.lastMark ?? 0)
+    do {
+      let store = try TestStore("/store", DurableFileOptions(fileSystem: state.fileSystem), checksDigest: checksDigest)
+      switch store.generation {
+      case _ where images[store.generation] != state.fileSystem.contents(of: "store") ?? []: found.silentlyWrong += 1
+      case ..<confirmed: found.stale += 1
+      case (confirmed + 2)...: found.tooNew += 1
+      default: return try goOn(store, state)
+      }
+    } catch is TestImage.Wrong {
+      found.torn += 1
+    }
+    if found.example.isEmpty { found.example = state.description }
+  }
+
+  /// The store can be used as if nothing had happened, and what the lost save left behind goes.
+  private func goOn(_ store: TestStore, _ state: CrashState) throws {
+    let generation = store.generation
+    try store.save()
+    let names = state.fileSystem.names
+    guard store.generation == generation + 1, names == [".store.lock", "store"] else { return #expect(names == [], "\(state)") }
+  }
+
+  @Test(arguments: DurableFileOptions.Durability.allCases, [true, false])
+  func b1NoPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
+    let found = try findings(saves: [40, 7], base: base, durability: durability)
+    #expect(found.acceptsOnlyWhole, "\(found.example)")
+    #expect(found.summary.isExhaustive && found.summary.stateCount > 50)
+  }
+
+  @Test(arguments: [true, false]) func b1NorDoesOneDuringManyWrites(base: Bool) throws {
+    let found = try findings(saves: [600, 3, 300], base: base, shortens: true)
+    #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
+    #expect(!found.summary.isExhaustive && found.summary.stateCount == 20_000)
+  }
+
+  @Test(arguments: [true, false]) func b2ASaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
+    let found = try findings(saves: [40, 7, 100], base: base)
+    #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
+  }
+
+  @Test func b2WithFastDurabilityThePreviousVersionMayComeBack() throws {
+    let found = try findings(saves: [40, 7], durability: .fast)
+    #expect(found.acceptsOnlyWhole && found.stale > 0)
+  }
+
+  @Test(arguments: AlteredFileSystem.Mistake.allCases) func b3EveryWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
+    let found = try findings(saves: [40, 7], mistake: mistake)
+    switch mistake {
+    case .noFolderSynchronization: #expect(found.stale > 0 && found.torn == 0)
+    case .noSynchronization, .synchronizationAfterRenaming, .writingInPlace: #expect(found.torn > 0)
+    }
+    #expect(found.silentlyWrong == 0, "The digest finds every torn file.")
+  }
+
+  @Test func b3AFormatWithoutADigestIsCaught() throws {
+    #expect(try findings(saves: [40, 7], mistake: .noSynchronization, checksDigest: false).silentlyWrong > 0)
+  }
+
+  @Test func aSynchronizationThatFailedOnceIsNotTrustedLater() throws {
+    let disk = SimulatedFileSystem()
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    let file = try disk.create("a", in: folder)
+    try disk.synchronize(folder)
+    _ = try [UInt8](repeating: 7, count: 8).withUnsafeBytes { try disk.write(file, at: 0, $0) }
+    disk.inject(FileFault(.synchronize, .error(5)))
+    #expect(throws: FileSystemError.self) { try disk.synchronize(file) }
+    try disk.synchronize(file)
+    disk.mark(1)
+    var isLost = false
+    disk.forEachCrashState { if $0.lastMark == 1, $0.fileSystem.contents(of: "a") == [] { isLost = true } }
+    #expect(isLost)
+  }
+
+  @Test func theStatesOfOneWriteAreThoseThatAreSaid() throws {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "a", [1, 1])
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    let file = try disk.openLockFile("a", in: folder)
+    _ = try [2, 3, 4, 5].map(UInt8.init).withUnsafeBytes { try disk.write(file, at: 0, $0) }
+    var found: Set<[UInt8]> = []
+    let summary = disk.forEachCrashState(seed: 3) { found.insert($0.fileSystem.contents(of: "a") ?? []) }
+    #expect(summary == CrashSummary(stateCount: 7, isExhaustive: true, seed: 3))
+    let garbage = found.subtracting([[1, 1], [2, 3, 4, 5], [2, 3], [2, 3, 0, 0], [1, 1, 0, 0]])
+    #expect(found.count == 6 && garbage.count == 1 && garbage.first?.prefix(2) == [2, 3])
+
+    try disk.synchronize(file)
+    disk.mark(1)
+    var last: Set<[UInt8]> = []
+    disk.forEachCrashState { if $0.lastMark == 1 { last.insert($0.fileSystem.contents(of: "a") ?? []) } }
+    #expect(last == [[2, 3, 4, 5]])
+  }
+}

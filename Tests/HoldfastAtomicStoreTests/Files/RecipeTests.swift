@@ -1,0 +1,245 @@
+import Foundation
+import HoldfastAtomicStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The order of a save's calls, on a simulated disk and as the operating system saw them: B7, C4 and C6.
+@Suite struct RecipeTests {
+  // MARK: B7, simulated
+
+  /// The calls of one save, with the temporary file as `temporary`.
+  private func calls(_ options: (SimulatedFileSystem) -> DurableFileOptions, hasFile: Bool, _ expectedByteCount: Int64? = nil) throws
+    -> [String]
+  {
+    let disk = SimulatedFileSystem()
+    if hasFile { disk.setContents(of: "store", [1]) }
+    let file = try DurableFile(path: "/store", options: options(disk))
+    _ = try file.contents()
+    disk.startRecording()
+    let replacement = try file.beginReplacing(expectedByteCount: expectedByteCount)
+    try [UInt8](repeating: 7, count: 2_500_000).withUnsafeBytes { try replacement.write($0) }
+    try replacement.commit()
+    return disk.calls.map { call in
+      #expect(call.error == nil || call.operation == .statusOfName && !hasFile)
+      return "\(call.operation) \(call.name.hasSuffix(".tmp") ? "temporary" : call.name)"
+    }
+  }
+
+  private static let locking = [
+    "openLockFile .store.lock", "status .store.lock", "lock .store.lock", "statusOfName .store.lock", "statusOfName store",
+  ]
+  /// The new file stays open, so that its number is given to no other one; what was known before is let go.
+  private static func ending(hasFile: Bool) -> [String] {
+    ["status temporary"] + (hasFile ? ["close store"] : []) + ["unlock .store.lock", "close .store.lock"]
+  }
+
+  @Test func b7AnExistingFileIsReplacedInThisOrderAndNoOther() throws {
+    let expected =
+      Self.locking + ["names /", "create temporary", "status temporary", "copyAttributes store", "setPermissions temporary"]
+      + ["write temporary", "write temporary", "write temporary"]
+      + ["synchronize temporary", "rename temporary", "synchronize /"] + Self.ending(hasFile: true)
+    #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true) == expected)
+  }
+
+  @Test func b7ANewFileIsMadeInThisOrderAndNoOther() throws {
+    let expected =
+      Self.locking + ["names /", "create temporary", "setPermissions temporary", "allocate temporary"]
+      + ["write temporary", "write temporary", "write temporary", "setSize temporary"]
+      + ["synchronize temporary", "rename temporary", "synchronize /"] + Self.ending(hasFile: false)
+    #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: false, 3_000_000) == expected)
+  }
+
+  @Test func b7FastDurabilityLeavesOutTheFolderAndNothingElse() throws {
+    let full = try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true)
+    let fast = try calls({ DurableFileOptions(durability: .fast, fileSystem: $0) }, hasFile: true)
+    #expect(fast == full.filter { $0 != "synchronize /" } && fast.count == full.count - 1)
+  }
+
+  // MARK: B7, C4 and C6, as the operating system saw them
+
+  @Test func b7TheOperatingSystemSeesTheSameOrder() async throws {
+    let folder = RealFolder()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      try traced(path, []) { file in try file.replace([UInt8](repeating: 2, count: 1_500_000)) }
+    }
+    guard let trace = try Trace(folder.path) else { return }
+    #expect(
+      trace.writing == [
+        "openat .store.lock", "flock", "openat temporary", "fchmod", "pwrite64", "pwrite64", "fsync", "renameat", "fsync", "flock",
+      ])
+    #expect(trace.lines.count { $0.contains("O_WRONLY|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") } == 1)
+  }
+
+  /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.
+  @Test func c4InterruptedCallsAreRepeatedOnTheRealSystem() async throws {
+    let folder = RealFolder()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
+      try traced(path, calls.map { "inject=\($0):error=EINTR:when=1+2" }) { file in
+        for round in UInt8(0)..<20 {
+          try file.replace([UInt8](repeating: round, count: 3000))
+          let contents = try file.contents()
+          precondition(contents == [UInt8](repeating: round, count: 3000))
+        }
+      }
+    }
+    guard let trace = try Trace(folder.path) else { return }
+    #expect(trace.lines.count { $0.contains("EINTR") } > 100)
+    #expect(folder.names == [".store.lock", "store"])
+  }
+
+  @Test func c6TheOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
+    let folder = RealFolder()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
+        let error = storeError { try file.replace([2]) }
+        let between = try file.contents()
+        precondition(error?.code == .inputOutput && between == [1] && RealFolder.names(in: path).count == 2)
+        try file.replace([3])
+      }
+    }
+    guard let trace = try Trace(folder.path) else { return }
+    // The failed file is removed, and what is synchronized next is another one.
+    let calls = trace.writing.filter { ["fsync", "unlinkat", "openat temporary", "renameat"].contains($0) }
+    #expect(calls == ["openat temporary", "fsync", "unlinkat", "openat temporary", "fsync", "renameat", "fsync"])
+    #expect(RealFile.read(folder.file()) == [3])
+  }
+
+  // MARK: C4
+
+  #if os(Linux)
+    /// In a process of its own, so that the signals hit nobody else.
+    @Test func c4AThousandSignalsASecondDisturbNoSave() async {
+      let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        let folder = RealFolder()
+        let store = try TestStore(folder.file())
+        let storm = SignalStorm()
+        let end = RealFile.seconds() + 2
+        while RealFile.seconds() < end {
+          try store.save(byteCount: 5000)
+          try store.reload()
+          try store.file.withLock { try $0.write([1]) }
+        }
+        storm.stop()
+        let signals = storm.count
+        precondition(signals > 100, "only \(signals) signals came")
+        precondition(folder.names == [".store.lock", "store"])
+        print("c4: \(store.generation) saves, \(signals) signals")
+      }
+      let lines = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
+      for line in lines where line.hasPrefix("c4") { print(line) }
+    }
+  #endif
+}
+
+/// Lets signals reach this thread. The threads that tests run on keep them out, and processes inherit that.
+private func acceptSignals() {
+  var none = sigset_t()
+  sigemptyset(&none)
+  pthread_sigmask(SIG_SETMASK, &none, nil)
+}
+
+/// Runs a closure during which signals reach this thread.
+private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result {
+  var before = sigset_t()
+  pthread_sigmask(SIG_SETMASK, nil, &before)
+  acceptSignals()
+  defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+  return try body()
+}
+
+#if os(Linux)
+  /// Sends this thread a signal a thousand times a second, with a handler that lets calls be interrupted.
+  private final class SignalStorm: Sendable {
+    private static let received = Atomic<Int>(0)
+    private let isOver = Atomic<Bool>(false)
+
+    init() {
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in SignalStorm.received.add(1, ordering: .relaxed) }
+      action.sa_flags = 0
+      precondition(sigaction(SIGUSR1, &action, nil) == 0)
+      acceptSignals()
+      let target = pthread_self()
+      Thread.detachNewThread { [self] in
+        while !isOver.load(ordering: .relaxed) {
+          pthread_kill(target, SIGUSR1)
+          usleep(1000)
+        }
+      }
+    }
+
+    /// How many signals arrived.
+    var count: Int { Self.received.load(ordering: .relaxed) }
+
+    func stop() { isOver.store(true, ordering: .relaxed) }
+  }
+#endif
+
+/// Makes a store's file in a folder and runs a closure while strace watches this process, and breaks some of its calls.
+///
+/// What was seen is left beside the folder, for ``Trace``.
+private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) throws -> Void) throws {
+  let file = try DurableFile(path: folder + "/store")
+  try file.replace([1])
+  guard FileManager.default.isExecutableFile(atPath: Trace.program) else { return }
+  let tracer = Process()
+  tracer.executableURL = URL(fileURLWithPath: Trace.program)
+  tracer.arguments = ["-f", "-p", "\(getpid())", "-o", folder + ".trace", "-e", "trace=%file,%desc"] + faults.flatMap { ["-e", $0] }
+  let messages = Pipe()
+  tracer.standardError = messages
+  try withSignals { try tracer.run() }
+  // It says that it is attached before anything is watched; when it may not watch, it says so and ends.
+  let isAttached = String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self).contains("attached")
+  if !isAttached { RealFile.delete(folder + ".trace") }
+  defer {
+    tracer.terminate()
+    tracer.waitUntilExit()
+  }
+  if isAttached { try body(file) }
+}
+
+/// The system calls of another process, as strace saw them.
+private struct Trace {
+  static let program = "/usr/bin/strace"
+
+  let lines: [String]
+  /// The calls that change, synchronize or lock something, in their order.
+  let writing: [String]
+
+  /// Takes the trace that was left beside a folder; nil, with a message, when there is none.
+  init?(_ folder: String) throws {
+    let path = folder + ".trace"
+    guard FileManager.default.fileExists(atPath: path) else {
+      print("Skipped: strace is not installed, or may not watch.")
+      return nil
+    }
+    defer { RealFile.delete(path) }
+    lines = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self).split(separator: "\n").map(String.init)
+    writing = lines.compactMap(Self.writingCall)
+  }
+
+  private static func writingCall(_ line: String) -> String? {
+    // Each line begins with the number of the thread.
+    guard let call = line.split(separator: " ", maxSplits: 1).last?.drop(while: { $0 == " " }), let end = call.firstIndex(of: "(") else {
+      return nil
+    }
+    let name = String(call[..<end])
+    switch name {
+    case "openat" where call.contains("O_CREAT"): return call.contains(".tmp\"") ? "openat temporary" : "openat .store.lock"
+    case "renameat2": return "renameat"
+    case "pwrite64", "fchmod", "fchown", "fsync", "fdatasync", "renameat", "rename", "linkat", "unlinkat", "unlink", "flock", "ftruncate",
+      "fallocate", "mkdirat", "fsetxattr":
+      return name
+    default: return nil
+    }
+  }
+}
