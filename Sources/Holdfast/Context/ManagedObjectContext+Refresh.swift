@@ -136,15 +136,6 @@ extension ManagedObjectContext {
   }
 }
 
-extension RowPointer {
-  /// Whether a slot holds another value than that of another row.
-  func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
-    if isPresent(slot) != other.isPresent(slot) { return true }
-    guard isPresent(slot) else { return false }
-    return kind == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) != 0 : integer(slot) != other.integer(slot)
-  }
-}
-
 extension ManagedObject {
   // MARK: What changed
 
