@@ -8,8 +8,9 @@
 /// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
 /// element into two places on their way; what moves objects is here under the same names.
 ///
-/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number. While
-/// some of them are being deleted or were, the first look after a change goes over all.
+/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, except
+/// that the first change after a save copies the list, which takes time in proportion to their number: it is what a rollback goes
+/// back to. While some of them are being deleted or were, the first look after a change goes over all.
 ///
 /// ```swift
 /// dog.walks.insert(morning, at: 0)
