@@ -10,7 +10,7 @@ extension StoreSchema {
     var used = UsedNames()
     let sides = namingRelationships(model).map { used.side(of: $0, in: model, numbers: numbers) }
     let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
-    let orders = orderedRelationships(model).map { predictedOrderColumn($0, schema) }
+    let orders = model.orderedRelationships.map { predictedOrderColumn($0, schema) }
     return orders.isEmpty ? schema : StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
