@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     precondition(
       ClassBinding.isKind(classes[entity.index], of: type),
       "\(type) is not among the classes that were bound to the model; pass it to the container.")
-    precondition(!entity.isAbstract, "\(entity.name) is abstract: only its sub-entities have objects.")
+    precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its sub-entities.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
   }
 
@@ -19,7 +19,7 @@ extension ManagedObjectContext {
   public func insert(entityNamed name: String) throws -> ManagedObject {
     let entity = try entity(named: name)
     guard !entity.isAbstract else {
-      throw ContextError(.abstractEntity, reason: "\(name) is abstract: only its sub-entities have objects.")
+      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its sub-entities.")
     }
     return insertObject(entity.index)
   }

@@ -105,7 +105,9 @@ extension ManagedObject {
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     guard let object else {
-      throw ContextError(.missingObject, objectID: id, property: path, reason: "The path leads nowhere, so there is no object to change.")
+      throw ContextError(
+        .missingObject, objectID: id, property: path,
+        reason: "The path leads nowhere, so there is no object to change; set the relationship first.")
     }
     try object.setValue(value, forKey: key)
   }
