@@ -142,14 +142,14 @@ extension ManagedObject {
   /// The attributes and to-one relationships whose values differ from those that were read or saved last, with their
   /// values; of a new object, all that have one. To-many relationships are not among them. No store request.
   public final func changedValues() -> [String: StoreValue] {
-    guard let row else { return [:] }
-    var changed: [String: StoreValue] = [:]
+    // What an object set of itself while it was awakened is no change.
+    guard let row, hasChanges else { return [:] }
     let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
     guard let committed else { return [:] }
-    for (slot, kind) in entity.layout.kinds.enumerated() where RowPointer(row).differs(from: committed, slot, kind) {
-      let name = entity.slots[slot].name
-      changed[name] = try? value(forKey: name)
-    }
+    let kinds = entity.layout.kinds
+    let slots = kinds.indices.filter { RowPointer(row).differs(from: committed, $0, kinds[$0]) }
+    var changed: [String: StoreValue] = [:]
+    for slot in slots { changed[entity.slots[slot].name] = storeValue(inSlot: slot) }
     return changed
   }
 
@@ -161,9 +161,9 @@ extension ManagedObject {
     var values: [String: StoreValue] = [:]
     if isInserted { return values }
     _ = readRow
-    guard let committed = committedRow else { return values }
-    for key in keys ?? entity.slots.map(\.name) {
-      let slot = try slot(forKey: key)
+    let slots = try (keys ?? entity.slots.map(\.name)).map { ($0, try slot(forKey: $0)) }
+    for (key, slot) in slots {
+      guard let committed = committedRow else { return values }
       values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: id)
       // Of which sub-entity a target is only the target tells.
       if let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) {

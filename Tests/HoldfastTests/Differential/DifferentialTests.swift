@@ -259,7 +259,7 @@ private final class Machine {
   // MARK: Comparing
 
   private func tagOf(_ object: ManagedObject) throws -> Int {
-    guard case .int64(let tag) = try object.value(forKey: "tag") else { throw Difference(description: "\(object) has no tag") }
+    guard case .int64(let tag) = try object.value(forKey: "tag").storeValue else { throw Difference(description: "\(object) has no tag") }
     return Int(tag)
   }
 
