@@ -43,12 +43,13 @@ extension ManagedObjectContext {
       case .nullify: nullify(object, relationship)
       }
     }
-    if let error = faultError {
+    // A row that is gone leads nowhere; the save says that it is gone.
+    if let error = faultError, (error as? ContextError)?.code != .missingObject {
       object.flags.remove(.propagated)
       unpropagated.append(object)
       throw error
     }
-    faultError = before
+    faultError = before ?? faultError
   }
 
   /// The objects at the other end that are not being deleted.
