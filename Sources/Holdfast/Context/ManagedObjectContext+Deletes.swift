@@ -10,6 +10,8 @@ extension ManagedObjectContext {
   /// - *Deny*: checked by the save.
   /// - *No action*: nothing.
   ///
+  /// In the end it tells those who listen by ``objectsDidChange(_:)``.
+  ///
   /// - Throws: ``StoreError`` when objects at the other end have to be read and cannot.
   public func processPendingChanges() throws {
     while !unpropagated.isEmpty {
@@ -21,6 +23,7 @@ extension ManagedObjectContext {
       }
       nullifyRegistered(round)
     }
+    tellChanges()
   }
 
   /// Runs something that reads faults, and throws what they could not read: nothing goes on from values that are not known.

@@ -117,6 +117,9 @@ extension ManagedObjectContext {
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
     firedGroups = []
     deletionStamp += 1
+    let new = changed.filter { $0.isInserted && hearsOfFault($0) }
+    for object in new { object.willTurnIntoFault() }
+    observers?.noteRollback(of: changed)
     for object in changed { revert(object) }
     changed = []
     unpropagated = []
@@ -124,6 +127,8 @@ extension ManagedObjectContext {
       changedCounts[index] = 0
       deletedCounts[index] = 0
     }
+    for object in new { object.didTurnIntoFault() }
+    tellChanges()
   }
 
   private func revert(_ object: ManagedObject) {
@@ -134,7 +139,7 @@ extension ManagedObjectContext {
       object.dropPrivateRow(committed?.base)
       revertLinks(object)
     }
-    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
   }
 
   /// Takes back what was recorded of to-many relationships since the last save. A list that is known stays known: what the
@@ -171,7 +176,10 @@ extension ManagedObjectContext {
     precondition(!isSaving, "A context was reset in a callback of its own save.")
     firedGroups = []
     deletionStamp += 1
+    let told = registeredObjects.filter(hearsOfFault)
+    for object in told { object.willTurnIntoFault() }
     let everything = registeredObjects
+    observers?.noteReset(of: everything)
     for object in everything {
       detach(object)
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
@@ -184,5 +192,7 @@ extension ManagedObjectContext {
       deletedCounts[index] = 0
       tombstones[index].removeAll()
     }
+    for object in told { object.didTurnIntoFault() }
+    tellChanges()
   }
 }

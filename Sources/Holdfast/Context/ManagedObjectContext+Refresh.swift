@@ -16,9 +16,12 @@ extension ManagedObjectContext {
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     firedGroups = []
     persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
-    if object.isUpdated && mergeChanges { return try merge(object) }
-    if object.isUpdated { takeBack(object) }
-    turnIntoFault(object)
+    try holdingAwakening {
+      if object.isUpdated && mergeChanges { return try merge(object) }
+      if object.isUpdated { takeBack(object) }
+      turnIntoFault(object)
+    }
+    observers?.noteRefresh(object)
   }
 
   /// Refreshes all registered objects and keeps their changes.
@@ -29,6 +32,9 @@ extension ManagedObjectContext {
   }
 
   private func turnIntoFault(_ object: ManagedObject) {
+    let isTold = hearsOfFault(object)
+    if isTold { object.willTurnIntoFault() }
+    defer { if isTold { object.didTurnIntoFault() } }
     object.dropPrivateRow(nil)
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
@@ -94,6 +100,7 @@ extension ManagedObjectContext {
     }
     let fresh = run.pointer(0)
     let group = RowGroup(run, entity: entity)
+    if awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
       var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh.base)
       copyChanges(from: RowPointer(base), since: committed, to: &merged, entities[entity].layout)

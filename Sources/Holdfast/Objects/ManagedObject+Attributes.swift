@@ -32,15 +32,22 @@ extension ManagedObject {
   /// The object's own row, made by the first write.
   final func writableRow() -> PrivateRow {
     if flags.contains(.hasPrivateRow), let row {
-      if !flags.contains(.listed) { managedObjectContext.noteChange(self) }
+      if !flags.contains(.listed) { noteWrite() }
       return PrivateRow(existing: row)
     }
     let committed = readRow
+    // An object that was just awakened may have one.
+    if flags.contains(.hasPrivateRow) { return writableRow() }
     let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed.base)
     row = UnsafeRawPointer(copy.row)
     flags.insert(.hasPrivateRow)
-    managedObjectContext.noteChange(self)
+    noteWrite()
     return copy
+  }
+
+  /// What an object sets of itself while it is awakened is no change.
+  private func noteWrite() {
+    if !flags.contains(.awakening) { managedObjectContext.noteChange(self) }
   }
 
   /// Gives the object's own row up for a sealed one, or for none.

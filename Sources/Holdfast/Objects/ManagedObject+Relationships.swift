@@ -66,6 +66,10 @@ extension ManagedObject {
         link.leads(toEntity: target.flags.entityIndex),
         "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
     }
+    managedObjectContext.holdingAwakening { change(link, target) }
+  }
+
+  private func change(_ link: LinkPlan, _ target: ManagedObject?) {
     let before = readRow
     let slot = Int(link.slot)
     let old = before.isPresent(slot) ? before.integer(slot) : nil
@@ -78,6 +82,7 @@ extension ManagedObject {
 
   private func assign(_ slot: Int, _ target: ManagedObject?) {
     let row = writableRow()
+    if flags.contains(.awakening) { managedObjectContext.noteChange(self) }
     if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey)) } else { row.setNull(slot) }
   }
 
@@ -147,6 +152,10 @@ extension ManagedObject {
     let link = plan.toMany[index]
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
+    managedObjectContext.holdingAwakening { add(target, index, link) }
+  }
+
+  private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
     // The side that knows fewer keys tells fastest whether the link is there.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
@@ -167,10 +176,12 @@ extension ManagedObject {
       if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
-    keepOrder(index, removing: target.objectKey)
-    if toManyStates()[index].remove(target.objectKey) {
-      managedObjectContext.noteChange(self)
-      if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
+    managedObjectContext.holdingAwakening {
+      keepOrder(index, removing: target.objectKey)
+      if toManyStates()[index].remove(target.objectKey) {
+        managedObjectContext.noteChange(self)
+        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
+      }
     }
   }
 
