@@ -80,7 +80,7 @@ open class ManagedObject {
   /// changes: the object shows them until it becomes a fault or its changes are taken back, and they are saved only when something else
   /// makes the object a changed one, together with that. Queries of the store do not see them. Relationships that it sets, and
   /// attributes of other objects, are ordinary changes; in Core Data they would leave the other end behind. Not called for new
-  /// objects, nor for rows that cannot be read. Classes that do not override it cost nothing.
+  /// objects, nor for rows that cannot be read. Reading a property that is not in the model does not give a fault its row. Classes that do not override it cost nothing.
   open func awakeFromFetch() {}
 
   /// Called before the object gives its row up: when it is refreshed without merging, when its context is reset, and when its
