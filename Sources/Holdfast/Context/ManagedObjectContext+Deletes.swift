@@ -41,7 +41,8 @@ extension ManagedObjectContext {
     faultError = nil
     for relationship in object.entity.relationships {
       switch relationship.deleteRule {
-      case .noAction, .deny: break
+      // Nothing can lead to an object that never was in the store.
+      case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
       case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
       case .nullify: nullify(object, relationship)
       }
@@ -64,7 +65,7 @@ extension ManagedObjectContext {
   }
 
   /// Nobody clears a relationship without inverse when what it leads to is deleted, so what is there has to be asked for.
-  private func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
+  func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
     if persistentStoreCoordinator.model.inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
       return targets
     }

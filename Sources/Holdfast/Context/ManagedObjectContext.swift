@@ -165,6 +165,17 @@ public final class ManagedObjectContext {
     return object
   }
 
+  /// The object that a link led to until now. One that is being deleted is told as well: whether its deletion is denied depends on
+  /// who leads to it still.
+  func formerTarget(_ entity: Int, _ key: Int64) -> ManagedObject? {
+    if deletedCounts[graph.entities[entity].root] > 0, let known = registered(entity, key), known.isDeleted,
+      graph.entities[entity].family.contains(Int(known.flags.entityIndex))
+    {
+      return known
+    }
+    return target(entity, key, nil, position: 0)
+  }
+
   /// Gives an object a row that was read some time ago, unless somebody has read or saved a newer version since.
   func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
     let entity = group.entity

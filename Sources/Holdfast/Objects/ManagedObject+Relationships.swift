@@ -88,7 +88,7 @@ extension ManagedObject {
 
   private func detachInverse(of link: LinkPlan, from old: Int64) {
     let context = managedObjectContext
-    guard let former = context.target(Int(link.destination), old, nil, position: 0) else { return }
+    guard let former = context.formerTarget(Int(link.destination), old) else { return }
     if link.inverseSlot >= 0 {
       // An object that led to itself by a relationship that is its own inverse leads elsewhere already.
       if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
@@ -102,7 +102,7 @@ extension ManagedObject {
     let inverse = Int(link.inverseSlot)
     let row = target.readRow
     if row.isPresent(inverse), row.integer(inverse) != objectKey,
-      let rival = managedObjectContext.target(Int(link.entity), row.integer(inverse), nil, position: 0)
+      let rival = managedObjectContext.formerTarget(Int(link.entity), row.integer(inverse))
     {
       rival.assign(Int(link.slot), nil)
     }
