@@ -95,6 +95,32 @@ import Testing
     #expect(ClassHooks.overridden(by: Other.self) == [])
   }
 
+  @Test func contextsOfClassesThatOverrideNothingNoteNothing() throws {
+    let plain = try TestStore.memory.makePlace().context(), awake = try TestStore.memory.makePlace(classes: [Greeter.self]).context()
+    #expect(!plain.awakensObjects && !plain.turnsObjectsIntoFaults)
+    #expect(awake.awakensObjects && awake.turnsObjectsIntoFaults && awake.hooks.count { !$0.isEmpty } == 1)
+  }
+
+  /// What an object reads while it gives its row up is awake, too.
+  final class Backward: Pet {
+    var greeting: String?
+    override func awakeFromFetch() { greeting = "I am \(name)" }
+    override func willTurnIntoFault() {
+      for friend in friends.compactMap({ $0 as? Backward }) {
+        managedObjectContext.heardCalls.append("\(friend.name): \(friend.greeting ?? "asleep")")
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func objectsThatAreReadWhileOneGivesItsRowUpAreAwake(_ store: TestStore) throws {
+    let context = try logging(place(store, Backward.self, dogs: 2))
+    let ids = try context.fetchObjectIDs(FetchRequest<Backward>(sortedBy: [FetchSortDescriptor(SortTerm("age"))]))
+    let dog = try #require(try context.existingObject(with: ids[0]) as? Backward)
+    dog.age = 9
+    try context.refresh(dog, mergeChanges: false)
+    #expect(context.heardCalls == ["dog 1: I am dog 1"] && dog.isFault)
+  }
+
   @Test(arguments: TestStore.allCases) func fetchedObjectsAreAwakenedOnceInOrder(_ store: TestStore) throws {
     let context = try logging(place(store, Greeter.self))
     let dogs = try context.fetch(FetchRequest<Greeter>(sortedBy: byAge))

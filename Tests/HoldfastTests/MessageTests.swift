@@ -192,6 +192,23 @@ import Testing
     #expect(ear.messages.isEmpty && other.last() == ObjectChanges(updated: [early.objectID]))
   }
 
+  @Test func whileNobodyListensNothingIsRecorded() throws {
+    let place = try TestStore.memory.makePlace(), context = try place.context()
+    let dog = context.dog("Fido")
+    try context.processPendingChanges()
+    #expect(context.observers == nil && dog.flags.contains(.listed))
+    let first = context.objectsDidChange { _, _ in }
+    #expect(!dog.flags.contains(.listed) && dog.flags.contains(.inList))
+    dog.age = 2
+    first.cancel()
+    #expect(context.observers?.take().isEmpty == true)
+    dog.age = 3
+    try context.refresh(dog, mergeChanges: false)
+    #expect(context.observers?.take().isEmpty == true && dog.flags.contains(.listed))
+    try context.save()
+    #expect(try place.context().one(\Dog.age == 3) != nil)
+  }
+
   /// What each message says, put together, is what happened between two messages; on random changes.
   @Test(arguments: TestStore.allCases) func randomChangesAreToldAsTheyAre(_ store: TestStore) throws {
     var random = SeededGenerator()

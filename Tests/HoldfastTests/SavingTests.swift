@@ -342,7 +342,7 @@ private final class Note: ManagedObject {
   override func didSave() { didSaves += 1 }
 }
 
-/// When a deletion is denied, on every store. Random programs found these.
+/// When a deletion is denied, on every store.
 @Suite struct DeniedDeletionTests {
   @Test(arguments: TestStore.allCases) func whoIsLedElsewhereAfterTheDeletionNoLongerDeniesIt(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()

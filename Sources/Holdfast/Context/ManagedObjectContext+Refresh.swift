@@ -16,9 +16,10 @@ extension ManagedObjectContext {
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     firedGroups = []
     persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
-    try holdingAwakening {
-      if object.isUpdated && mergeChanges { return try merge(object) }
-      if object.isUpdated { takeBack(object) }
+    if object.isUpdated && mergeChanges {
+      try holdingAwakening { try merge(object) }
+    } else {
+      if object.isUpdated { holdingAwakening { takeBack(object) } }
       turnIntoFault(object)
     }
     observers?.noteRefresh(object)
