@@ -21,7 +21,7 @@ public final class TableSchema: Sendable {
   /// How many ``AdjacencyIndex``es there are.
   let adjacencyCount: Int
   /// The ordered relationships, each with an ``OrderIndex`` of its own.
-  let ordered: [ManagedObjectModel.Relationship]
+  var ordered: [ManagedObjectModel.Relationship] { model.orderedRelationships }
   /// The object IDs of each entity with key 0.
   let prefixes: [ManagedObjectID]
 
@@ -76,9 +76,8 @@ public final class TableSchema: Sendable {
       }
     }
     (storages, adjacencyCount) = TableSchema.storages(model)
-    ordered = model.entities.flatMap { $0.ownRelationships.filter(\.isOrdered) }
     var orderOfAdjacency = [Int?](repeating: nil, count: adjacencyCount)
-    for (place, relationship) in ordered.enumerated() {
+    for (place, relationship) in model.orderedRelationships.enumerated() {
       switch storages[relationship.entityIndex][relationship.index] {
       case .inverseSlot(let forward), .links(let forward, _): orderOfAdjacency[forward] = place
       case .slot: break

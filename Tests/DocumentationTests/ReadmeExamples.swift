@@ -120,3 +120,36 @@ final class Movement: ManagedObject {
   let third = try context.fetch(FetchRequest<Symphony>(where: \.title == "Eroica" && \.number == 3))
   return works.map(\.title) + third.flatMap { $0.movements.map(\.tempo) }
 }
+
+final class Track: ManagedObject {
+  enum Slot { static let seconds = 0, title = 1 }
+  override class var entityName: String { "Track" }
+  var seconds: Int { get { self[Slot.seconds] } set { self[Slot.seconds] = newValue } }
+  var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }
+  private(set) var length = ""
+  override func awakeFromFetch() { length = "\(seconds / 60)′ \(seconds % 60)″" }
+  override func didTurnIntoFault() { length = "" }
+  override class var properties: [PropertyBinding] {
+    [.attribute("seconds", \Track.seconds, slot: Slot.seconds), .attribute("title", \Track.title, slot: Slot.title)]
+  }
+}
+
+@MainActor func listening() throws -> [String] {
+  let model = try ManagedObjectModel(entities: [
+    EntityDescription("Track", attributes: [AttributeDescription("seconds", .integer32), AttributeDescription("title", .string)])
+  ])
+  let container = try PersistentContainer(model: model, classes: [Track.self], store: .memory())
+  let context = container.viewContext
+  var told: [String] = []
+  context.objectsDidChange { _, changes in told.append("\(changes.inserted.count) new, \(changes.updated.count) changed") }
+  context.contextDidSave { _, changes in told.append("\(changes.inserted.count + changes.updated.count) saved") }
+
+  let track = context.insert(Track.self)
+  track.title = "Erbarme dich"
+  track.seconds = 403
+  try context.processPendingChanges()  // 1 new, 0 changed
+  track.title = "Erbarme dich, mein Gott"
+  try context.save()  // 0 new, 1 changed; 1 saved
+  try context.refresh(track, mergeChanges: false)
+  return told + [track.title, track.length]  // reading the title gives the object its row, so it has its length
+}

@@ -32,7 +32,11 @@ import Testing
     #expect(try concert() == ["Eroica", "Allegro con brio", "Marcia funebre", "Scherzo", "Finale"])
   }
 
-  @Test(arguments: [("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 1)])
+  @Test @MainActor func theListenerHearsWhatTheTextSays() throws {
+    #expect(try listening() == ["1 new, 0 changed", "0 new, 1 changed", "1 saved", "Erbarme dich, mein Gott", "6′ 43″"])
+  }
+
+  @Test(arguments: [("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 2)])
   func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let read = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)

@@ -83,7 +83,11 @@ import Testing
     }
     try builder.append(key: 9, version: 5, values: other)
     let batch = builder.seal()
-    for slot in other.indices { #expect(!batch.pointer(slot).hasSameValues(as: alone.pointer(0), layout), "slot \(slot)") }
+    for row in other.indices {
+      #expect(!batch.pointer(row).hasSameValues(as: alone.pointer(0), layout), "slot \(row)")
+      let differing = layout.kinds.indices.filter { batch.pointer(row).differs(from: alone.pointer(0), $0, layout.kinds[$0]) }
+      #expect(differing == [row])
+    }
     #expect(batch.pointer(other.count).hasSameValues(as: alone.pointer(0), layout))
   }
 

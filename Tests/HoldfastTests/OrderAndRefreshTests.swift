@@ -165,7 +165,7 @@ private final class Loop: ManagedObject {
     let teams = try context.fetch(FetchRequest<ManagedObject>(entityName: "Team", sortedBy: [byName]))
     let (a, b) = (teams[0], teams[1])
     func names(_ object: ManagedObject) throws -> [String] {
-      try object.ordered(forKey: "players").map { try $0.value(forKey: "name").text }
+      try object.ordered(forKey: "players").map { try $0.value(forKey: "name").storeValue?.text ?? "" }
     }
     #expect(try names(a) == ["x", "y", "z"])
     #expect(try names(b) == [])

@@ -186,12 +186,12 @@ enum Obvious {
       var object = object
       var names = path.names
       while names.count > 1 {
-        guard case .objectID(let id) = (try? object.value(forKey: names.removeFirst())) ?? .null,
+        guard case .objectID(let id) = (try? object.value(forKey: names.removeFirst()))?.storeValue,
           let next = try? object.managedObjectContext.object(with: id)
         else { return .null }
         object = next
       }
-      return (try? object.value(forKey: names[0])) ?? .null
+      return (try? object.value(forKey: names[0]))?.storeValue ?? .null
     default: return .bool(holds(expression, object))
     }
   }

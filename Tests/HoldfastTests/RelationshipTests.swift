@@ -220,7 +220,7 @@ import Testing
     try other.save()
     let third = try ManagedObjectContext(coordinator: coordinator)
     let dangling = try third.existingObject(with: room.objectID)
-    guard case .objectID(let id) = try dangling.value(forKey: "house") else {
+    guard case .objectID(let id) = try dangling.value(forKey: "house").storeValue else {
       Issue.record("The room points nowhere.")
       return
     }

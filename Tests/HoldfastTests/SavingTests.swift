@@ -341,3 +341,62 @@ private final class Note: ManagedObject {
   override func willSave() { saves += 1 }
   override func didSave() { didSaves += 1 }
 }
+
+/// When a deletion is denied, on every store.
+@Suite struct DeniedDeletionTests {
+  @Test(arguments: TestStore.allCases) func whoIsLedElsewhereAfterTheDeletionNoLongerDeniesIt(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let (ann, bob) = (context.person("Ann"), context.person("Bob"))
+    let licences = (1...2).map { number in
+      let licence = context.insert(Licence.self)
+      licence.number = Int32(number)
+      licence.holder = ann
+      return licence
+    }
+    try context.save()
+    context.delete(ann)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .deniedDelete && error.property == "licences" && error.objectID == ann.objectID)
+    licences[0].holder = bob
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .deniedDelete)
+    context.delete(licences[1])
+    try context.save()
+    let last = try place.context()
+    #expect(try last.fetch(FetchRequest<Person>()).map(\.name) == ["Bob"])
+    #expect(try last.fetch(FetchRequest<Licence>()).map { $0.holder?.name } == ["Bob"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aNewObjectThatIsDeletedIsLetGoByWhatLedToIt(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let ann = context.person("Ann"), licence = context.insert(Licence.self)
+    licence.number = 7
+    licence.holder = ann
+    // Never saved: nothing is denied, but the licence, which must have a holder, has none.
+    context.delete(ann)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .missingMandatoryValue && error.property == "holder" && error.objectID == licence.objectID)
+    licence.holder = context.person("Bob")
+    try context.save()
+    #expect(try place.context().fetch(FetchRequest<Licence>()).map { $0.holder?.name } == ["Bob"])
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatIsGoneDeniesNothing(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Ship", relationships: [.toOne("port", to: "Port", inverse: nil, deleteRule: .deny)]), EntityDescription("Port"),
+    ])
+    let place = try store.makePlace(model: model, classes: []), context = try place.context()
+    let ship = try context.insert(entityNamed: "Ship"), port = try context.insert(entityNamed: "Port")
+    try ship.setValue(.objectID(port.objectID), forKey: "port")
+    try context.save()
+    context.delete(ship)
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .deniedDelete)
+    context.rollback()
+    let other = try place.context()
+    for port in try other.fetch(FetchRequest<ManagedObject>(entityName: "Port")) { other.delete(port) }
+    try other.save()
+    let third = try place.context()
+    for ship in try third.fetch(FetchRequest<ManagedObject>(entityName: "Ship")) { third.delete(ship) }
+    try third.save()
+    #expect(try place.context().count(for: FetchRequest<ManagedObject>(entityName: "Ship")) == 0)
+  }
+}

@@ -92,7 +92,7 @@ import Testing
     let again = try place.context()
     for ((key, values), ids) in zip(Self.samples, ids) {
       for (value, id) in zip(values, ids) {
-        let found = try again.existingObject(with: id).value(forKey: key)
+        let found = try #require(try again.existingObject(with: id).value(forKey: key).storeValue)
         #expect(Self.bits(found) == Self.bits(value), "\(key): \(String("\(found)".prefix(100))) for \(String("\(value)".prefix(100)))")
       }
     }
@@ -278,7 +278,8 @@ import Testing
       #expect(try ship.value(forKey: key) == before)
     }
     #expect(!ship.hasChanges && !context.hasChanges)
-    for key in ["", "Name", "routes", "nothing", "objectID"] {
+    #expect(try #require(throws: ContextError.self) { try ship.setValue(.null, forKey: "routes") }.code == .wrongType)
+    for key in ["", "Name", "nothing", "objectID"] {
       #expect(try #require(throws: ContextError.self) { try ship.setValue(.null, forKey: key) }.code == .unknownProperty)
       #expect(try #require(throws: ContextError.self) { try ship.value(forKey: key) }.code == .unknownProperty)
     }

@@ -10,6 +10,8 @@ extension ManagedObjectContext {
   /// - *Deny*: checked by the save.
   /// - *No action*: nothing.
   ///
+  /// In the end it tells those who listen by ``objectsDidChange(_:)``.
+  ///
   /// - Throws: ``StoreError`` when objects at the other end have to be read and cannot.
   public func processPendingChanges() throws {
     while !unpropagated.isEmpty {
@@ -21,6 +23,7 @@ extension ManagedObjectContext {
       }
       nullifyRegistered(round)
     }
+    tellChanges()
   }
 
   /// Runs something that reads faults, and throws what they could not read: nothing goes on from values that are not known.
@@ -38,17 +41,19 @@ extension ManagedObjectContext {
     faultError = nil
     for relationship in object.entity.relationships {
       switch relationship.deleteRule {
-      case .noAction, .deny: break
+      // Nothing can lead to an object that never was in the store.
+      case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
       case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
       case .nullify: nullify(object, relationship)
       }
     }
-    if let error = faultError {
+    // A row that is gone leads nowhere; the save says that it is gone.
+    if let error = faultError, (error as? ContextError)?.code != .missingObject {
       object.flags.remove(.propagated)
       unpropagated.append(object)
       throw error
     }
-    faultError = before
+    faultError = before ?? faultError
   }
 
   /// The objects at the other end that are not being deleted.
@@ -60,7 +65,7 @@ extension ManagedObjectContext {
   }
 
   /// Nobody clears a relationship without inverse when what it leads to is deleted, so what is there has to be asked for.
-  private func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
+  func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
     if persistentStoreCoordinator.model.inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
       return targets
     }

@@ -16,6 +16,7 @@ extension ManagedObjectContext {
     if let (group, row, place) = firedRow(entity, key) {
       let object = make(group.entity, key)
       attachNewest(object, row, group, place)
+      awakenFulfilled()
       return object
     }
     let known = family.count == 1 || key < 0 ? entity : siblings?.entity(at: position).flatMap { family.contains($0) ? $0 : nil }
@@ -54,6 +55,7 @@ extension ManagedObjectContext {
     {
       let object = make(concrete, key)
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: concrete), 0)
+      awakenFulfilled()
       return object
     }
     var keys = [key]
@@ -83,6 +85,7 @@ extension ManagedObjectContext {
       attach(object, row, group, place)
       found = object
     }
+    awakenFulfilled()
     return found
   }
 

@@ -37,6 +37,7 @@ extension ManagedObjectContext {
     {
       if graph.entities[entity].sharesRoot && coordinator.entityIndex(of: batch) != entity { return false }
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
+      awakenFulfilled()
       return true
     }
     forgetOldFiredGroups()
@@ -45,6 +46,7 @@ extension ManagedObjectContext {
       group.entity == entity
     {
       attachNewest(object, row, group, place)
+      awakenFulfilled()
       return true
     }
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
@@ -55,6 +57,7 @@ extension ManagedObjectContext {
       if keys.count > 1 { keepFired(group) }
       attachFaults(group)
     }
+    awakenFulfilled()
     return object.row != nil
   }
 
@@ -71,6 +74,7 @@ extension ManagedObjectContext {
         for group in groups(collector.runs, entity) { attachFaults(group) }
       }
     }
+    awakenFulfilled()
   }
 
   /// The key of a fault and those of its siblings that have no row yet, ascending.
@@ -101,6 +105,7 @@ extension ManagedObjectContext {
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
+    awakenFulfilled()
     return siblings
   }
 

@@ -123,9 +123,11 @@ extension ManagedObjectContext {
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
     if try needsOverlay(request) { return try overlaid(query) }
-    let sink = ObjectSink(self)
-    try persistentStoreCoordinator.fetch(query, into: sink)
-    let objects = sink.finish()
+    let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
+      let sink = ObjectSink(self)
+      try persistentStoreCoordinator.fetch(query, into: sink)
+      return sink.finish()
+    }
     // The shared cache, which knows the newest versions, does not take in a result of that size.
     if objects.count > RowCache.largestPublication { firedGroups = [] }
     return objects

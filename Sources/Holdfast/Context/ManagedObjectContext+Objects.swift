@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     precondition(
       ClassBinding.isKind(classes[entity.index], of: type),
       "\(type) is not among the classes that were bound to the model; pass it to the container.")
-    precondition(!entity.isAbstract, "\(entity.name) is abstract: only its sub-entities have objects.")
+    precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its sub-entities.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
   }
 
@@ -19,7 +19,7 @@ extension ManagedObjectContext {
   public func insert(entityNamed name: String) throws -> ManagedObject {
     let entity = try entity(named: name)
     guard !entity.isAbstract else {
-      throw ContextError(.abstractEntity, reason: "\(name) is abstract: only its sub-entities have objects.")
+      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its sub-entities.")
     }
     return insertObject(entity.index)
   }
@@ -117,6 +117,9 @@ extension ManagedObjectContext {
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
     firedGroups = []
     deletionStamp += 1
+    let new = changed.filter { $0.isInserted && hearsOfFault($0) }
+    for object in new { object.willTurnIntoFault() }
+    observers?.noteRollback(of: changed)
     for object in changed { revert(object) }
     changed = []
     unpropagated = []
@@ -124,6 +127,8 @@ extension ManagedObjectContext {
       changedCounts[index] = 0
       deletedCounts[index] = 0
     }
+    for object in new { object.didTurnIntoFault() }
+    tellChanges()
   }
 
   private func revert(_ object: ManagedObject) {
@@ -134,7 +139,7 @@ extension ManagedObjectContext {
       object.dropPrivateRow(committed?.base)
       revertLinks(object)
     }
-    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
+    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
   }
 
   /// Takes back what was recorded of to-many relationships since the last save. A list that is known stays known: what the
@@ -171,7 +176,10 @@ extension ManagedObjectContext {
     precondition(!isSaving, "A context was reset in a callback of its own save.")
     firedGroups = []
     deletionStamp += 1
+    let told = registeredObjects.filter(hearsOfFault)
+    for object in told { object.willTurnIntoFault() }
     let everything = registeredObjects
+    observers?.noteReset(of: everything)
     for object in everything {
       detach(object)
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
@@ -184,5 +192,7 @@ extension ManagedObjectContext {
       deletedCounts[index] = 0
       tombstones[index].removeAll()
     }
+    for object in told { object.didTurnIntoFault() }
+    tellChanges()
   }
 }

@@ -3,8 +3,9 @@ import HoldfastStore
 extension ManagedObjectContext {
   /// Whether changes of the context can make a request's answer differ from the store's.
   func needsOverlay<Result>(_ request: FetchRequest<Result>) throws -> Bool {
-    if changed.isEmpty || !request.includesPendingChanges { return false }
+    if !request.includesPendingChanges { return false }
     try processPendingChanges()
+    if changed.isEmpty { return false }
     let entity = try entity(named: request.entityName)
     if let expression = request.expression { try refusingFaultErrors { clearKeysOfDeleted(askedBy: expression, entity) } }
     if hasChanges(inFamilyOf: entity.index) { return true }
@@ -60,7 +61,7 @@ extension ManagedObjectContext {
   /// The store gets the limit enlarged by the number of changed objects. Where the query follows relationships into
   /// entities of which objects changed, the store's answer cannot be trusted for that part, and the context tests it.
   func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
-    try refusingFaultErrors { try overlay(query) }
+    try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in try refusingFaultErrors { try overlay(query) } }
   }
 
   private func overlay(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
@@ -73,7 +74,7 @@ extension ManagedObjectContext {
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
       let row = batch.pointer(index)
-      if let registered = registered(query.entity.index, row.key), registered.flags.contains(.listed) { return }
+      if let registered = registered(query.entity.index, row.key), registered.flags.contains(.inList) { return }
       if isTombstone(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }

@@ -16,9 +16,13 @@ extension ManagedObjectContext {
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     firedGroups = []
     persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
-    if object.isUpdated && mergeChanges { return try merge(object) }
-    if object.isUpdated { takeBack(object) }
-    turnIntoFault(object)
+    if object.isUpdated && mergeChanges {
+      try holdingAwakening { try merge(object) }
+    } else {
+      if object.isUpdated { holdingAwakening { takeBack(object) } }
+      turnIntoFault(object)
+    }
+    observers?.noteRefresh(object)
   }
 
   /// Refreshes all registered objects and keeps their changes.
@@ -29,6 +33,9 @@ extension ManagedObjectContext {
   }
 
   private func turnIntoFault(_ object: ManagedObject) {
+    let isTold = hearsOfFault(object)
+    if isTold { object.willTurnIntoFault() }
+    defer { if isTold { object.didTurnIntoFault() } }
     object.dropPrivateRow(nil)
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
@@ -94,6 +101,7 @@ extension ManagedObjectContext {
     }
     let fresh = run.pointer(0)
     let group = RowGroup(run, entity: entity)
+    if awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
       var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh.base)
       copyChanges(from: RowPointer(base), since: committed, to: &merged, entities[entity].layout)
@@ -136,29 +144,20 @@ extension ManagedObjectContext {
   }
 }
 
-extension RowPointer {
-  /// Whether a slot holds another value than that of another row.
-  func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
-    if isPresent(slot) != other.isPresent(slot) { return true }
-    guard isPresent(slot) else { return false }
-    return kind == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) != 0 : integer(slot) != other.integer(slot)
-  }
-}
-
 extension ManagedObject {
   // MARK: What changed
 
   /// The attributes and to-one relationships whose values differ from those that were read or saved last, with their
   /// values; of a new object, all that have one. To-many relationships are not among them. No store request.
   public final func changedValues() -> [String: StoreValue] {
-    guard let row else { return [:] }
-    var changed: [String: StoreValue] = [:]
+    // What an object set of itself while it was awakened is no change.
+    guard let row, hasChanges else { return [:] }
     let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
     guard let committed else { return [:] }
-    for (slot, kind) in entity.layout.kinds.enumerated() where RowPointer(row).differs(from: committed, slot, kind) {
-      let name = entity.slots[slot].name
-      changed[name] = try? value(forKey: name)
-    }
+    let kinds = entity.layout.kinds
+    let slots = kinds.indices.filter { RowPointer(row).differs(from: committed, $0, kinds[$0]) }
+    var changed: [String: StoreValue] = [:]
+    for slot in slots { changed[entity.slots[slot].name] = storeValue(inSlot: slot) }
     return changed
   }
 
@@ -170,9 +169,9 @@ extension ManagedObject {
     var values: [String: StoreValue] = [:]
     if isInserted { return values }
     _ = readRow
-    guard let committed = committedRow else { return values }
-    for key in keys ?? entity.slots.map(\.name) {
-      let slot = try slot(forKey: key)
+    let slots = try (keys ?? entity.slots.map(\.name)).map { ($0, try slot(forKey: $0)) }
+    for (key, slot) in slots {
+      guard let committed = committedRow else { return values }
       values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: id)
       // Of which sub-entity a target is only the target tells.
       if let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) {

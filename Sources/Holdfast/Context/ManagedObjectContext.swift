@@ -24,6 +24,17 @@ public final class ManagedObjectContext {
   let graph: GraphPlan
   let entities: [ManagedObjectModel.Entity]
   let classes: [ManagedObject.Type]
+  /// The callbacks that the classes override, by entity index, and whether any does.
+  let hooks: [ClassHooks]
+  let awakensObjects: Bool
+  let turnsObjectsIntoFaults: Bool
+  /// Objects that got their rows and have not been told so yet, from ``nextToAwake`` on; kept alive by this.
+  @exclusivity(unchecked) var fulfilled: ContiguousArray<ManagedObject> = []
+  @exclusivity(unchecked) var nextToAwake = 0
+  /// How many callers are at work during which no object may be awakened.
+  @exclusivity(unchecked) var awakeningHolds = 0
+  /// Those who listen to the context; nil while nobody ever did.
+  @exclusivity(unchecked) var observers: ContextObservers?
   /// The registered objects by root entity index.
   let maps: UnsafeMutablePointer<IdentityMap>
   /// What makes IDs of new objects and of saved ones, by entity index.
@@ -62,6 +73,9 @@ public final class ManagedObjectContext {
     nextTemporaryKey = -1 - ManagedObjectContext.contextCount.add(1, ordering: .relaxed).oldValue << 32
     entities = coordinator.model.entities
     classes = bound.classes
+    hooks = bound.hooks
+    awakensObjects = bound.hooksOfAny.contains(.awakeFromFetch)
+    turnsObjectsIntoFaults = bound.hooksOfAny.contains(.turnIntoFault)
     let count = entities.count
     maps = .allocate(capacity: count)
     maps.initialize(repeating: IdentityMap(), count: count)
@@ -143,11 +157,23 @@ public final class ManagedObjectContext {
     guard let siblings else { return object }
     if let (group, row, place) = firedRow(entity, key) {
       attachNewest(object, row, group, place)
+      awakenFulfilled()
     } else {
       object.owner = siblings
       object.position = UInt32(truncatingIfNeeded: position)
     }
     return object
+  }
+
+  /// The object that a link led to until now. One that is being deleted is told as well: whether its deletion is denied depends on
+  /// who leads to it still.
+  func formerTarget(_ entity: Int, _ key: Int64) -> ManagedObject? {
+    if deletedCounts[graph.entities[entity].root] > 0, let known = registered(entity, key), known.isDeleted,
+      graph.entities[entity].family.contains(Int(known.flags.entityIndex))
+    {
+      return known
+    }
+    return target(entity, key, nil, position: 0)
   }
 
   /// Gives an object a row that was read some time ago, unless somebody has read or saved a newer version since.
@@ -195,6 +221,7 @@ public final class ManagedObjectContext {
   /// Gives an object its row.
   func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
     assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
+    if awakensObjects { noteFulfilment(object) }
     object.row = row.base
     object.owner = group
     object.position = UInt32(truncatingIfNeeded: position)
@@ -206,6 +233,11 @@ public final class ManagedObjectContext {
   func noteChange(_ object: ManagedObject) {
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
+    observers?.note(object)
+    if object.flags.contains(.inList) {
+      object.flags.insert(.listed)
+      return
+    }
     precondition(
       !object.flags.contains(.detached),
       "An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.")
@@ -237,6 +269,10 @@ public final class ManagedObjectContext {
 /// Typed classes by entity index.
 struct BoundClasses: Sendable {
   let classes: [ManagedObject.Type]
+  /// The callbacks that they override.
+  let hooks: [ClassHooks]
+  /// The callbacks that any of them overrides.
+  let hooksOfAny: ClassHooks
 
   init(_ types: [ManagedObject.Type], _ model: ManagedObjectModel) throws {
     var classes: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
@@ -264,6 +300,8 @@ struct BoundClasses: Sendable {
         .classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
     }
     self.classes = classes
+    hooks = classes.map(ClassHooks.overridden)
+    hooksOfAny = hooks.reduce([]) { $0.union($1) }
   }
 }
 

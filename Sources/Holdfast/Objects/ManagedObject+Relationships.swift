@@ -66,6 +66,10 @@ extension ManagedObject {
         link.leads(toEntity: target.flags.entityIndex),
         "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
     }
+    managedObjectContext.holdingAwakening { change(link, target) }
+  }
+
+  private func change(_ link: LinkPlan, _ target: ManagedObject?) {
     let before = readRow
     let slot = Int(link.slot)
     let old = before.isPresent(slot) ? before.integer(slot) : nil
@@ -78,12 +82,13 @@ extension ManagedObject {
 
   private func assign(_ slot: Int, _ target: ManagedObject?) {
     let row = writableRow()
+    if flags.contains(.awakening) { managedObjectContext.noteChange(self) }
     if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey)) } else { row.setNull(slot) }
   }
 
   private func detachInverse(of link: LinkPlan, from old: Int64) {
     let context = managedObjectContext
-    guard let former = context.target(Int(link.destination), old, nil, position: 0) else { return }
+    guard let former = context.formerTarget(Int(link.destination), old) else { return }
     if link.inverseSlot >= 0 {
       // An object that led to itself by a relationship that is its own inverse leads elsewhere already.
       if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
@@ -97,7 +102,7 @@ extension ManagedObject {
     let inverse = Int(link.inverseSlot)
     let row = target.readRow
     if row.isPresent(inverse), row.integer(inverse) != objectKey,
-      let rival = managedObjectContext.target(Int(link.entity), row.integer(inverse), nil, position: 0)
+      let rival = managedObjectContext.formerTarget(Int(link.entity), row.integer(inverse))
     {
       rival.assign(Int(link.slot), nil)
     }
@@ -147,6 +152,10 @@ extension ManagedObject {
     let link = plan.toMany[index]
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
+    managedObjectContext.holdingAwakening { add(target, index, link) }
+  }
+
+  private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
     // The side that knows fewer keys tells fastest whether the link is there.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
@@ -167,10 +176,12 @@ extension ManagedObject {
       if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
-    keepOrder(index, removing: target.objectKey)
-    if toManyStates()[index].remove(target.objectKey) {
-      managedObjectContext.noteChange(self)
-      if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
+    managedObjectContext.holdingAwakening {
+      keepOrder(index, removing: target.objectKey)
+      if toManyStates()[index].remove(target.objectKey) {
+        managedObjectContext.noteChange(self)
+        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
+      }
     }
   }
 

@@ -72,6 +72,26 @@ open class ManagedObject {
   /// Called once, when the object is made as a new one, with its defaults: the place for defaults that are computed.
   open func awakeFromInsert() {}
 
+  /// Called when the object has got its row from the store: the first time after it was made, and again each time that it had
+  /// been a fault. Objects whose rows came along with that of another are called too, each once; all are called before
+  /// anybody who asked for one of them sees it. The place for values that are worked out from others.
+  ///
+  /// As in Core Data (`NSManagedObject.awakeFromFetch()`), attributes that it sets by their ordinary setters are not recorded as
+  /// changes: the object shows them until it becomes a fault or its changes are taken back, and they are saved only when something else
+  /// makes the object a changed one, together with that. Queries of the store do not see them. Relationships that it sets, and
+  /// attributes of other objects, are ordinary changes; in Core Data they would leave the other end behind. Not called for new
+  /// objects, nor for rows that cannot be read. Reading a property that is not in the model does not give a fault its row. Classes that do not override it cost nothing.
+  open func awakeFromFetch() {}
+
+  /// Called before the object gives its row up: when it is refreshed without merging, when its context is reset, and when its
+  /// insertion is rolled back. Not for faults, nor when an object is deallocated or its deletion was saved. Its values can be
+  /// read still; it must not change objects.
+  open func willTurnIntoFault() {}
+
+  /// Called after the object has given its row up, where ``willTurnIntoFault()`` was called before. The place to drop what was made in
+  /// ``awakeFromFetch()``. It must not read the object, which would fulfil it again.
+  open func didTurnIntoFault() {}
+
   /// Called for every call that deletes the object, by the program or by a cascade, before delete rules are applied.
   open func prepareForDeletion() {}
 
@@ -146,7 +166,16 @@ struct ObjectFlags: OptionSet {
   /// ``ManagedObject/owner`` is a ``RowGroup``.
   static let ownedByGroup = ObjectFlags(rawValue: 32)
   /// The object stands in the context's list of changed objects.
-  static let listed = ObjectFlags(rawValue: 64)
+  static let inList = ObjectFlags(rawValue: 64)
+  /// The same, and nobody has to hear of further changes: nobody listens, or it stands among those to be told already. What
+  /// the setters test.
+  static let listed = ObjectFlags(rawValue: 64 | 2048)
+  /// What ``listed`` has beyond ``inList``.
+  static let noted = ObjectFlags(rawValue: 2048)
+  /// Those who listen to changes were told of the insertion.
+  static let toldInserted = ObjectFlags(rawValue: 4096)
+  /// Those who listen to changes were told of the deletion.
+  static let toldDeleted = ObjectFlags(rawValue: 8192)
   /// The delete rules have been applied.
   static let propagated = ObjectFlags(rawValue: 128)
   /// The context was reset or the object rolled back: it belongs to the graph no more.
@@ -155,6 +184,8 @@ struct ObjectFlags: OptionSet {
   static let probe = ObjectFlags(rawValue: 512)
   /// ``ManagedObject/prepareForDeletion()`` is running.
   static let preparingDeletion = ObjectFlags(rawValue: 1024)
+  /// ``ManagedObject/awakeFromFetch()`` is running.
+  static let awakening = ObjectFlags(rawValue: 16384)
 
   init(rawValue: UInt32) { self.rawValue = rawValue }
   init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }

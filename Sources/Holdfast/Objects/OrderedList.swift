@@ -2,7 +2,7 @@
 /// Confined to a context.
 ///
 /// Keys lie in chunks of up to a thousand, and each key knows its chunk: a change of one place costs as much as the chunks
-/// and their number do, not as much as all keys. What is new or was moved has no order key until the next save, which puts
+/// and their number do, not as much as all keys; only the first change after a save copies all of them. What is new or was moved has no order key until the next save, which puts
 /// it between those of its neighbours.
 final class OrderedList {
   /// Stands for the order key that is not there yet.

@@ -8,8 +8,9 @@
 /// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
 /// element into two places on their way; what moves objects is here under the same names.
 ///
-/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number. While
-/// some of them are being deleted or were, the first look after a change goes over all.
+/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, except
+/// that the first change after a save copies the list, which takes time in proportion to their number: it is what a rollback goes
+/// back to. While some of them are being deleted or were, the first look after a change goes over all.
 ///
 /// ```swift
 /// dog.walks.insert(morning, at: 0)
@@ -38,8 +39,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     return .plain(owner.targets(index))
   }
 
-  private func key(at position: Int) -> Int64 {
-    let targets = targets
+  private static func key(at position: Int, in targets: Targets) -> Int64 {
     precondition(
       position >= 0 && position < OrderedRelationship.count(of: targets),
       "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was asked for.")
@@ -83,11 +83,11 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   /// The place in the list that comes before the object at a position.
   private func place(_ position: Int, in list: OrderedList) -> Int {
-    let count = count
+    let targets = targets, count = OrderedRelationship.count(of: targets)
     precondition(
       position >= 0 && position <= count, "An object was inserted at position \(position) of an ordered relationship of \(count) objects.")
     if position == count { return list.count }
-    return list.count == count ? position : list.position(of: key(at: position)) ?? list.count
+    return list.count == count ? position : list.position(of: OrderedRelationship.key(at: position, in: targets)) ?? list.count
   }
 
   /// Removes an object; nothing happens when it is not there. The inverse follows.
@@ -117,11 +117,12 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   /// Moves the object at a position to another one, where it stands afterwards.
   public func move(from source: Int, to target: Int) {
-    let moved = key(at: source), count = count
+    let targets = targets, count = OrderedRelationship.count(of: targets)
+    let moved = OrderedRelationship.key(at: source, in: targets)
     precondition(target >= 0 && target < count, "An object was moved to position \(target) of an ordered relationship of \(count) objects.")
     guard source != target, let list = owner.orderedList(index) else { return }
     // Counted without the moved one, it comes before what stands there now, or behind it.
-    let other = key(at: target)
+    let other = OrderedRelationship.key(at: target, in: targets)
     list.remove(moved)
     guard let place = list.position(of: other) else { return }
     list.insert(moved, at: source < target ? place + 1 : place)
@@ -193,7 +194,8 @@ extension OrderedRelationship: RandomAccessCollection {
     get {
       var siblings: FaultSiblings?
       var place = 0
-      let key = key(at: position)
+      let targets = targets
+      let key = OrderedRelationship.key(at: position, in: targets)
       switch targets {
       case .plain(.answer(let answer, let range)): (siblings, place) = (answer, range.lowerBound + position)
       case .list(let list) where context.isUnread(destination, key):

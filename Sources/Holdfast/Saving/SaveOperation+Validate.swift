@@ -7,7 +7,7 @@ extension SaveOperation {
     try context.refusingFaultErrors {
       for object in inserted { validate(object, &failures) }
       for object in updated { validate(object, &failures) }
-      for object in deleted { validateDelete(object, &failures) }
+      for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }
     if failures.count == 1 { throw failures[0] }
@@ -75,9 +75,10 @@ extension SaveOperation {
     }
   }
 
-  private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) {
+  private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
     for relationship in object.entity.relationships where relationship.deleteRule == .deny {
-      if context.targets(of: object, relationship).isEmpty { continue }
+      // An object that is gone stands in nobody's way.
+      if try context.existing(context.targets(of: object, relationship), of: relationship).isEmpty { continue }
       failures.append(
         ContextError(
           .deniedDelete, objectID: object.id, property: relationship.name,

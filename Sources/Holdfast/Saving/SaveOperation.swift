@@ -46,6 +46,7 @@ final class SaveOperation {
     publishRows()
     settle()
     callDidSave()
+    tellDidSave()
   }
 
   // MARK: Steps
@@ -70,6 +71,8 @@ final class SaveOperation {
   }
 
   private func collectChanges() {
+    // From here to the end of the commit no code of objects runs.
+    context.awakeningHolds += 1
     insertedCounts = Array(repeating: 0, count: context.entities.count)
     inserted.reserveCapacity(context.changed.count)
     for object in context.changed {
@@ -134,6 +137,7 @@ final class SaveOperation {
   }
 
   private func callDidSave() {
+    context.releaseAwakening()
     for object in inserted { object.didSave() }
     for object in updated { object.didSave() }
     for object in deleted { object.didSave() }
@@ -144,16 +148,21 @@ extension ManagedObjectContext {
   /// Saves every change to the store: all or nothing, durable when it returns.
   ///
   /// In this order: apply delete rules, call `willSave`, validate everything, check uniqueness, obtain permanent IDs,
-  /// hand the changes to the store, commit, take over the new versions, call `didSave`. When nothing changed, nothing
-  /// is asked of the store. When it throws, the context has its changes still and can go on.
+  /// hand the changes to the store, commit, take over the new versions, call `didSave`. Those who listen are called first
+  /// (``contextWillSave(_:)``) and last (``contextDidSave(_:)``). When nothing changed, nothing is asked of the store. When it throws, the context has its changes still and can go on.
   ///
   /// - Throws: ``ContextError`` for validation failures (all together, 1560) and conflicts, ``StoreError`` for the rest.
   public func save() throws {
     checkIsolation()
     precondition(!isSaving, "A context was saved in a callback of its own save.")
-    if changed.isEmpty { return }
+    if changed.isEmpty { return tellChanges() }
     isSaving = true
-    defer { isSaving = false }
+    defer {
+      isSaving = false
+      awakeningHolds = 0
+      awakenFulfilled()
+    }
+    tellWillSave()
     try SaveOperation(self).run()
   }
 }

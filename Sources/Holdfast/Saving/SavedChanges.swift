@@ -15,7 +15,8 @@ public struct SavedChanges: Sendable, Hashable {
   public var contextName: String
   /// The new objects, with their permanent IDs, in the order in which they were inserted.
   public var inserted: [ManagedObjectID]
-  /// The changed objects. Those are not among them that the store itself severed from deleted ones.
+  /// The objects whose values or links the context changed. Where only the store cleared a link, because what it led to was deleted,
+  /// the object is not listed.
   public var updated: [ManagedObjectID]
   /// The deleted objects.
   public var deleted: [ManagedObjectID]

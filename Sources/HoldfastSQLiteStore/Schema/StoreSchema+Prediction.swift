@@ -10,7 +10,7 @@ extension StoreSchema {
     var used = UsedNames()
     let sides = namingRelationships(model).map { used.side(of: $0, in: model, numbers: numbers) }
     let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
-    let orders = orderedRelationships(model).map { predictedOrderColumn($0, schema) }
+    let orders = model.orderedRelationships.map { predictedOrderColumn($0, schema) }
     return orders.isEmpty ? schema : StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
@@ -112,13 +112,27 @@ extension StoreSchema {
         .unsupportedModel, operation: "lay out the store",
         reason: "Two parts of the model need the table \(name). Rename an entity or a relationship.")
     }
-    for (entity, table) in zip(model.entities, tables) {
-      let own = entity.linksWithoutInverse.map { link($0).near }
-      for column in table.columns + table.entityColumns.compactMap({ $0 })
-      where ["Z_PK", "Z_ENT", "Z_OPT"].contains(column) || own.contains(column) {
+    for root in model.entities where root.superentityIndex == nil { try checkColumns(root) }
+  }
+
+  /// Refuses a family of which two properties would need the same column, or one a column that the store uses itself.
+  private func checkColumns(_ root: ManagedObjectModel.Entity) throws(StoreError) {
+    var used: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
+    func use(_ columns: [String?], for entity: ManagedObjectModel.Entity) throws(StoreError) {
+      for case let column? in columns where !used.insert(column).inserted {
         throw StoreError(
           .unsupportedModel, operation: "lay out the store",
-          reason: "A property of \(entity.name) needs the column \(column), which the store uses itself. Rename the property.")
+          reason: "A property of \(entity.name) needs the column \(column), which another property or the store itself uses. Rename it.")
+      }
+    }
+    for relationship in linksWithoutInverse(root) {
+      try use([link(relationship).near, orderColumn(relationship)], for: model.entities[relationship.entityIndex])
+    }
+    for entity in model.entities[root.familyIndexes] {
+      let table = tables[entity.index]
+      for slot in ownSlots(entity) {
+        let order = entity.relationship(inSlot: slot).flatMap { orderColumn(ofInverse: $0) }
+        try use([table.columns[slot], table.entityColumns[slot], order], for: entity)
       }
     }
   }

@@ -22,7 +22,7 @@ extension StoreSchema {
     }
     let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection) }
     let schema = StoreSchema(model: model, tables: tables, links: links(model, sides), orderColumns: [])
-    let orders = try orderedRelationships(model).map { relationship in
+    let orders = try model.orderedRelationships.map { relationship in
       let (table, column) = (schema.places(relationship).table, predictedOrderColumn(relationship, schema))
       guard let found = match(column, try columnNames(table, connection)) else {
         throw missing("the column \(table).\(column)", connection)

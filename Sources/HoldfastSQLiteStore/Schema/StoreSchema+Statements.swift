@@ -47,11 +47,12 @@ extension StoreSchema {
   }
 
   /// The to-many relationships without inverse whose targets lie in the table of a family.
-  private func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
+  func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
     StoreSchema.namingRelationships(model).filter { !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) }
   }
 
-  private func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
+  /// The slots that an entity does not inherit.
+  func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
     (entity.superentityIndex.map { model.entities[$0].slots.count } ?? 0)..<entity.slots.count
   }
 

@@ -38,36 +38,31 @@ final class StoreSchema: Sendable {
   let tables: [Table]
   /// The join tables by entity index and place of the relationship; nil where the relationship is not many-to-many.
   let links: [[LinkSide?]]
-  /// The columns of ordered relationships' keys, in the order of ``orderedRelationships(_:)``.
-  private let orderColumns: [String]
+  /// The columns of ordered relationships' keys by entity index and place of the relationship; nil where that has no order.
+  /// Empty when none has.
+  private let orderColumns: [[String?]]
 
+  /// Makes the schema.
+  ///
+  /// - Parameter orderColumns: parallel to the model's ordered relationships.
   init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]], orderColumns: [String]) {
     self.model = model
     self.tables = tables
     self.links = links
-    self.orderColumns = orderColumns
+    self.orderColumns = StoreSchema.orderColumns(model, orderColumns)
   }
 
-  /// The relationships that have an order, in the order of entities and names.
-  static func orderedRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
-    var ordered: [ManagedObjectModel.Relationship] = []
-    for entity in model.entities {
-      for relationship in entity.toManyRelationships where relationship.isOrdered && relationship.entityIndex == entity.index {
-        ordered.append(relationship)
-      }
-    }
-    return ordered
+  private static func orderColumns(_ model: ManagedObjectModel, _ names: [String]) -> [[String?]] {
+    if names.isEmpty { return [] }
+    var columns: [[String?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
+    for (relationship, name) in zip(model.orderedRelationships, names) { columns[relationship.entityIndex][relationship.index] = name }
+    return columns
   }
 
   /// The column with the key by which a target stands among those of its source, in the table of ``places(_:)``; nil for a
   /// relationship without order.
   func orderColumn(_ relationship: ManagedObjectModel.Relationship) -> String? {
-    if !relationship.isOrdered { return nil }
-    for (place, ordered) in StoreSchema.orderedRelationships(model).enumerated()
-    where ordered.entityIndex == relationship.entityIndex && ordered.index == relationship.index {
-      return orderColumns[place]
-    }
-    return nil
+    relationship.isOrdered ? orderColumns[relationship.entityIndex][relationship.index] : nil
   }
 
   /// The column of a to-one relationship's order among the targets of its inverse; nil when that has none.
@@ -93,24 +88,14 @@ final class StoreSchema: Sendable {
     return side
   }
 
-  /// The many-to-many relationships that name their tables, in the order in which column names are given out: entities by
-  /// name without regard to case, a super entity before its sub-entities.
+  /// The many-to-many relationships that name their tables, in the order in which column names are given out.
   static func namingRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
     var naming: [ManagedObjectModel.Relationship] = []
-    var isVisited = [Bool](repeating: false, count: model.entities.count)
-    func visit(_ entity: ManagedObjectModel.Entity) {
-      if isVisited[entity.index] { return }
-      isVisited[entity.index] = true
-      if let above = entity.superentityIndex { visit(model.entities[above]) }
+    for entity in model.entities.sorted(by: { $0.namingRank < $1.namingRank }) {
       for relationship in entity.relationships
       where relationship.isManyToMany && relationship.namesLinks && relationship.entityIndex == entity.index {
         naming.append(relationship)
       }
-    }
-    // Entities stand in the order of their names, unless there are sub-entities among them.
-    let inherits = model.entities.contains { $0.superentityIndex != nil }
-    for entity in inherits ? model.entities.sorted(by: { SQLName.upper($0.name) < SQLName.upper($1.name) }) : model.entities {
-      visit(entity)
     }
     return naming
   }

@@ -34,6 +34,23 @@ final class FamilyStream {
   private let keysOnly: Bool
   private let sink: any RowSink
   private var builders: [Int: RowBatchBuilder] = [:]
+  /// What a row of an entity is read with.
+  private final class Reading {
+    let number: Int64
+    let entity: Int
+    let places: [Int32]
+    let decoder: RowDecoder
+    let builder: RowBatchBuilder
+
+    init(_ number: Int64, _ member: (entity: Int, places: [Int32]), _ decoder: RowDecoder, _ builder: RowBatchBuilder) {
+      self.number = number
+      (entity, places) = member
+      self.decoder = decoder
+      self.builder = builder
+    }
+  }
+  /// What the last row was read with: rows of an entity mostly stand together, and most families have one that is common.
+  private var last: Reading?
   /// The runs since the last hand-over, each with the place of its first row in its entity's batch.
   private var runs: [(entity: Int, start: Int, count: Int)] = []
 
@@ -68,20 +85,28 @@ final class FamilyStream {
   }
 
   private func append(_ statement: SQLiteStatement) throws -> SinkDemand {
-    guard let (entity, places) = family.members[statement.int64(2)] else { throw unknownEntity(statement) }
-    let builder = builder(entity), decoder = store.decoders[entity]
+    let reading = try reading(statement)
     if keysOnly {
-      try decoder.beginRow(statement, in: builder)
-      builder.endRow()
+      try reading.decoder.beginRow(statement, in: reading.builder)
+      reading.builder.endRow()
     } else {
-      try decoder.append(statement, places, to: builder)
+      try reading.decoder.append(statement, reading.places, to: reading.builder)
     }
-    if let last = runs.last, last.entity == entity {
+    if let last = runs.last, last.entity == reading.entity {
       runs[runs.count - 1].count += 1
     } else {
-      runs.append((entity, builder.count - 1, 1))
+      runs.append((reading.entity, reading.builder.count - 1, 1))
     }
-    return builder.isFull ? try handOver() : .more
+    return reading.builder.isFull ? try handOver() : .more
+  }
+
+  private func reading(_ statement: SQLiteStatement) throws -> Reading {
+    let number = statement.int64(2)
+    if let last, last.number == number { return last }
+    guard let member = family.members[number] else { throw unknownEntity(statement) }
+    let made = Reading(number, member, store.decoders[member.entity], builder(member.entity))
+    last = made
+    return made
   }
 
   private func builder(_ entity: Int) -> RowBatchBuilder {

@@ -20,6 +20,9 @@ extension ManagedObjectModel {
     public let concreteIndexes: [Int]
     /// Whether only sub-entities have objects.
     public let isAbstract: Bool
+    /// The place in the order in which many-to-many pairs get their names: entities by name, but a super entity before its
+    /// sub-entities, so that a sub-entity early in the alphabet pulls those above it forward. On disk: do not change.
+    public let namingRank: Int
     /// What each slot holds.
     public let slots: [Slot]
     /// The attributes in slot order.
@@ -49,11 +52,13 @@ extension ManagedObjectModel {
     let hashedProperties: [(name: String, hash: [UInt8])]
 
     init(
-      declaration: EntityDescription, index: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool], slots ownSlots: [Slot],
+      declaration: EntityDescription, index: Int, namingRank: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool],
+      slots ownSlots: [Slot],
       relationships ownRelationships: [Relationship], linksWithoutInverse ownLinks: [Relationship]
     ) {
       name = declaration.name
       self.index = index
+      self.namingRank = namingRank
       superentityIndex = superentity?.index
       rootIndex = superentity?.rootIndex ?? index
       familyIndexes = family

@@ -16,6 +16,9 @@ public final class ManagedObjectModel: Sendable {
   /// without a super entity by name without regard to case, and behind each entity its sub-entities in the same order,
   /// so that a family stands together. On disk: do not change.
   public let entities: [Entity]
+  /// The relationships that have an order, in the order of ``entities`` and then of names, each once: under the entity that
+  /// declares it.
+  public let orderedRelationships: [Relationship]
   /// Free text that tells this version from others, kept with a store.
   public let versionIdentifiers: [String]
   let indexByName: [String: Int]
@@ -30,7 +33,18 @@ public final class ManagedObjectModel: Sendable {
     self.declarations = ordered
     self.versionIdentifiers = versionIdentifiers
     entities = ModelFreezer(ordered).entities()
+    orderedRelationships = ManagedObjectModel.orderedRelationships(entities)
     indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
+  }
+
+  private static func orderedRelationships(_ entities: [Entity]) -> [Relationship] {
+    var ordered: [Relationship] = []
+    for entity in entities {
+      for relationship in entity.toManyRelationships where relationship.isOrdered && relationship.entityIndex == entity.index {
+        ordered.append(relationship)
+      }
+    }
+    return ordered
   }
 
   /// The entity of that name, or nil.

@@ -85,7 +85,8 @@ struct ModelFreezer {
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
     return ManagedObjectModel.Entity(
-      declaration: declaration, index: index, superentity: shape.superIndex.map { frozen[$0] }, family: index..<shape.familyEnd,
+      declaration: declaration, index: index, namingRank: namingRanks[index], superentity: shape.superIndex.map { frozen[$0] },
+      family: index..<shape.familyEnd,
       isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, relationships: relationships,
       linksWithoutInverse: all.joined().filter { $0.hasTargetsToItself && $0.destinationIndex == index })
   }

@@ -39,13 +39,15 @@
 
   /// Whether two rows of a layout hold the same values; keys and versions do not count.
   public func hasSameValues(as other: RowPointer, _ layout: RowLayout) -> Bool {
-    for slot in layout.kinds.indices {
-      if isPresent(slot) != other.isPresent(slot) { return false }
-      guard isPresent(slot) else { continue }
-      let isSame = layout.kinds[slot] == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) == 0 : integer(slot) == other.integer(slot)
-      if !isSame { return false }
-    }
-    return true
+    !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) }
+  }
+
+  /// Whether a slot holds another value than that of another row of the layout; nil differs from every value. Numbers are compared
+  /// by their bits, text and bytes byte by byte.
+  @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
+    if isPresent(slot) != other.isPresent(slot) { return true }
+    guard isPresent(slot) else { return false }
+    return kind == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) != 0 : integer(slot) != other.integer(slot)
   }
 
   /// The text in the slot, as a new `String`.

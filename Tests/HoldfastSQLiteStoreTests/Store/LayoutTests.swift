@@ -102,4 +102,40 @@ import Testing
     let model = try ManagedObjectModel(entities: [EntityDescription("A", attributes: [AttributeDescription("_pk", .string)])])
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "c") }.code == .unsupportedModel)
   }
+
+  /// Beside the key by which a target points back, in a table of the targets' family, and beside that of a target without inverse.
+  @Test(arguments: [("Part", "_fok_list"), ("Special", "_fok_list"), ("Other", "_fok_list"), ("Part", "_fok_2loose")])
+  func `a property that needs the column of an order is refused`(_ entity: String, _ property: String) throws {
+    let folder = try ScratchFolder()
+    var entities = [
+      EntityDescription("Part", relationships: [.toOne("list", to: "Owner", inverse: "parts")]),
+      EntityDescription("Special", superentity: "Part"), EntityDescription("Other", superentity: "Part"),
+      EntityDescription(
+        "Owner",
+        relationships: [
+          .toMany("parts", to: "Part", inverse: "list", isOrdered: true), .toMany("loose", to: "Part", inverse: nil, isOrdered: true),
+        ]),
+    ]
+    let owner = try ManagedObjectModel(entities: entities).entity(named: "Owner")?.index
+    _ = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities), name: "sound")
+    let name = property.replacing("2", with: "\((owner ?? 0) + 1)")
+    let place = try #require(entities.firstIndex { $0.name == entity })
+    entities[place].attributes.append(AttributeDescription(name, .integer64, isOptional: true))
+    let error = try thrown { _ = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities), name: "refused") }
+    #expect(error.code == .unsupportedModel && error.reason.contains("Z" + name.uppercased()), "\(error)")
+  }
+
+  @Test func `relationships whose orders would need the same column are refused`() throws {
+    let folder = try ScratchFolder()
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Part", relationships: [.toOne("list", to: "Owner", inverse: "a"), .toOne("_list", to: "Owner", inverse: "b")]),
+      EntityDescription(
+        "Owner",
+        relationships: [
+          .toMany("a", to: "Part", inverse: "list", isOrdered: true), .toMany("b", to: "Part", inverse: "_list", isOrdered: true),
+        ]),
+    ])
+    let error = try thrown { _ = try StoreUnderTest(folder, model) }
+    #expect(error.code == .unsupportedModel && error.reason.contains("Z_FOK_LIST"), "\(error)")
+  }
 }

@@ -31,11 +31,17 @@ private struct Step {
   @Test(arguments: TestStore.allCases) func randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
+    var (saves, refusals) = (0, 0)
     for number in 0..<Self.programCount {
       var random = SeededGenerator(seed: seeds.next())
       let model = try RandomModel(&random)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }
-      guard let difference = run(program, model, store) else { continue }
+      let tally = Tally()
+      guard let difference = run(program, model, store, tally) else {
+        saves += tally.saves
+        refusals += tally.refusals
+        continue
+      }
       let (short, last) = shorten(program, difference, model, store)
       Issue.record(
         """
@@ -45,6 +51,8 @@ private struct Step {
         """)
       return
     }
+    // Programs of which every save is refused, or none, would show little.
+    if Self.programCount >= 100 { #expect(saves > 1000 && refusals > 1000, "\(saves) saves, \(refusals) refused") }
   }
 
   /// Takes steps away as long as the program still fails.
@@ -63,9 +71,9 @@ private struct Step {
     return (best, last)
   }
 
-  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore) -> String? {
+  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore, _ tally: Tally = Tally()) -> String? {
     do {
-      let machine = try Machine(model, store)
+      let machine = try Machine(model, store, tally)
       for (number, step) in program.enumerated() {
         do {
           try machine.take(step)
@@ -81,6 +89,12 @@ private struct Step {
   }
 }
 
+/// How many saves of a program succeeded, and how many were refused.
+private final class Tally {
+  var saves = 0
+  var refusals = 0
+}
+
 /// Runs the steps of a program on a store and on plain dictionaries.
 private final class Machine {
   private let model: RandomModel
@@ -91,13 +105,15 @@ private final class Machine {
   private var nextTag = 1
   /// Objects that somebody holds, so that some outlive what the context would forget.
   private var held: [Int: ManagedObject] = [:]
+  private let tally: Tally
 
   struct Difference: Error, CustomStringConvertible {
     let description: String
   }
 
-  init(_ model: RandomModel, _ store: TestStore) throws {
+  init(_ model: RandomModel, _ store: TestStore, _ tally: Tally) throws {
     self.model = model
+    self.tally = tally
     place = try store.makePlace(model: model.model, classes: [])
     context = try place.context()
     now = PlainGraph(model: model.model)
@@ -144,20 +160,17 @@ private final class Machine {
       // Now and then, so that something is left.
       guard step.c % 3 == 0, let tag = tag(step.a) else { return }
       context.delete(try object(tag))
-      now.delete(tag)
+      now.delete(tag, saved)
       held = held.filter { now.things[$0.key] != nil }
     case .save:
-      try context.save()
-      saved = now
+      // Now and then a refused save is given up; else it is tried again with what comes then.
+      if try !save() && step.a % 3 == 0 { rollback() }
     case .rollback:
       if step.a % 4 != 0 { return }
-      context.rollback()
-      now = saved
-      held = held.filter { now.things[$0.key] != nil && !$0.value.objectID.isTemporaryID }
+      rollback()
     case .reopen:
       if step.a % 2 == 0 {
-        try context.save()
-        saved = now
+        if try !save() { now = saved }
       } else if step.a % 8 == 1 {
         now = saved
       } else {
@@ -171,6 +184,33 @@ private final class Machine {
     }
     if step.c % 16 == 0 { try compareAll() }
   }
+
+  private func rollback() {
+    context.rollback()
+    now = saved
+    held = held.filter { now.things[$0.key] != nil && !$0.value.objectID.isTemporaryID }
+  }
+
+  /// Saves. What must be refused has to be, with the same errors on every store; false then.
+  private func save() throws -> Bool {
+    let wanted = now.failures
+    do {
+      try context.save()
+    } catch let error as ContextError {
+      let all = error.code == .multipleValidationFailures ? error.failures : [error]
+      let found = try all.map { try "\($0.objectID.map(tagOf) ?? 0).\($0.property ?? "") \($0.code.rawValue)" }.sorted()
+      try expect(found == wanted, "the save was refused for \(found) where \(wanted) should be; \(error)")
+      tally.refusals += 1
+      return false
+    }
+    try expect(wanted.isEmpty, "the save was not refused for \(wanted)")
+    now.settle()
+    saved = now
+    tally.saves += 1
+    return true
+  }
+
+  private func tagOf(_ id: ManagedObjectID) throws -> Int { try tagOf(try context.object(with: id)) }
 
   private func insert(_ step: Step) throws {
     let entity = model.concrete[step.a % model.concrete.count]
@@ -259,7 +299,7 @@ private final class Machine {
   // MARK: Comparing
 
   private func tagOf(_ object: ManagedObject) throws -> Int {
-    guard case .int64(let tag) = try object.value(forKey: "tag") else { throw Difference(description: "\(object) has no tag") }
+    guard case .int64(let tag) = try object.value(forKey: "tag").storeValue else { throw Difference(description: "\(object) has no tag") }
     return Int(tag)
   }
 

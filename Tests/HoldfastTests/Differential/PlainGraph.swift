@@ -13,6 +13,10 @@ struct PlainGraph {
   var things: [Int: Thing] = [:]
   /// To-one relationships without inverse that lead to what was deleted.
   var dangling: Set<[String]> = []
+  /// Saved things that were deleted since the last save, as they were.
+  var deleted: [Int: Thing] = [:]
+  /// To-one relationships that led to a thing whose deletion may be denied for it, until they are set.
+  var held: [[String]: Int] = [:]
 
   typealias Relationship = ManagedObjectModel.Relationship
 
@@ -23,6 +27,7 @@ struct PlainGraph {
   }
 
   mutating func set(_ tag: Int, _ relationship: Relationship, _ target: Int?) {
+    held[[String(tag), relationship.name]] = nil
     if targets(tag, relationship).first == target { return }
     for former in targets(tag, relationship) { unlink(tag, relationship, former) }
     dangling.remove([String(tag), relationship.name])
@@ -44,6 +49,8 @@ struct PlainGraph {
 
   private mutating func link(_ tag: Int, _ relationship: Relationship, _ target: Int, at place: Int? = nil) {
     let count = targets(tag, relationship).count
+    held[[String(tag), relationship.name]] = nil
+    if let inverse = model.inverse(of: relationship) { held[[String(target), inverse.name]] = nil }
     things[tag]?.links[relationship.name, default: []].insert(target, at: place ?? count)
     guard let inverse = model.inverse(of: relationship), !(relationship.isReflexive && tag == target) else { return }
     things[target]?.links[inverse.name, default: []].append(tag)
@@ -60,7 +67,9 @@ struct PlainGraph {
   }
 
   /// Deletes a thing and what its rules say.
-  mutating func delete(_ tag: Int) {
+  ///
+  /// - Parameter saved: what the store has.
+  mutating func delete(_ tag: Int, _ saved: PlainGraph) {
     var round = [tag]
     var gone: Set<Int> = []
     while let next = round.popLast() {
@@ -69,14 +78,67 @@ struct PlainGraph {
         round += targets(next, relationship)
       }
     }
-    for tag in gone { things[tag] = nil }
+    for tag in gone {
+      if saved.things[tag] != nil { deleted[tag] = things[tag] }
+      things[tag] = nil
+    }
     for (tag, thing) in things {
       for relationship in model.entities[thing.entity].relationships {
         let lost = targets(tag, relationship).contains { gone.contains($0) }
         if !lost { continue }
         if !relationship.isToMany && !relationship.hasInverse { dangling.insert([String(tag), relationship.name]) }
+        if !relationship.isToMany, model.inverse(of: relationship)?.deleteRule == .deny, let target = targets(tag, relationship).first,
+          deleted[target] != nil
+        {
+          held[[String(tag), relationship.name]] = target
+        }
         things[tag]?.links[relationship.name]?.removeAll { gone.contains($0) }
       }
     }
+  }
+
+  // MARK: Saving
+
+  /// What a save must refuse, each as tag, property and error code.
+  var failures: [String] {
+    var found: [String] = []
+    for (tag, thing) in things {
+      for relationship in model.entities[thing.entity].relationships {
+        if let code = failure(tag, relationship) { found.append("\(tag).\(relationship.name) \(code.rawValue)") }
+      }
+    }
+    for (tag, thing) in deleted {
+      for relationship in model.entities[thing.entity].relationships
+      where relationship.deleteRule == .deny
+        && thing.links[relationship.name, default: []].contains(where: { holds($0, tag, relationship) })
+      {
+        found.append("\(tag).\(relationship.name) \(ContextError.Code.deniedDelete.rawValue)")
+      }
+    }
+    return found.sorted()
+  }
+
+  private func failure(_ tag: Int, _ relationship: Relationship) -> ContextError.Code? {
+    let count = targets(tag, relationship).count
+    if count == 0 {
+      let isHeld = held[[String(tag), relationship.name]] != nil
+      return relationship.isOptional || isHeld ? nil : .missingMandatoryValue
+    }
+    if !relationship.isToMany { return nil }
+    if count < relationship.minCount { return .tooFewObjects }
+    return relationship.maxCount > 0 && count > relationship.maxCount ? .tooManyObjects : nil
+  }
+
+  /// Whether a thing stands in the way of the deletion of another, to which it has not been led elsewhere since.
+  private func holds(_ target: Int, _ tag: Int, _ relationship: Relationship) -> Bool {
+    guard things[target] != nil else { return false }
+    guard let inverse = model.inverse(of: relationship), !inverse.isToMany else { return true }
+    return held[[String(target), inverse.name]] == tag
+  }
+
+  /// What is there was saved.
+  mutating func settle() {
+    deleted = [:]
+    held = [:]
   }
 }

@@ -7,7 +7,8 @@ extension RandomModel: CustomStringConvertible {
       let above = entity.superentityIndex.map { " under \(model.entities[$0].name)" } ?? ""
       let relationships = entity.ownRelationships.map { relationship in
         let inverse = model.inverse(of: relationship).map { "inverse \($0.name)" } ?? "no inverse"
-        let shape = relationship.isOrdered ? "ordered" : relationship.isToMany ? "to-many" : "to-one"
+        let kind = relationship.isOrdered ? "ordered" : relationship.isToMany ? "to-many" : "to-one"
+        let shape = "\(relationship.isOptional ? "" : "mandatory ")\(kind) \(relationship.minCount)…\(relationship.maxCount)"
         return "\n    \(relationship.name): \(shape) \(model.destination(of: relationship).name), \(inverse), \(relationship.deleteRule)"
       }
       return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(relationships.joined())"
@@ -53,26 +54,49 @@ struct RandomModel {
   private static func relate(_ number: Int, _ entities: inout [EntityDescription], _ random: inout SeededGenerator) {
     let (from, to) = (Int.random(in: 0..<entities.count, using: &random), Int.random(in: 0..<entities.count, using: &random))
     let (there, back) = ("r\(number)", "s\(number)")
-    func rule() -> DeleteRule { Int.random(in: 0..<5, using: &random) == 0 ? .cascade : .nullify }
+    func rule() -> DeleteRule {
+      switch Int.random(in: 0..<7, using: &random) {
+      case 0: .cascade
+      case 1: .deny
+      default: .nullify
+      }
+    }
+    // Few, since an object that nobody completes refuses the save.
+    func optional() -> Bool { Int.random(in: 0..<8, using: &random) != 0 }
+    func bounds() -> (least: Int, most: Int) {
+      switch Int.random(in: 0..<8, using: &random) {
+      case 0: (2, 0)
+      case 1: (0, 3)
+      case 2: (1, 4)
+      default: (0, 0)
+      }
+    }
+    func many(_ name: String, _ destination: String, _ inverse: String?) -> RelationshipDescription {
+      let bounds = bounds()
+      return .toMany(
+        name, to: destination, inverse: inverse, isOptional: optional(), deleteRule: rule(), minCount: bounds.least, maxCount: bounds.most,
+        isOrdered: ordered())
+    }
     func ordered() -> Bool { Bool.random(using: &random) }
     func add(_ relationship: RelationshipDescription, _ entity: Int) { entities[entity].relationships.append(relationship) }
     let (a, b) = (entities[from].name, entities[to].name)
     switch Int.random(in: 0..<8, using: &random) {
     case 0:
-      add(.toOne(there, to: b, inverse: back, deleteRule: rule()), from)
+      add(.toOne(there, to: b, inverse: back, isOptional: optional(), deleteRule: rule()), from)
       add(.toOne(back, to: a, inverse: there, deleteRule: rule()), to)
     case 1, 2:
-      add(.toMany(there, to: b, inverse: back, deleteRule: rule(), isOrdered: ordered()), from)
-      add(.toOne(back, to: a, inverse: there, deleteRule: rule()), to)
+      add(many(there, b, back), from)
+      add(.toOne(back, to: a, inverse: there, isOptional: optional(), deleteRule: rule()), to)
     case 3, 4:
-      add(.toMany(there, to: b, inverse: back, deleteRule: rule(), isOrdered: ordered()), from)
-      add(.toMany(back, to: a, inverse: there, deleteRule: rule(), isOrdered: ordered()), to)
+      add(many(there, b, back), from)
+      add(many(back, a, there), to)
     case 5: add(.toMany(there, to: a, inverse: there, isOrdered: ordered()), from)
     case 6: add(.toOne(there, to: a, inverse: there), from)
     default:
       if Bool.random(using: &random) {
         add(.toOne(there, to: b, inverse: nil, deleteRule: rule()), from)
       } else {
+        // Nobody counts for those whose targets are deleted, so there are no bounds.
         add(.toMany(there, to: b, inverse: nil, deleteRule: rule(), isOrdered: ordered()), from)
       }
     }

@@ -1,0 +1,211 @@
+public import HoldfastStore
+
+/// Properties by their names, for code that does not know the class.
+extension ManagedObject {
+  /// The value of a property by its name: a ``StoreValue`` for an attribute, the target's ID or null for a to-one relationship,
+  /// the objects for a to-many relationship.
+  ///
+  /// ```swift
+  /// try dog.value(forKey: "age") == .int16(12)
+  /// for friend in try dog.value(forKey: "friends").objects ?? [] { … }
+  /// ```
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name.
+  public final func value(forKey key: String) throws -> PropertyValue {
+    if let relationship = entity.relationship(named: key), relationship.isToMany { return .objects(objects(of: relationship)) }
+    return .single(storeValue(inSlot: try slot(forKey: key)))
+  }
+
+  /// Sets an attribute or to-one relationship by its name. A to-one relationship takes the ID of an object of the same
+  /// context, or null.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, or ``ContextError/Code/wrongType`` when the
+  ///   value does not fit; the object is unchanged then.
+  public final func setValue(_ value: StoreValue, forKey key: String) throws {
+    if let relationship = entity.relationship(named: key), relationship.isToMany {
+      throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship leads to many objects; set an array of them.")
+    }
+    let slot = try slot(forKey: key)
+    if let relationship = entity.relationship(inSlot: slot) { return try setToOne(relationship, value, key) }
+    guard case .attribute(let type) = entity.layout.columns[slot], let fitting = value.converted(to: type) else {
+      throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is not a \(entity.layout.columns[slot]).")
+    }
+    set(slot, fitting)
+  }
+
+  /// Makes objects those that a to-many relationship leads to, by its name; inverses follow. Those of an ordered relationship come
+  /// into the order of the array; an object that is in it twice stands where it is first.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``ContextError/Code/wrongType`` when the
+  ///   property leads to one object or is an attribute, or an object is of another entity; ``ContextError/Code/foreignObject`` when an
+  ///   object is of another context or belongs to no graph any more. The object is unchanged then.
+  public final func setValue(_ objects: [ManagedObject], forKey key: String) throws {
+    guard let relationship = entity.relationship(named: key), relationship.isToMany else {
+      _ = try slot(forKey: key)
+      throw ContextError(.wrongType, objectID: id, property: key, reason: "The property does not lead to many objects; set one value.")
+    }
+    for object in objects { try check(object, for: relationship) }
+    if relationship.isOrdered {
+      return OrderedRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex).replaceAll(with: objects)
+    }
+    let wanted = Set(objects), targets = ToManyRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex)
+    for object in targets where !wanted.contains(object) { targets.remove(object) }
+    for object in objects { targets.insert(object) }
+  }
+
+  /// Sets a property by its name to what ``value(forKey:)`` gave, of this object or another.
+  ///
+  /// - Throws: as the setters of a single value and of objects; ``ContextError/Code/wrongType`` for what a path collected.
+  public final func setValue(_ value: PropertyValue, forKey key: String) throws {
+    switch value {
+    case .single(let value): try setValue(value, forKey: key)
+    case .objects(let objects): try setValue(objects, forKey: key)
+    case .list:
+      throw ContextError(
+        .wrongType, objectID: id, property: key, reason: "A list of values was set; set one value, or an array of objects.")
+    }
+  }
+
+  // MARK: Paths
+
+  /// The value at the end of a path of relationships: `try dog.value(forKeyPath: "owner.city")`. Null when a to-one relationship
+  /// leads nowhere on its way.
+  ///
+  /// From a to-many relationship on the rest of the path is followed from each of its objects, and gives a list:
+  /// `"employees.name"` the names, `"departments.employees.name"` a list for each department. `@count` behind a to-many relationship
+  /// gives the number of its objects: `"employees.@count"`.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` that names the part which an entity does not have.
+  public final func value(forKeyPath path: String) throws -> PropertyValue {
+    try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
+  }
+
+  /// Sets the value at the end of a path of to-one relationships.
+  ///
+  /// - Throws: as ``setValue(_:forKey:)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path leads nowhere on
+  ///   its way.
+  public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
+    let (object, key) = try owner(ofKeyPath: path)
+    try object.setValue(value, forKey: key)
+  }
+
+  /// Sets the to-many relationship at the end of a path of to-one relationships.
+  ///
+  /// - Throws: as ``setValue(_:forKey:)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path leads nowhere on
+  ///   its way.
+  public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
+    let (object, key) = try owner(ofKeyPath: path)
+    try object.setValue(objects, forKey: key)
+  }
+
+  // MARK: Steps
+
+  /// The value of an attribute, or the ID of a to-one relationship's target.
+  final func storeValue(inSlot slot: Int) -> StoreValue {
+    guard let relationship = entity.relationship(inSlot: slot) else {
+      return readRow.value(slot, entity.layout.columns[slot], idPrefix: id)
+    }
+    return toOne(relationship).map { .objectID($0.objectID) } ?? .null
+  }
+
+  final func slot(forKey key: String) throws -> Int {
+    guard let slot = entity.slot(named: key) else {
+      throw ContextError(
+        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")
+    }
+    return slot
+  }
+
+  private func objects(of relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
+    // Going over an ordered relationship reads ahead, which copying it as a collection does not.
+    if relationship.isOrdered { return OrderedRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex).map { $0 } }
+    return Array(ToManyRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex))
+  }
+
+  private func value(at names: ArraySlice<String>, of path: String) throws -> PropertyValue {
+    guard let name = names.first else { return .single(.objectID(id)) }
+    let rest = names.dropFirst()
+    guard let relationship = entity.relationship(named: name), !rest.isEmpty else {
+      if rest.isEmpty, entity.property(named: name) != nil { return try value(forKey: name) }
+      throw unknown(name, of: path, entity, isLast: rest.isEmpty)
+    }
+    let destination = managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+    if !relationship.isToMany {
+      if let target = toOne(relationship) { return try target.value(at: rest, of: path) }
+      try check(rest, of: path, destination)
+      return .single(.null)
+    }
+    let objects = objects(of: relationship)
+    if rest == ["@count"] { return .single(.int64(Int64(objects.count))) }
+    if objects.isEmpty { try check(rest, of: path, destination) }
+    return .list(try objects.map { try $0.value(at: rest, of: path) })
+  }
+
+  /// Checks the names of a path that leads nowhere.
+  private func check(_ names: ArraySlice<String>, of path: String, _ entity: ManagedObjectModel.Entity) throws {
+    var (entity, isMany) = (entity, false)
+    for (place, name) in zip(names.indices, names) {
+      let isLast = place == names.endIndex - 1
+      if isMany && isLast && name == "@count" { return }
+      guard let property = entity.property(named: name) else { throw unknown(name, of: path, entity, isLast: isLast) }
+      if isLast { return }
+      guard case .relationship(let relationship) = property else { throw unknown(name, of: path, entity, isLast: false) }
+      entity = managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+      isMany = relationship.isToMany
+    }
+  }
+
+  private func unknown(_ name: String, of path: String, _ entity: ManagedObjectModel.Entity, isLast: Bool) -> ContextError {
+    ContextError(
+      .unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no \(isLast ? "property" : "relationship") \(name).")
+  }
+
+  /// The object whose property a path of to-one relationships ends in. Names are checked to the end in any case.
+  private func owner(ofKeyPath path: String) throws -> (ManagedObject, String) {
+    var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let last = names.removeLast()
+    var (object, entity): (ManagedObject?, ManagedObjectModel.Entity) = (self, entity)
+    for name in names {
+      guard let relationship = entity.relationship(named: name), !relationship.isToMany else {
+        throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
+      }
+      object = object?.toOne(relationship)
+      entity = object?.entity ?? managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+    }
+    guard entity.property(named: last) != nil else { throw unknown(last, of: path, entity, isLast: true) }
+    guard let object else {
+      throw ContextError(
+        .missingObject, objectID: id, property: path,
+        reason: "The path leads nowhere, so there is no object to change; set the relationship first.")
+    }
+    return (object, last)
+  }
+
+  private func setToOne(_ relationship: ManagedObjectModel.Relationship, _ value: StoreValue, _ key: String) throws {
+    switch value {
+    case .null: setToOne(relationship, nil)
+    case .objectID(let target):
+      let object = try managedObjectContext.object(with: target)
+      guard plan.toOne[relationship.slot].leads(toEntity: object.flags.entityIndex) else {
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
+      }
+      setToOne(relationship, object)
+    default: throw ContextError(.wrongType, objectID: id, property: key, reason: "A relationship takes an object ID.")
+    }
+  }
+
+  private func check(_ target: ManagedObject, for relationship: ManagedObjectModel.Relationship) throws {
+    func refusal(_ code: ContextError.Code, _ reason: String) -> ContextError {
+      ContextError(code, objectID: id, property: relationship.name, reason: reason)
+    }
+    guard target.managedObjectContext === managedObjectContext else {
+      throw refusal(.foreignObject, "An object is of another context; find it in this one by its objectID.")
+    }
+    guard !target.flags.contains(.detached) else {
+      throw refusal(.foreignObject, "An object belongs to no graph any more: it was deleted and saved, or its context was reset.")
+    }
+    guard plan.toMany[relationship.toManyIndex].leads(toEntity: target.flags.entityIndex) else {
+      throw refusal(.wrongType, "An object is a \(target.entity.name).")
+    }
+  }
+}

@@ -1,0 +1,316 @@
+import FoundationEssentials
+import Synchronization
+import Testing
+
+@testable import Holdfast
+
+/// Objects hear of their rows, on every store.
+@Suite struct AwakeningTests {
+  class Pet: ManagedObject {
+    override class var entityName: String { "Dog" }
+    var age: Int {
+      get { self[Dog.Slot.age] }
+      set { self[Dog.Slot.age] = newValue }
+    }
+    var name: String {
+      get { self[Dog.Slot.name] }
+      set { self[Dog.Slot.name] = newValue }
+    }
+    var notes: String? {
+      get { self[Dog.Slot.notes] }
+      set { self[Dog.Slot.notes] = newValue }
+    }
+    var friends: ToManyRelationship<Pet> { toMany(Dog.Slot.friends) }
+    override class var properties: [PropertyBinding] {
+      [
+        .attribute("age", \Pet.age, slot: Dog.Slot.age), .attribute("name", \Pet.name, slot: Dog.Slot.name),
+        .attribute("notes", \Pet.notes, slot: Dog.Slot.notes), .toMany("friends", \Pet.friends, index: Dog.Slot.friends),
+      ]
+    }
+  }
+
+  /// Works its greeting out when it gets its row, and drops it with the row.
+  final class Greeter: Pet {
+    var greeting: String?
+    override func awakeFromFetch() {
+      super.awakeFromFetch()
+      greeting = "I am \(name)"
+      managedObjectContext.heardCalls.append("awake \(name)")
+    }
+    override func willTurnIntoFault() { managedObjectContext.heardCalls.append("will \(name)") }
+    override func didTurnIntoFault() {
+      greeting = nil
+      managedObjectContext.heardCalls.append("did")
+    }
+  }
+
+  /// Sets values of its own when it gets its row.
+  final class Setter: Pet {
+    override func awakeFromFetch() { notes = "computed for \(name), and long enough to need some room of its own" }
+  }
+
+  /// Looks at its friends when it gets its row.
+  final class Curious: Pet {
+    var seen = -1
+    override func awakeFromFetch() { seen = friends.reduce(0) { $0 + $1.age } }
+  }
+
+  /// Befriends itself when it gets its row.
+  final class Linker: Pet {
+    override func awakeFromFetch() { friends.insert(self) }
+  }
+
+  private func place(_ store: TestStore, _ type: ManagedObject.Type, dogs count: Int = 3) throws -> TestStore.Place {
+    let place = try store.makePlace(classes: [type]), context = try place.context()
+    let dogs = try (0..<count).map { number in
+      let dog = try context.insert(entityNamed: "Dog")
+      try dog.setValue(.string("dog \(number)"), forKey: "name")
+      try dog.setValue(.int16(Int16(number)), forKey: "age")
+      return dog
+    }
+    for (number, dog) in dogs.enumerated() { try dog.setValue([dogs[(number + 1) % count]], forKey: "friends") }
+    try context.save()
+    #expect(context.heardCalls.isEmpty)
+    return place
+  }
+
+  private let byAge = [FetchSortDescriptor<Greeter>(SortTerm("age"))]
+
+  private func logging(_ place: TestStore.Place) throws -> ManagedObjectContext {
+    let context = try place.context()
+    context.name = UUID().uuidString
+    return context
+  }
+
+  @Test func aClassIsAskedOnceWhatItOverrides() {
+    #expect(ClassHooks.overridden(by: ManagedObject.self) == [] && ClassHooks.overridden(by: Pet.self) == [])
+    #expect(ClassHooks.overridden(by: Dog.self) == [] && ClassHooks.overridden(by: Parrot.self) == [])
+    #expect(ClassHooks.overridden(by: Greeter.self) == [.awakeFromFetch, .turnIntoFault])
+    #expect(ClassHooks.overridden(by: Setter.self) == .awakeFromFetch)
+    final class Will: ManagedObject { override func willTurnIntoFault() { print("never") } }
+    class Did: ManagedObject { override func didTurnIntoFault() { print("never") } }
+    final class Inherits: Did {}
+    final class Other: ManagedObject { override func willSave() { print("never") } }
+    #expect(ClassHooks.overridden(by: Will.self) == .turnIntoFault && ClassHooks.overridden(by: Inherits.self) == .turnIntoFault)
+    #expect(ClassHooks.overridden(by: Other.self) == [])
+  }
+
+  @Test func contextsOfClassesThatOverrideNothingNoteNothing() throws {
+    let plain = try TestStore.memory.makePlace().context(), awake = try TestStore.memory.makePlace(classes: [Greeter.self]).context()
+    #expect(!plain.awakensObjects && !plain.turnsObjectsIntoFaults)
+    #expect(awake.awakensObjects && awake.turnsObjectsIntoFaults && awake.hooks.count { !$0.isEmpty } == 1)
+  }
+
+  /// What an object reads while it gives its row up is awake, too.
+  final class Backward: Pet {
+    var greeting: String?
+    override func awakeFromFetch() { greeting = "I am \(name)" }
+    override func willTurnIntoFault() {
+      for friend in friends.compactMap({ $0 as? Backward }) {
+        managedObjectContext.heardCalls.append("\(friend.name): \(friend.greeting ?? "asleep")")
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func objectsThatAreReadWhileOneGivesItsRowUpAreAwake(_ store: TestStore) throws {
+    let context = try logging(place(store, Backward.self, dogs: 2))
+    let ids = try context.fetchObjectIDs(FetchRequest<Backward>(sortedBy: [FetchSortDescriptor(SortTerm("age"))]))
+    let dog = try #require(try context.existingObject(with: ids[0]) as? Backward)
+    dog.age = 9
+    try context.refresh(dog, mergeChanges: false)
+    #expect(context.heardCalls == ["dog 1: I am dog 1"] && dog.isFault)
+  }
+
+  @Test(arguments: TestStore.allCases) func fetchedObjectsAreAwakenedOnceInOrder(_ store: TestStore) throws {
+    let context = try logging(place(store, Greeter.self))
+    let dogs = try context.fetch(FetchRequest<Greeter>(sortedBy: byAge))
+    #expect(dogs.map(\.greeting) == ["I am dog 0", "I am dog 1", "I am dog 2"])
+    #expect(context.heardCalls == ["awake dog 0", "awake dog 1", "awake dog 2"])
+    _ = try context.fetch(FetchRequest<Greeter>())
+    dogs[0].age = 7
+    _ = try context.fetch(
+      FetchRequest<Greeter>(where: FetchPredicate(.comparison(.property("age"), .greaterThan, .constant(.int16(0)), []))))
+    try context.save()
+    #expect(context.heardCalls.count == 3 && dogs[0].greeting != nil)
+    withExtendedLifetime(dogs) {}
+  }
+
+  @Test(arguments: TestStore.allCases) func aFaultAndItsSiblingsAreAwakenedEachOnceBeforeTheyAreSeen(_ store: TestStore) throws {
+    let context = try logging(place(store, Greeter.self, dogs: 100))
+    let first = try #require(try context.fetch(FetchRequest<Greeter>(sortedBy: byAge)).first)
+    var dog = first
+    var walked: [Greeter] = [first]
+    for number in 1..<100 {
+      let friend = try #require(dog.friends.first { _ in true } as? Greeter)
+      // A fault is awakened by its first access; one whose row came along was when it was made.
+      #expect(friend.name == "dog \(number)" && friend.greeting == "I am dog \(number)")
+      walked.append(friend)
+      dog = friend
+    }
+    #expect(Set(context.heardCalls).count == 100)
+    #expect(Set(walked).count == 100)
+  }
+
+  @Test(arguments: TestStore.allCases) func siblingsWhoseRowsCameAlongAreAwakenedToo(_ store: TestStore) throws {
+    let place = try place(store, Greeter.self, dogs: 50), first = try place.context()
+    let hub = try #require(try first.fetch(FetchRequest<Greeter>(sortedBy: byAge)).first)
+    for dog in try first.fetch(FetchRequest<Greeter>()) { hub.friends.insert(dog) }
+    try first.save()
+    let context = try logging(place)
+    let same = try #require(try context.existingObject(with: hub.objectID) as? Greeter)
+    let friends = same.friends.compactMap { $0 as? Greeter }
+    _ = friends[49].age
+    for friend in friends { #expect(friend.isFault == (friend.greeting == nil)) }
+    _ = friends.map(\.age)
+    #expect(friends.allSatisfy { $0.greeting == "I am \($0.name)" } && context.heardCalls.count == 50)
+    #expect(Set(context.heardCalls).count == 50)
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatWasRefreshedIsAwakenedAgain(_ store: TestStore) throws {
+    let context = try logging(place(store, Greeter.self, dogs: 1))
+    let dog = try #require(try context.fetch(FetchRequest<Greeter>()).first)
+    try context.refresh(dog, mergeChanges: false)
+    #expect(dog.greeting == nil && dog.isFault && dog.age == 0 && dog.greeting == "I am dog 0")
+    dog.age = 5
+    try context.refresh(dog, mergeChanges: true)
+    #expect(dog.age == 5 && context.heardCalls == ["awake dog 0", "will dog 0", "did", "awake dog 0"])
+    try context.refresh(dog, mergeChanges: false)
+    // A fault has no row to give up.
+    try context.refresh(dog, mergeChanges: false)
+    context.reset()
+    #expect(context.heardCalls.dropFirst(4) == ["will dog 0", "did"])
+  }
+
+  @Test(arguments: TestStore.allCases) func resetAndRollbackTellThoseThatGiveTheirRowsUp(_ store: TestStore) throws {
+    let context = try logging(place(store, Greeter.self, dogs: 2))
+    let dogs = try context.fetch(FetchRequest<Greeter>(sortedBy: byAge))
+    let new = context.insert(Greeter.self)
+    new.name = "new"
+    dogs[0].age = 9
+    context.heardCalls = []
+    context.rollback()
+    #expect(context.heardCalls == ["will new", "did"] && dogs[0].age == 0 && dogs[0].greeting != nil)
+    context.heardCalls = []
+    context.reset()
+    #expect(Set(context.heardCalls.prefix(2)) == ["will dog 0", "will dog 1"] && context.heardCalls.suffix(2) == ["did", "did"])
+    #expect(dogs.allSatisfy { $0.greeting == nil && $0.name == "" })
+  }
+
+  @Test(arguments: TestStore.allCases) func whatAnObjectSetsOfItselfWhileItIsAwakenedIsNoChange(_ store: TestStore) throws {
+    let place = try place(store, Setter.self, dogs: 2), context = try place.context()
+    let dogs = try context.fetch(FetchRequest<Setter>(sortedBy: [FetchSortDescriptor(SortTerm("age"))]))
+    let wanted = "computed for dog 0, and long enough to need some room of its own"
+    #expect(dogs[0].notes == wanted && !dogs[0].hasChanges && !context.hasChanges && dogs[0].changedValues().isEmpty)
+    #expect(try dogs[0].committedValues(forKeys: ["notes"]) == ["notes": .null])
+    try context.save()
+    func stored(_ name: String) throws -> StoreValue? {
+      let other = try ManagedObjectContext(coordinator: place.coordinator())
+      let found = try other.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).first { try $0.value(forKey: "name") == .string(name) }
+      return try found?.value(forKey: "notes").storeValue
+    }
+    #expect(try stored("dog 0") == .null)
+    // It goes along with what makes the object a changed one.
+    dogs[0].age = 8
+    #expect(dogs[0].hasChanges)
+    try context.save()
+    #expect(try stored("dog 0") == .string(wanted) && stored("dog 1") == .null && dogs[0].notes == wanted)
+    // The first write to a fault that sets values of its own.
+    try context.refresh(dogs[1], mergeChanges: false)
+    dogs[1].age = 9
+    #expect(dogs[1].notes?.hasPrefix("computed for dog 1") == true && dogs[1].age == 9)
+    context.rollback()
+    #expect(dogs[1].age == 1 && dogs[1].notes == nil && !context.hasChanges)
+    try context.refresh(dogs[1], mergeChanges: false)
+    #expect(dogs[1].notes?.hasPrefix("computed for dog 1") == true)
+  }
+
+  @Test(arguments: TestStore.allCases) func anAwakenedObjectMayReadOthersWhichAreAwakenedToo(_ store: TestStore) throws {
+    let context = try place(store, Curious.self, dogs: 40).context()
+    let last = try #require(try context.fetch(FetchRequest<Curious>()).first { $0.age == 39 })
+    #expect(last.seen == 0)
+    var dog = last
+    var walked: [Curious] = []
+    for number in 0..<39 {
+      dog = try #require(dog.friends.first { _ in true } as? Curious)
+      #expect(dog.age == number && dog.seen == number + 1)
+      walked.append(dog)
+    }
+    #expect(!context.hasChanges)
+  }
+
+  @Test(arguments: TestStore.allCases) func relationshipsSetWhileAwakenedAreChangesOnBothEnds(_ store: TestStore) throws {
+    let place = try place(store, Linker.self, dogs: 2), context = try place.context()
+    let dogs = try context.fetch(FetchRequest<Linker>())
+    #expect(dogs.allSatisfy { $0.friends.count == 2 && $0.isUpdated })
+    try context.save()
+    let plain = try ManagedObjectContext(coordinator: place.coordinator())
+    let counts = try plain.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).map { try $0.value(forKeyPath: "friendOf.@count") }
+    #expect(counts.allSatisfy { $0 == .int64(2) })
+  }
+
+  @Test(arguments: TestStore.allCases) func neitherNewNorUnreadableObjectsAreAwakened(_ store: TestStore) throws {
+    let place = try place(store, Greeter.self, dogs: 1), context = try logging(place)
+    let ids = try context.fetchObjectIDs(FetchRequest<Greeter>())
+    let fault = try #require(try context.object(with: ids[0]) as? Greeter)
+    #expect(context.heardCalls.isEmpty)
+    let other = try ManagedObjectContext(coordinator: place.coordinator())
+    for dog in try other.fetch(FetchRequest<ManagedObject>(entityName: "Dog")) { other.delete(dog) }
+    try other.save()
+    #expect(fault.name == "" && fault.isInaccessible && fault.greeting == nil)
+    let new = context.insert(Greeter.self)
+    new.name = "new"
+    try context.save()
+    #expect(new.age == 1 && new.greeting == nil && context.heardCalls.isEmpty)
+  }
+
+  /// The save reads unread objects whose links changed; they are awakened when it is over, and what they do then is not lost.
+  @Test(arguments: TestStore.allCases) func objectsThatASaveReadsAreAwakenedAfterTheCommit(_ store: TestStore) throws {
+    let place = try place(store, Greeter.self, dogs: 3)
+    let ids = try place.context().fetchObjectIDs(FetchRequest<Greeter>(sortedBy: byAge))
+    let context = try logging(place)
+    let dogs = try ids.map { try #require(try context.object(with: $0) as? Greeter) }
+    dogs[0].friends.insert(dogs[2])
+    context.contextDidSave { context, _ in context.heardCalls.append("saved") }
+    try context.save()
+    #expect(Set(context.heardCalls.prefix(2)) == ["awake dog 0", "awake dog 2"] && context.heardCalls.last == "saved")
+    #expect(dogs[0].greeting == "I am dog 0" && dogs[1].isFault)
+  }
+
+  /// Random reading, refreshing and saving: an object has its greeting exactly while it has its row.
+  @Test(arguments: TestStore.allCases) func anObjectIsAwakeExactlyWhileItHasItsRow(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    print("awakening on \(store): HOLDFAST_SEED=\(random.seed)")
+    let place = try place(store, Greeter.self, dogs: 30)
+    for _ in 0..<4 {
+      let context = try logging(place)
+      var held: Set<Greeter> = []
+      for _ in 0..<150 {
+        let some = held.randomElement(using: &random)
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0:
+          held.formUnion(
+            try context.fetch(FetchRequest<Greeter>(sortedBy: byAge, offset: Int.random(in: 0..<28, using: &random), limit: 3)))
+        case 1, 2: if let some { held.formUnion(some.friends.compactMap { $0 as? Greeter }) }
+        case 3: if let some { _ = some.age }
+        case 4: if let some { try context.refresh(some, mergeChanges: Bool.random(using: &random)) }
+        case 5: if let some, let other = held.randomElement(using: &random) { some.friends.insert(other) }
+        case 6: if let some { some.age += 1 }
+        case 7: if Bool.random(using: &random) { try context.save() } else { context.rollback() }
+        default: if let some { held.remove(some) }
+        }
+        for dog in held where !dog.isFault { #expect(dog.greeting == "I am \(dog.name)") }
+        for dog in held where dog.isFault { #expect(dog.greeting == nil) }
+      }
+    }
+  }
+}
+
+/// What objects of contexts heard, by the names of those; a context without a name is not listened to.
+private let heard = Mutex<[String: [String]]>([:])
+
+extension ManagedObjectContext {
+  fileprivate var heardCalls: [String] {
+    get { heard.withLock { $0[name] ?? [] } }
+    set { if !name.isEmpty { heard.withLock { $0[name] = newValue } } }
+  }
+}

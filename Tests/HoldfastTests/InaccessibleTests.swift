@@ -1,0 +1,118 @@
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Objects whose rows are gone: nothing that is done with them traps, and saves say what is wrong. On every store.
+@Suite struct InaccessibleTests {
+  private struct Scene {
+    let place: TestStore.Place
+    let context: ManagedObjectContext
+    let fido: Dog
+    let ann: Person
+  }
+
+  /// A context that knows Fido as a fault, or by his row, while another has deleted him.
+  private func scene(_ store: TestStore, isFault: Bool) throws -> Scene {
+    let place = try store.makePlace(), first = try place.context()
+    let ann = first.person("Ann"), dog = first.dog("Fido", age: 3, owner: ann)
+    dog.friends.insert(first.dog("Rex"))
+    dog.collar = first.insert(Collar.self)
+    try first.save()
+    let context = try place.context()
+    let fido = try #require(isFault ? context.object(with: dog.objectID) as? Dog : context.one(\Dog.name == "Fido"))
+    let person = try #require(try context.one(\Person.name == "Ann"))
+    first.delete(dog)
+    try first.save()
+    #expect(fido.isFault == isFault)
+    return Scene(place: place, context: context, fido: fido, ann: person)
+  }
+
+  @Test(arguments: TestStore.allCases) func everyPropertyOfAFaultWithoutRowIsNil(_ store: TestStore) throws {
+    let scene = try scene(store, isFault: true), fido = scene.fido
+    #expect(fido.name == "" && fido.age == 0 && fido.weight == nil && fido.owner == nil && fido.collar == nil)
+    #expect(fido.friends.isEmpty && Array(fido.friendOf).isEmpty && !fido.friends.contains(fido))
+    #expect(try fido.value(forKey: "name") == .null && fido.value(forKeyPath: "owner.name") == .null)
+    #expect(try fido.value(forKeyPath: "friends.@count") == .int64(0) && fido.changedValues().isEmpty)
+    #expect(try fido.committedValues(forKeys: ["name", "owner"]) == ["name": .null, "owner": .null])
+    #expect(fido.isInaccessible && !fido.isFault && !fido.hasChanges)
+    #expect((scene.context.faultError as? ContextError)?.code == .missingObject)
+    #expect(throws: ContextError.self) { try scene.context.existingObject(with: fido.objectID) }
+  }
+
+  /// What can be done with an object.
+  enum Deed: String, CaseIterable, Sendable {
+    case setNumber, setText, setNil, setToOne, clearToOne, addLink, removeLink, addFromTheOtherSide, setByName, delete, deleteOwner
+  }
+
+  private func perform(_ deed: Deed, _ scene: Scene) throws {
+    let fido = scene.fido, rex = try #require(try scene.context.one(\Dog.name == "Rex"))
+    switch deed {
+    case .setNumber: fido.age = 4
+    case .setText: fido.notes = "a text that is long enough to need some room of its own, wherever that is"
+    case .setNil: fido.weight = nil
+    case .setToOne: fido.owner = scene.context.person("Bob")
+    case .clearToOne: fido.owner = nil
+    case .addLink: fido.friends.insert(rex)
+    case .removeLink: fido.friends.remove(rex)
+    case .addFromTheOtherSide: scene.ann.dogs.insert(fido)
+    case .setByName:
+      try fido.setValue(.string("x"), forKey: "name")
+      try fido.setValue([rex, fido], forKey: "friendOf")
+    case .delete: scene.context.delete(fido)
+    case .deleteOwner: scene.context.delete(scene.ann)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases, Deed.allCases) func whateverIsDoneWithItNothingTraps(_ store: TestStore, _ deed: Deed) throws {
+    for isFault in [true, false] {
+      let scene = try scene(store, isFault: isFault), context = scene.context
+      try perform(deed, scene)
+      try context.processPendingChanges()
+      _ = (scene.fido.name, scene.fido.owner?.name, scene.fido.friends.count, scene.fido.collar?.color, scene.fido.description)
+      _ = try context.fetch(FetchRequest<Dog>(where: \.age > 0 && (\Dog.owner).then(\.name) == "Ann"))
+      // Either nothing of the object is to be saved, or the save says that it is gone and leaves everything as it is.
+      do {
+        try context.save()
+      } catch let error as ContextError {
+        #expect(error.code == .conflict && !error.objectIDs.isEmpty, "\(deed): \(error)")
+        #expect(context.hasChanges)
+      }
+      try context.refresh(scene.fido, mergeChanges: false)
+      context.rollback()
+      #expect(!context.hasChanges)
+      try context.save()
+      let last = try scene.place.context()
+      #expect(try last.count(for: FetchRequest<Dog>(where: \.name == "Fido")) == 0 && last.count(for: FetchRequest<Dog>()) == 1)
+    }
+  }
+
+  /// What is changed of an object that is gone is refused as a conflict, with its ID.
+  @Test(arguments: TestStore.allCases, [Deed.setNumber, .setText, .setToOne, .addLink])
+  func savingItsChangesIsAConflict(_ store: TestStore, _ deed: Deed) throws {
+    for isFault in [true, false] {
+      let scene = try scene(store, isFault: isFault)
+      try perform(deed, scene)
+      let error = try #require(throws: ContextError.self) { try scene.context.save() }
+      #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs.contains(scene.fido.objectID))
+      let last = try scene.place.context()
+      #expect(try last.count(for: FetchRequest<Dog>()) == 1 && last.count(for: FetchRequest<Person>()) == 1)
+    }
+  }
+
+  /// The row of a deleted object that is gone leads nowhere, so delete rules find nothing; fetches go on, and the save says which objects
+  /// somebody else has deleted: the object, or what it would have deleted with it.
+  @Test(arguments: TestStore.allCases) func deletingItIsAConflictThatTheSaveReports(_ store: TestStore) throws {
+    for isFault in [true, false] {
+      let scene = try scene(store, isFault: isFault)
+      scene.context.delete(scene.fido)
+      try scene.context.processPendingChanges()
+      #expect(try scene.context.fetch(FetchRequest<Dog>()).map(\.name) == ["Rex"])
+      let error = try #require(throws: ContextError.self) { try scene.context.save() }
+      #expect(error.code == .conflict && !error.objectIDs.isEmpty)
+      if isFault { #expect(error.objectIDs == [scene.fido.objectID]) }
+      scene.context.rollback()
+      try scene.context.save()
+    }
+  }
+}

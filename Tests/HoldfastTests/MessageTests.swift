@@ -1,0 +1,275 @@
+import Testing
+
+@testable import Holdfast
+
+/// What a context tells those who listen to it, on every store.
+@Suite struct MessageTests {
+  /// What a listener heard.
+  private final class Ear {
+    var messages: [ObjectChanges] = []
+
+    /// The only message since the last time; nothing when there was none.
+    func last() -> ObjectChanges {
+      defer { messages = [] }
+      #expect(messages.count <= 1)
+      return messages.first ?? ObjectChanges()
+    }
+  }
+
+  private func listening(_ store: TestStore) throws -> (TestStore.Place, ManagedObjectContext, Ear) {
+    let place = try store.makePlace(), context = try place.context(), ear = Ear()
+    let ann = context.person("Ann"), fido = context.dog("Fido", age: 3, owner: ann)
+    fido.collar = context.insert(Collar.self)
+    context.dog("Rex", age: 5)
+    try context.save()
+    context.objectsDidChange { _, changes in ear.messages.append(changes) }
+    return (place, context, ear)
+  }
+
+  @Test(arguments: TestStore.allCases) func changesAreToldOnceAtTheEndOfProcessing(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
+    #expect(ear.messages.isEmpty)
+    let new = context.dog("New")
+    fido.age = 4
+    fido.age = 5
+    #expect(ear.messages.isEmpty)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(inserted: [new.objectID], updated: [fido.objectID]))
+    try context.processPendingChanges()
+    #expect(ear.messages.isEmpty)
+    // Objects that were told change again.
+    fido.age = 6
+    new.name = "Newer"
+    rex.friends.insert(fido)
+    _ = try context.fetch(FetchRequest<Dog>())
+    let changes = ear.last()
+    #expect(changes.inserted.isEmpty && Set(changes.updated) == [fido.objectID, new.objectID, rex.objectID] && changes.deleted.isEmpty)
+    try context.save()
+    #expect(ear.messages.isEmpty && !new.objectID.isTemporaryID)
+    fido.age = 7
+    new.age = 2
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(updated: [fido.objectID, new.objectID]))
+  }
+
+  @Test(arguments: TestStore.allCases) func deletionsAreToldWithThoseOfTheirCascades(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    let fido = try #require(try context.one(\Dog.name == "Fido")), ann = try #require(fido.owner), collar = try #require(fido.collar)
+    fido.age = 9
+    context.delete(fido)
+    try context.processPendingChanges()
+    let changes = ear.last()
+    #expect(
+      Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.inserted.isEmpty && !changes.deleted.contains(ann.objectID))
+    try context.save()
+    #expect(ear.messages.isEmpty)
+    // A new object that goes before anybody was told of it is in no list; one that was told is deleted.
+    let told = context.dog("told")
+    try context.processPendingChanges()
+    #expect(ear.last().inserted == [told.objectID])
+    let temporary = told.objectID
+    context.delete(told)
+    context.delete(context.dog("never told"))
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(deleted: [temporary]))
+  }
+
+  @Test(arguments: TestStore.allCases) func refreshingRollingBackAndResettingAreTold(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
+    fido.age = 9
+    try context.refresh(fido, mergeChanges: false)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(refreshed: [fido.objectID]))
+    fido.age = 9
+    try context.refresh(fido, mergeChanges: true)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(updated: [fido.objectID], refreshed: [fido.objectID]))
+    try context.refresh(rex, mergeChanges: false)
+    _ = try context.count(for: FetchRequest<Dog>())
+    #expect(ear.last() == ObjectChanges(refreshed: [rex.objectID]))
+    let new = context.dog("New")
+    context.delete(rex)
+    let temporary = new.objectID
+    context.rollback()
+    #expect(ear.last() == ObjectChanges(refreshed: [fido.objectID, rex.objectID], invalidated: [temporary]))
+    context.rollback()
+    #expect(ear.messages.isEmpty)
+    // What was taken back is told anew.
+    context.delete(rex)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(deleted: [rex.objectID]))
+    context.rollback()
+    _ = ear.last()
+    context.delete(rex)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(deleted: [rex.objectID]))
+    let registered = Set(context.registeredObjects.map(\.objectID))
+    context.reset()
+    let changes = ear.last()
+    #expect(Set(changes.invalidated) == registered && changes.deleted.isEmpty && changes.refreshed.isEmpty)
+    withExtendedLifetime((fido, rex)) {}
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveTellsBeforeAndAfter(_ store: TestStore) throws {
+    let (place, context, ear) = try listening(store)
+    let saved = Ear()
+    var before = 0
+    context.contextWillSave { context in
+      before += 1
+      // What it changes is saved, deletions with their cascades.
+      for dog in context.insertedObjects.compactMap({ $0 as? Dog }) { dog.notes = "checked" }
+      for object in context.updatedObjects.compactMap({ $0 as? Dog }) where object.age > 100 { context.delete(object) }
+    }
+    context.contextDidSave { context, changes in
+      #expect(!context.hasChanges)
+      saved.messages.append(changes)
+    }
+    let new = context.dog("New")
+    let fido = try #require(try context.one(\Dog.name == "Fido")), collar = try #require(fido.collar)
+    let rex = try #require(try context.one(\Dog.name == "Rex"))
+    ear.messages = []
+    fido.age = 101
+    rex.age = 6
+    try context.save()
+    let changes = saved.last()
+    #expect(before == 1 && changes.inserted == [new.objectID] && !new.objectID.isTemporaryID && changes.updated == [rex.objectID])
+    #expect(Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.refreshed.isEmpty && changes.invalidated.isEmpty)
+    #expect(
+      Set(ear.messages.flatMap(\.deleted)) == [fido.objectID, collar.objectID]
+        && Set(ear.messages.flatMap(\.updated)).contains(rex.objectID))
+    #expect(try place.context().one(\Dog.name == "New")?.notes == "checked")
+    // Nothing changed, or came to nothing, or was refused.
+    try context.save()
+    #expect(before == 1 && saved.messages.isEmpty)
+    rex.age = 7
+    rex.age = 6
+    try context.save()
+    #expect(before == 2 && saved.messages.isEmpty)
+    context.insert(Vaccination.self).kind = "without a dog"
+    #expect(throws: ContextError.self) { try context.save() }
+    #expect(before == 3 && saved.messages.isEmpty)
+  }
+
+  @Test func whatAHandlerChangesComesWithTheNextMessageAndIsSaved() throws {
+    let (place, context, ear) = try listening(.memory)
+    let rex = try #require(try context.one(\Dog.name == "Rex"))
+    context.objectsDidChange { context, changes in
+      if changes.updated.contains(rex.objectID) && rex.weight == nil { rex.weight = 12 }
+    }
+    rex.age = 6
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(updated: [rex.objectID]) && rex.weight == 12)
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(updated: [rex.objectID]))
+    try context.save()
+    #expect(try place.context().one(\Dog.weight == 12)?.age == 6)
+  }
+
+  @Test func whoComesLateHearsOfNothingBeforeAndWhoCancelsOfNothingAfter() throws {
+    let place = try TestStore.memory.makePlace(), context = try place.context(), ear = Ear(), other = Ear()
+    let early = context.dog("early"), gone = context.dog("gone")
+    try context.save()
+    early.age = 2
+    context.delete(gone)
+    let new = context.dog("new")
+    let first = context.objectsDidChange { _, changes in ear.messages.append(changes) }
+    try context.processPendingChanges()
+    #expect(ear.messages.isEmpty)
+    early.age = 3
+    new.age = 4
+    try context.processPendingChanges()
+    #expect(ear.last() == ObjectChanges(updated: [early.objectID, new.objectID]))
+    context.objectsDidChange { _, changes in other.messages.append(changes) }
+    early.age = 5
+    first.cancel()
+    first.cancel()
+    try context.processPendingChanges()
+    #expect(ear.messages.isEmpty && other.last() == ObjectChanges(updated: [early.objectID]))
+  }
+
+  @Test func whileNobodyListensNothingIsRecorded() throws {
+    let place = try TestStore.memory.makePlace(), context = try place.context()
+    let dog = context.dog("Fido")
+    try context.processPendingChanges()
+    #expect(context.observers == nil && dog.flags.contains(.listed))
+    let first = context.objectsDidChange { _, _ in }
+    #expect(!dog.flags.contains(.listed) && dog.flags.contains(.inList))
+    dog.age = 2
+    first.cancel()
+    #expect(context.observers?.take().isEmpty == true)
+    dog.age = 3
+    try context.refresh(dog, mergeChanges: false)
+    #expect(context.observers?.take().isEmpty == true && dog.flags.contains(.listed))
+    try context.save()
+    #expect(try place.context().one(\Dog.age == 3) != nil)
+  }
+
+  /// What each message says, put together, is what happened between two messages; on random changes.
+  @Test(arguments: TestStore.allCases) func randomChangesAreToldAsTheyAre(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    print("messages on \(store): HOLDFAST_SEED=\(random.seed)")
+    let (place, context, ear) = try listening(store)
+    withExtendedLifetime(place) {}
+    var dogs = try context.fetch(FetchRequest<Dog>())
+    for _ in 0..<60 {
+      var (inserted, updated, deleted): (Set<Dog>, Set<Dog>, Set<Dog>) = ([], [], [])
+      for _ in 0..<Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0:
+          let dog = context.dog("dog")
+          dogs.append(dog)
+          inserted.insert(dog)
+        case 1, 2, 3:
+          guard let dog = dogs.randomElement(using: &random) else { continue }
+          dog.age += 1
+          if !inserted.contains(dog) { updated.insert(dog) }
+        default:
+          guard dogs.count > 2 else { continue }
+          let dog = dogs.remove(at: Int.random(in: 0..<dogs.count, using: &random))
+          context.delete(dog)
+          if inserted.remove(dog) == nil { deleted.insert(dog) }
+          updated.remove(dog)
+        }
+      }
+      let ids = (Set(inserted.map(\.objectID)), Set(updated.map(\.objectID)), Set(deleted.map(\.objectID)))
+      if Bool.random(using: &random) { try context.save() } else { try context.processPendingChanges() }
+      let changes = ear.last()
+      #expect(Set(changes.inserted) == ids.0 && Set(changes.updated) == ids.1)
+      // Those that went with them by a cascade or lost a link are told too.
+      #expect(Set(changes.deleted).isSuperset(of: ids.2))
+    }
+  }
+
+  @Test func handlersRunInTheIsolationOfABackgroundContext() async throws {
+    let place = try TestStore.memory.makePlace()
+    let container = try await PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
+    let told = try await container.performBackgroundTask { context in
+      var told: [ObjectChanges] = []
+      context.objectsDidChange { _, changes in told.append(changes) }
+      context.contextDidSave { _, changes in told.append(changes) }
+      context.dog("Fido")
+      try context.save()
+      return told
+    }
+    #expect(told.count == 2 && told[0].inserted[0].isTemporaryID && !told[1].inserted[0].isTemporaryID)
+  }
+
+  @Test @MainActor func aHandlerOfTheViewContextMayTouchWhatIsOnTheMainActor() throws {
+    let place = try TestStore.memory.makePlace()
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
+    let screen = Screen()
+    container.viewContext.objectsDidChange { _, changes in screen.count += changes.inserted.count }
+    container.viewContext.dog("Fido")
+    try container.viewContext.processPendingChanges()
+    #expect(screen.count == 1)
+  }
+
+  @MainActor private final class Screen {
+    var count = 0
+  }
+}
