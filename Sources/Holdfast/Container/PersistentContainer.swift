@@ -19,9 +19,16 @@ public final class PersistentContainer: Sendable {
   ///
   /// - Parameter classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
   /// - Throws: ``ContextError`` when classes do not fit the model, ``StoreError`` when the store cannot be opened.
-  @MainActor public init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
+  @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
+    try self.init(model: model, classes: classes, stores: [store])
+  }
+
+  /// Opens several stores; see ``PersistentStoreCoordinator/init(model:stores:)``.
+  ///
+  /// - Throws: as ``init(model:classes:store:)``.
+  @MainActor public init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], stores: [StoreDescription]) throws {
     bound = try BoundClasses(classes, model)
-    persistentStoreCoordinator = try PersistentStoreCoordinator(model: model, store: store)
+    persistentStoreCoordinator = try PersistentStoreCoordinator(model: model, stores: stores)
     viewContext = ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .main)
   }
 

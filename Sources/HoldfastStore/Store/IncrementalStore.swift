@@ -175,23 +175,3 @@ public enum UnsupportedRequest {
     throw StoreError(.unsupportedRequest, operation: "read the history", reason: "This store does not keep a history.")
   }
 }
-
-/// Says which store to open. Stores offer factories as static members: `.memory()`, `.sqlite(at:)`.
-public struct StoreDescription: Sendable {
-  /// The name of the type: "SQLite", "memory".
-  public var type: String
-  /// The path of the file; nil for a store without one.
-  public var path: String?
-  /// Whether nothing may be written.
-  public var isReadOnly: Bool
-  /// Makes the store, unopened.
-  public var makeStore: @Sendable () -> any IncrementalStore
-
-  /// Makes a description.
-  public init(type: String, path: String? = nil, isReadOnly: Bool = false, makeStore: @escaping @Sendable () -> any IncrementalStore) {
-    self.type = type
-    self.path = path
-    self.isReadOnly = isReadOnly
-    self.makeStore = makeStore
-  }
-}

@@ -44,7 +44,9 @@ enum TestStore: String, CaseIterable, Sendable {
     /// Keeps the place, and with it its files, as long as somebody can open the store.
     var description: StoreDescription {
       let bare = bareDescription
-      return StoreDescription(type: bare.type, path: bare.path) { withExtendedLifetime(self) { bare.makeStore() } }
+      return StoreDescription(type: bare.type, path: bare.path, metadataAccess: bare.metadataAccess) {
+        withExtendedLifetime(self) { bare.makeStore() }
+      }
     }
 
     private var bareDescription: StoreDescription {
