@@ -10,6 +10,8 @@ enum TestStore: String, CaseIterable, Sendable {
   case memory
   case sqlite
   case weakest
+  /// A store in memory that is the second of its coordinator, behind one that has no entity: all its keys are translated.
+  case second
 
   /// A store with contents of its own, which can be opened again and again.
   func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
@@ -51,7 +53,7 @@ enum TestStore: String, CaseIterable, Sendable {
 
     private var bareDescription: StoreDescription {
       switch store {
-      case .memory: .memory(contents: contents)
+      case .memory, .second: .memory(contents: contents)
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
       case .weakest: MinimalStore.description(contents: minimal)
       }
@@ -67,10 +69,18 @@ enum TestStore: String, CaseIterable, Sendable {
     func coordinator() throws -> PersistentStoreCoordinator {
       try opened.withLock { opened in
         if let known = opened.coordinator { return known }
-        let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+        let coordinator = try coordinator(description)
         opened.coordinator = coordinator
         return coordinator
       }
+    }
+
+    private func coordinator(_ description: StoreDescription) throws -> PersistentStoreCoordinator {
+      guard store == .second else { return try PersistentStoreCoordinator(model: model, store: description) }
+      let model = try ManagedObjectModel(
+        entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
+        configurations: [ConfigurationDescription("nothing", [])])
+      return try PersistentStoreCoordinator(model: model, stores: [.memory().with(configuration: "nothing"), description])
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.
@@ -80,7 +90,7 @@ enum TestStore: String, CaseIterable, Sendable {
       try close()
       let store = RecordingStore(wrapping(description.makeStore()))
       let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
-      let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+      let coordinator = try coordinator(description)
       let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
       store.clear()
       return (context, store)
