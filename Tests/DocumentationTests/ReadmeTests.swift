@@ -32,7 +32,13 @@ import Testing
     #expect(try concert() == ["Eroica", "Allegro con brio", "Marcia funebre", "Scherzo", "Finale"])
   }
 
-  @Test(arguments: [("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 1)])
+  @Test @MainActor func theLibraryLiesInTwoStores() throws {
+    #expect(try library() == ["Book in own", "Book in shared"])
+  }
+
+  @Test(arguments: [
+    ("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 1), ("Sources/Holdfast/Holdfast.docc/SeveralStores.md", 1),
+  ])
   func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let read = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)

@@ -12,6 +12,7 @@ extension PersistentStoreCoordinator {
   /// Carries out a fetch of rows or keys from every store that may have some.
   func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
     let stores = storeSet
+    if let store = stores.soleOfAll { return try fetch(query, from: store, into: sink) }
     let parts = try parts(of: query, stores)
     if parts.count == 1 { return try fetch(parts[0].query, from: parts[0].store, into: sink) }
     if parts.count > 1 { try StoreMerge(query, parts, self, stores).run(into: sink) }
@@ -30,7 +31,9 @@ extension PersistentStoreCoordinator {
   func count(_ query: FetchQuery) throws -> Int {
     var query = query
     query.output = .count
-    return try parts(of: query, storeSet).reduce(0) { try $0 + count($1.query, in: $1.store) }
+    let stores = storeSet
+    if let store = stores.soleOfAll { return try count(query, in: store) }
+    return try parts(of: query, stores).reduce(0) { try $0 + count($1.query, in: $1.store) }
   }
 
   private func count(_ query: FetchQuery, in store: PersistentStore) throws -> Int {
@@ -58,7 +61,7 @@ extension PersistentStoreCoordinator {
   ///
   /// - Throws: ``ContextError`` when no store has any of the entities.
   func parts(of query: FetchQuery, _ stores: StoreSet) throws -> [Part] {
-    if let sole = stores.sole, sole.holdsAll { return [(sole, query)] }
+    if let store = stores.soleOfAll { return [(store, query)] }
     let wanted = query.concreteEntities
     if wanted.isEmpty { return [] }
     let parts = stores.stores.compactMap { store -> Part? in

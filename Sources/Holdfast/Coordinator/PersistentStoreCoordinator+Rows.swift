@@ -6,9 +6,13 @@ extension PersistentStoreCoordinator {
     // Not cancelled with the task: a fault that is not read would look like an object without values.
     let collector = RowCollector(checksCancellation: false)
     let (epoch, stores) = (rowCache.epoch, storeSet)
-    for (store, keys) in stores.split(request.keys) {
-      let request = FaultRequest(entity: request.entity, keys: keys)
+    func read(_ request: FaultRequest, _ store: PersistentStore) throws {
       try store.reading(.latest, "read rows") { try store.store.rows(request, in: $0, into: collector) }
+    }
+    if let store = stores.sole {
+      try read(request, store)
+    } else {
+      for (store, keys) in stores.split(request.keys) { try read(FaultRequest(entity: request.entity, keys: keys), store) }
     }
     try check(collector)
     for run in collector.runs { publish(run.batch, readIn: epoch) }
@@ -19,22 +23,28 @@ extension PersistentStoreCoordinator {
   ///
   /// - Throws: ``ContextError`` when all of the objects are of such stores.
   func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
-    let (epoch, stores) = (request.welcomesRows ? rowCache.epoch : 0, storeSet)
+    let stores = storeSet
+    if let store = stores.sole { return try relationships(request, store) }
     let parts = stores.split(request.sources)
     if parts.isEmpty, !request.sources.isEmpty { throw ContextError.missingStore() }
     var answers: [(sources: [Int64], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
       request.sources = sources
-      let answer = try store.reading(.latest, "read a relationship") { try store.store.relationships(request, in: $0) }
-      if !answer.rows.isEmpty { try takeRows(answer, request, store, readIn: epoch) }
-      try check(answer, request, store)
-      answers.append((sources, answer))
+      answers.append((sources, try relationships(request, store)))
     }
     if answers.count == 1 && answers[0].sources.count == request.sources.count { return answers[0].answer }
     return RelationshipAnswer(
       joining: answers, for: request.sources,
       destination: model.entities[request.entity].relationships[request.relationship].destinationIndex)
+  }
+
+  private func relationships(_ request: RelationshipRequest, _ store: PersistentStore) throws -> RelationshipAnswer {
+    let epoch = request.welcomesRows ? rowCache.epoch : 0
+    let answer = try store.reading(.latest, "read a relationship") { try store.store.relationships(request, in: $0) }
+    if !answer.rows.isEmpty { try takeRows(answer, request, store, readIn: epoch) }
+    try check(answer, request, store)
+    return answer
   }
 
   private func check(_ answer: RelationshipAnswer, _ request: RelationshipRequest, _ store: PersistentStore) throws {

@@ -20,9 +20,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// Only one save runs at a time, and none while stores are added or removed.
   let saveLock = SaveLock()
   /// Guards which set of stores is the present one; asked once per request.
-  private let currentStores = Mutex(StoreSet([], placeCount: 0))
-  /// What was opened first.
-  private let firstDescription = Mutex<StoreDescription?>(nil)
+  private let currentStores = Mutex(StoreSet([], first: nil, placeCount: 0))
 
   /// Opens a store.
   ///
@@ -97,8 +95,9 @@ public final class PersistentStoreCoordinator: Sendable {
       places.append(
         StorePlaces.Place(
           storeNumber: store.identity.number, prefixes: store.prefixes, hasResidentRows: store.capabilities.residentRows))
-      firstDescription.withLock { $0 = $0 ?? description }
-      currentStores.withLock { $0 = StoreSet(present.stores + [store], placeCount: place + 1) }
+      currentStores.withLock {
+        $0 = StoreSet(present.stores + [store], first: present.firstDescription ?? description, placeCount: place + 1)
+      }
       return store
     }
   }
@@ -116,12 +115,14 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   the first case all the same.
   public func remove(_ store: PersistentStore) throws {
     try saveLock.withLock {
-      let present = storeSet.stores
-      guard present.contains(store) else {
+      let present = storeSet
+      guard present.stores.contains(store) else {
         throw StoreError(
           .notOpen, operation: "remove the store", path: store.path, reason: "It is not one of the coordinator's stores, or not any more.")
       }
-      currentStores.withLock { $0 = StoreSet(present.filter { $0 != store }, placeCount: places.count) }
+      currentStores.withLock {
+        $0 = StoreSet(present.stores.filter { $0 != store }, first: present.firstDescription, placeCount: places.count)
+      }
       rowCache.removeAll()
       saveCount.add(1, ordering: .releasing)
       removalCount.add(1, ordering: .releasing)
@@ -144,7 +145,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// What was opened first. Most coordinators open nothing else.
   public var storeDescription: StoreDescription {
-    guard let description = firstDescription.withLock({ $0 }) else {
+    guard let description = storeSet.firstDescription else {
       preconditionFailure("The description of a store was asked of a coordinator that never had one.")
     }
     return description

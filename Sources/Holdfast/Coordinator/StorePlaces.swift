@@ -57,7 +57,14 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   }
 
   /// The place of the store with a number, the one that was given out last; nil for a store that was never here.
-  func place(ofStore number: UInt32) -> Int? { (0..<count).last { entries[$0].storeNumber == number } }
+  func place(ofStore number: UInt32) -> Int? {
+    var place = count - 1
+    while place >= 0 {
+      if entries[place].storeNumber == number { return place }
+      place -= 1
+    }
+    return nil
+  }
 
   /// The key by which the stack knows the object of a permanent ID; nil when the ID is of another store.
   func key(of id: ManagedObjectID) -> Int64? {

@@ -6,9 +6,15 @@ final class StoreSet: Sendable {
   let stores: [PersistentStore]
   /// The only store that there ever was; then every key is its own, and requests go to it as they are.
   let sole: PersistentStore?
+  /// The same where it also has the objects of every entity, so that nothing has to be asked about a query.
+  var soleOfAll: PersistentStore? { sole.flatMap { $0.holdsAll ? $0 : nil } }
 
-  init(_ stores: [PersistentStore], placeCount: Int) {
+  /// What was opened first, also when it was removed; nil when nothing ever was.
+  let firstDescription: StoreDescription?
+
+  init(_ stores: [PersistentStore], first: StoreDescription?, placeCount: Int) {
     self.stores = stores
+    firstDescription = first
     sole = placeCount == 1 ? stores.first : nil
   }
 

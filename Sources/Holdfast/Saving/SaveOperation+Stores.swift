@@ -8,8 +8,8 @@ extension SaveOperation {
   func divideAmongStores() throws {
     stores = coordinator.storeSet
     parts = []
-    if let sole = stores.sole, context.assignments == nil, sole.holdsAll {
-      let part = StoreChanges(context, sole, keys)
+    if let store = stores.soleOfAll, context.assignments == nil {
+      let part = StoreChanges(context, store, keys)
       (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, updated, deleted, insertedCounts)
       parts = [part]
       return

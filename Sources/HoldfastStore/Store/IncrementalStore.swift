@@ -65,7 +65,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// Sets keys aside for new objects.
   ///
   /// - *Behaviour*: **K1** as many keys as asked for, ascending, positive, never handed out before for an entity with the
-  ///   same root, also not by another process, and not again after a deletion or a crash that followed a commit.
+  ///   same root, also not by another process, and not again after a deletion or a crash that followed a commit. A store whose
+  ///   keys reach 2^56 can only be opened alone, not beside others in one coordinator.
   /// - *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`.
   func allocateKeys(entity: Int, count: Int) throws -> [Int64]
 
