@@ -11,12 +11,12 @@ struct FetchQuery {
 
   var includesSubentities = true
 
-  /// Those of the wanted entities that are meant here, when it is not all of them.
-  var restriction: [Int]?
+  /// Those of the wanted entities that are meant here; empty for all of them.
+  var restriction: [Int] = []
 
   /// The entities whose objects are wanted.
   var concreteEntities: [Int] {
-    if let restriction { return restriction }
+    if !restriction.isEmpty { return restriction }
     if includesSubentities { return entity.concreteIndexes }
     return entity.isAbstract ? [] : [entity.index]
   }

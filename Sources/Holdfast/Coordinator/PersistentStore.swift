@@ -5,7 +5,8 @@ import Synchronization
 /// through contexts.
 public final class PersistentStore: Sendable {
   /// What was opened.
-  let description: StoreDescription
+  let opened: OpenedDescription
+  var description: StoreDescription { opened.description }
   /// The place among all stores that the coordinator ever had; never given to another.
   let place: Int
   /// The store itself, which knows its own keys.
@@ -21,24 +22,24 @@ public final class PersistentStore: Sendable {
   /// Whether there may be objects of an entity, by its index; nil when all have their objects here.
   private let heldEntities: [Bool]?
   private let saveLock: SaveLock
-  /// Guards the user's metadata as they were opened or written last.
-  private let userInfo: Mutex<[String: StoreValue]>
+  /// Guards which are the user's metadata, as they were opened or written last.
+  private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
   init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, saveLock: SaveLock) throws {
-    self.description = description
+    opened = OpenedDescription(description)
     self.place = place
     self.saveLock = saveLock
     heldEntities = try PersistentStore.heldEntities(description, model)
     let store = description.makeStore()
-    let opened = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model) }
+    let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model) }
     base = store
-    identity = opened.identity
-    prefixes = model.entities.map { opened.identity.prefix(for: $0) }
+    identity = metadata.identity
+    prefixes = model.entities.map { metadata.identity.prefix(for: $0) }
     placed = PlacedStore(store, place: place, path: description.path)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
-    userInfo = Mutex(opened.userInfo)
+    userInfo = Mutex(UserInfo(metadata.userInfo))
   }
 
   private static func heldEntities(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> [Bool]? {
@@ -70,7 +71,7 @@ public final class PersistentStore: Sendable {
   public var isReadOnly: Bool { description.isReadOnly }
 
   /// The user's metadata, as they were when the store was opened or as ``setMetadata(_:)`` wrote them last.
-  public var metadata: [String: StoreValue] { userInfo.withLock { $0 } }
+  public var metadata: [String: StoreValue] { userInfo.withLock { $0 }.values }
 
   /// Replaces the user's metadata in the store. Waits for a save that is under way.
   ///
@@ -78,7 +79,7 @@ public final class PersistentStore: Sendable {
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try saveLock.withLock {
       try wrapping("write the metadata") { try base.setMetadata(metadata) }
-      userInfo.withLock { $0 = metadata }
+      userInfo.withLock { $0 = UserInfo(metadata) }
     }
   }
 
@@ -138,6 +139,19 @@ extension PersistentStore: Hashable {
 
   /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// What was opened. A class, as ``UserInfo`` is, because the type of an optional or guarded value would have to be made when a
+/// process opens its first store, and opening a small store takes less than a millisecond.
+final class OpenedDescription: Sendable {
+  let description: StoreDescription
+  init(_ description: StoreDescription) { self.description = description }
+}
+
+/// The user's metadata of a store.
+private final class UserInfo: Sendable {
+  let values: [String: StoreValue]
+  init(_ values: [String: StoreValue]) { self.values = values }
 }
 
 /// Lets one save of a coordinator, one change of its stores or of their metadata through at a time. The lock protects the

@@ -68,7 +68,7 @@ extension PersistentStoreCoordinator {
       if store.holdsAll { return (store, query) }
       var part = query
       part.restriction = wanted.filter(store.holds)
-      return part.concreteEntities.isEmpty ? nil : (store, part)
+      return part.restriction.isEmpty ? nil : (store, part)
     }
     if parts.isEmpty { throw ContextError.noStore(for: query.entity) }
     return parts

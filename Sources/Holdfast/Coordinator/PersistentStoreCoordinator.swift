@@ -26,23 +26,28 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// - Throws: ``StoreError`` when the store cannot be opened; see ``IncrementalStore/open(model:)``.
   public convenience init(model: ManagedObjectModel, store description: StoreDescription) throws {
-    try self.init(model: model, stores: [description])
+    self.init(model)
+    try addPersistentStore(description)
   }
 
   /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
   /// equal objects of different stores come.
   ///
   /// - Throws: ``StoreError`` when one of them cannot be opened; the others are closed again.
-  public init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
-    self.model = model
-    graph = GraphPlan(model)
-    places = StorePlaces(model)
+  public convenience init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
+    self.init(model)
     do {
       for description in descriptions { try addPersistentStore(description) }
     } catch {
       try? close()
       throw error
     }
+  }
+
+  private init(_ model: ManagedObjectModel) {
+    self.model = model
+    graph = GraphPlan(model)
+    places = StorePlaces(model)
   }
 
   deinit {
@@ -96,7 +101,7 @@ public final class PersistentStoreCoordinator: Sendable {
         StorePlaces.Place(
           storeNumber: store.identity.number, prefixes: store.prefixes, hasResidentRows: store.capabilities.residentRows))
       currentStores.withLock {
-        $0 = StoreSet(present.stores + [store], first: present.firstDescription ?? description, placeCount: place + 1)
+        $0 = StoreSet(present.stores + [store], first: present.first ?? store.opened, placeCount: place + 1)
       }
       return store
     }
@@ -121,7 +126,7 @@ public final class PersistentStoreCoordinator: Sendable {
           .notOpen, operation: "remove the store", path: store.path, reason: "It is not one of the coordinator's stores, or not any more.")
       }
       currentStores.withLock {
-        $0 = StoreSet(present.stores.filter { $0 != store }, first: present.firstDescription, placeCount: places.count)
+        $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
       }
       rowCache.removeAll()
       saveCount.add(1, ordering: .releasing)
@@ -145,7 +150,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// What was opened first. Most coordinators open nothing else.
   public var storeDescription: StoreDescription {
-    guard let description = storeSet.firstDescription else {
+    guard let description = storeSet.first?.description else {
       preconditionFailure("The description of a store was asked of a coordinator that never had one.")
     }
     return description

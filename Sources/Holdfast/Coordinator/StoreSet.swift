@@ -10,11 +10,11 @@ final class StoreSet: Sendable {
   var soleOfAll: PersistentStore? { sole.flatMap { $0.holdsAll ? $0 : nil } }
 
   /// What was opened first, also when it was removed; nil when nothing ever was.
-  let firstDescription: StoreDescription?
+  let first: OpenedDescription?
 
-  init(_ stores: [PersistentStore], first: StoreDescription?, placeCount: Int) {
+  init(_ stores: [PersistentStore], first: OpenedDescription?, placeCount: Int) {
     self.stores = stores
-    firstDescription = first
+    self.first = first
     sole = placeCount == 1 ? stores.first : nil
   }
 

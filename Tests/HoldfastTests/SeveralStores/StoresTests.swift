@@ -91,6 +91,26 @@ struct MemoryStoreContentsBox {
     #expect(throws: ContextError.self) { try context.save() }
   }
 
+  @Test func ofThreeStoresTheMiddleOneGoes() throws {
+    let pack = try StorePack([.memory, .sqlite, .weakest]), context = try pack.context()
+    for index in 0..<30 {
+      let dog = context.dog("d\(index)", age: index / 4)
+      try context.assign(dog, to: pack.stores[index % 3])
+      if index >= 3, let friend = try context.one(\Dog.name == "d\(index - 3)") { dog.friends.insert(friend) }
+    }
+    try context.save()
+    let sorts = [FetchSortDescriptor(\Dog.age, ascending: false)]
+    let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts))
+    #expect(dogs.map(\.age) == dogs.map(\.age).sorted(by: >))
+    // Objects that are equal in all sorts come by their stores.
+    let places = dogs.filter { $0.age == 5 }.compactMap { pack.coordinator.persistentStore(for: $0.objectID) }.map(\.place)
+    #expect(places == places.sorted() && Set(places) == [0, 1, 2])
+    try pack.coordinator.remove(pack.stores[1])
+    let rest = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts, limit: 15))
+    #expect(rest.count == 15 && rest.allSatisfy { dog in dog.friends.allSatisfy { !$0.name.isEmpty } })
+    #expect(try context.count(for: FetchRequest<Dog>()) == 20)
+  }
+
   @Test func aStoreThatWasRemovedCanBeAddedAgain() throws {
     let contents = MemoryStoreContents()
     let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory(contents: contents)])
