@@ -16,6 +16,8 @@ import Synchronization
 /// It declares what lies in memory costs nothing to answer: counting, uniqueness with look-ups, versions, snapshots.
 /// Predicates and sorts are the framework's, on the same rows.
 public final class MemoryStore: IncrementalStore {
+  /// The name of the type in descriptions and metadata.
+  static let type = "memory"
   private let contents: MemoryStoreContents
   private let isReadOnly: Bool
   /// The tables while the store is open; guarded because closing may meet other calls.
@@ -120,8 +122,12 @@ extension StoreDescription {
   ///   - contents: where the rows live. Without it every store that the description makes is new and empty.
   ///   - isReadOnly: whether every change is refused.
   public static func memory(named name: String? = nil, contents: MemoryStoreContents? = nil, isReadOnly: Bool = false) -> StoreDescription {
-    StoreDescription(type: "memory", path: name, isReadOnly: isReadOnly) {
+    StoreDescription(type: MemoryStore.type, path: name, isReadOnly: isReadOnly, metadataAccess: contents.map(metadataAccess)) {
       MemoryStore(contents: contents ?? MemoryStoreContents(), isReadOnly: isReadOnly)
     }
+  }
+
+  private static func metadataAccess(_ contents: MemoryStoreContents) -> StoreMetadataAccess {
+    StoreMetadataAccess(read: { try contents.closedMetadata() }, write: { try contents.setClosedMetadata($0) })
   }
 }

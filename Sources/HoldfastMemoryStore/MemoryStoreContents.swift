@@ -57,6 +57,30 @@ public final class MemoryStoreContents: Sendable {
 
   func setMetadata(_ metadata: [String: StoreValue]) { state.withLock { $0.metadata = metadata } }
 
+  /// What the contents tell while no store has them open.
+  func closedMetadata() throws -> PersistentStoreMetadata {
+    try state.withLock { state in
+      let model = try MemoryStoreContents.closedModel(state, "read the metadata")
+      let hashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
+      return PersistentStoreMetadata(
+        storeUUID: state.storeUUID, type: MemoryStore.type, entityVersionHashes: hashes, userInfo: state.metadata)
+    }
+  }
+
+  /// Replaces the user's metadata while no store has the contents open.
+  func setClosedMetadata(_ metadata: [String: StoreValue]) throws {
+    try state.withLock { state in
+      _ = try MemoryStoreContents.closedModel(state, "write the metadata")
+      state.metadata = metadata
+    }
+  }
+
+  private static func closedModel(_ state: State, _ operation: String) throws -> ManagedObjectModel {
+    guard !state.isOpen else { throw MemoryStoreError.alreadyOpen(operation) }
+    guard let saved = state.saved else { throw MemoryStoreError.notFound(operation) }
+    return saved.generation.schema.model
+  }
+
   /// Models are compatible when their entities and those entities' version hashes are the same.
   private static func isCompatible(_ made: ManagedObjectModel, _ model: ManagedObjectModel) -> Bool {
     made.entities.map(\.name) == model.entities.map(\.name) && made.entities.map(\.versionHash) == model.entities.map(\.versionHash)
@@ -73,12 +97,12 @@ enum MemoryStoreError {
     StoreError(.readOnly, operation: operation, reason: "The store was opened read-only.")
   }
 
-  static func alreadyOpen() -> StoreError {
-    StoreError(.alreadyOpen, operation: "open the store", reason: "Its contents are open in another store; close that one first.")
+  static func alreadyOpen(_ operation: String = "open the store") -> StoreError {
+    StoreError(.alreadyOpen, operation: operation, reason: "Its contents are open in another store; close that one first.")
   }
 
-  static func notFound() -> StoreError {
-    StoreError(.notFound, operation: "open the store", reason: "Its contents were never opened for writing, so there is nothing to read.")
+  static func notFound(_ operation: String = "open the store") -> StoreError {
+    StoreError(.notFound, operation: operation, reason: "Its contents were never opened for writing, so there is nothing to read.")
   }
 
   static func incompatibleModel() -> StoreError {

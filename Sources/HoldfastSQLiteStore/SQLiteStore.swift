@@ -167,6 +167,10 @@ public final class SQLiteStore: IncrementalStore {
 extension StoreDescription {
   /// A SQLite store at a path.
   public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
-    StoreDescription(type: "SQLite", path: path, isReadOnly: options.isReadOnly) { SQLiteStore(path: path, options: options) }
+    let file = ClosedFile(path: path, options: options)
+    return StoreDescription(
+      type: "SQLite", path: path, isReadOnly: options.isReadOnly,
+      metadataAccess: StoreMetadataAccess(read: { try file.metadata() }, write: { try file.setMetadata($0) })
+    ) { SQLiteStore(path: path, options: options) }
   }
 }

@@ -153,3 +153,31 @@ final class Track: ManagedObject {
   try context.refresh(track, mergeChanges: false)
   return told + [track.title, track.length]  // reading the title gives the object its row, so it has its length
 }
+
+@MainActor func library() throws -> [String] {
+  let model = try ManagedObjectModel(
+    entities: [
+      EntityDescription("Book", attributes: [AttributeDescription("title", .string)]),
+      EntityDescription("Note", attributes: [AttributeDescription("text", .string)]),
+    ],
+    configurations: [ConfigurationDescription("shared", ["Book"]), ConfigurationDescription("own", ["Book", "Note"])])
+  let container = try PersistentContainer(
+    model: model, stores: [.memory().with(configuration: "shared"), .memory().with(configuration: "own")])
+  let (coordinator, context) = (container.persistentStoreCoordinator, container.viewContext)
+
+  let emma = try context.insert(entityNamed: "Book")
+  try emma.setValue(.string("Emma"), forKey: "title")
+  let diary = try context.insert(entityNamed: "Book")
+  try diary.setValue(.string("Diary"), forKey: "title")
+  try context.assign(diary, to: coordinator.persistentStores[1])
+  let note = try context.insert(entityNamed: "Note")  // goes to the only store that has notes
+  try note.setValue(.string("Read Emma again"), forKey: "text")
+  try context.save()
+
+  var books = FetchRequest<ManagedObject>(entityName: "Book")
+  books.sortDescriptors = [FetchSortDescriptor(SortTerm("title"))]
+  return try context.fetch(books).map { book in  // of both stores, in one order
+    let store = coordinator.persistentStore(for: book.objectID)
+    return "\(book.entity.name) in \(store?.configurationName ?? "")"
+  }  // ["Book in own", "Book in shared"]
+}

@@ -36,7 +36,13 @@ import Testing
     #expect(try listening() == ["1 new, 0 changed", "0 new, 1 changed", "1 saved", "Erbarme dich, mein Gott", "6′ 43″"])
   }
 
-  @Test(arguments: [("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 2)])
+  @Test @MainActor func theLibraryLiesInTwoStores() throws {
+    #expect(try library() == ["Book in own", "Book in shared"])
+  }
+
+  @Test(arguments: [
+    ("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 2), ("Sources/Holdfast/Holdfast.docc/SeveralStores.md", 1),
+  ])
   func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let read = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)

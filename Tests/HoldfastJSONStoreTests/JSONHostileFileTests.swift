@@ -107,7 +107,7 @@ import Testing
   func X11_aNumberAtTheEdgeIsReadExactly(_ number: String, value: Double) throws {
     #expect(try refusal(replacing: "\"weight\":0.1", by: "\"weight\":\(number)") == nil)
     let context = try file.context(options: JSONFile.unverified)
-    let books = try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "weight") }
+    let books = try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "weight").storeValue }
     #expect(books.contains(.double(value)))
     try context.persistentStoreCoordinator.close()
   }
@@ -118,7 +118,7 @@ import Testing
       #expect(try refusal(replacing: "\"number\":\"1152921504606846976\"", by: "\"number\":\(text)") == nil)
       let context = try file.context(options: JSONFile.unverified)
       #expect(
-        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number") }.contains(.int64(number)))
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number").storeValue }.contains(.int64(number)))
       try context.persistentStoreCoordinator.close()
     }
   }
@@ -150,7 +150,7 @@ import Testing
     let context = try file.context(options: JSONFile.unverified)
     let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
     var found: [UInt8] = []
-    if case .string(let name) = try author.value(forKey: "name") { found = Array(name.utf8) }
+    if case .string(let name)? = try author.value(forKey: "name").storeValue { found = Array(name.utf8) }
     #expect(found == Array(text.utf8))
     try context.persistentStoreCoordinator.close()
   }

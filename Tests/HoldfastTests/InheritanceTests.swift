@@ -332,7 +332,7 @@ extension Animal {
     let felix = try #require(try place.context().one(\Cat.lives == 3))
     var changes = SaveRequest.EntityChanges(entity: felix.entity.index)
     changes.deleted = SaveRequest.KeyedRows(keys: [felix.objectID.key], expectedVersions: [felix.readRow.version])
-    try coordinator.store.prepare(SaveRequest(entities: [changes])).commit()
+    try #require(coordinator.persistentStores.last).base.prepare(SaveRequest(entities: [changes])).commit()
     coordinator.rowCache.removeAll()
     let animal = visits[0].animal
     #expect(animal == nil || animal?.name == "" && animal?.isInaccessible == true)
@@ -343,15 +343,15 @@ extension Animal {
     let coordinator = try place.coordinator()
     let tom = try #require(try place.context().one(\Cat.name == "Tom")), felix = try #require(try place.context().one(\Cat.name == "Felix"))
     let cat = tom.entity
-    let builder = RowBatchBuilder(layout: cat.layout, idPrefix: coordinator.prefixes[cat.index])
-    builder.append(tom.readRow, key: tom.objectID.key, version: tom.readRow.version + 1)
-    builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectID.key)
+    let builder = RowBatchBuilder(layout: cat.layout, idPrefix: try #require(coordinator.persistentStores.last).prefixes[cat.index])
+    builder.append(tom.readRow, key: tom.objectKey, version: tom.readRow.version + 1)
+    builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectKey)
     var changes = SaveRequest.EntityChanges(entity: cat.index)
     changes.updated = [
       SaveRequest.UpdatedRows(
         rows: builder.seal(), expectedVersions: [tom.readRow.version], changedSlots: [1 << UInt64(Cat.CatSlot.prey)], wordsPerRow: 1)
     ]
-    try coordinator.store.prepare(SaveRequest(entities: [changes])).commit()
+    try #require(coordinator.persistentStores.last).store.prepare(SaveRequest(entities: [changes])).commit()
     coordinator.rowCache.removeAll()
     // Whether the other cat is registered or not.
     for registersOther in [false, true] {

@@ -328,7 +328,9 @@ extension TestStore.Place {
     // a reader got the row, and before it publishes it another context deletes the object
     let collector = RowCollector()
     let epoch = c.rowCache.epoch
-    try c.reading(.latest, "t") { try c.store.rows(FaultRequest(entity: dog.entity.index, keys: [id.key]), in: $0, into: collector) }
+    try c.persistentStores[0].reading(.latest, "t") {
+      try c.persistentStores[0].base.rows(FaultRequest(entity: dog.entity.index, keys: [id.key]), in: $0, into: collector)
+    }
     a.delete(dog)
     try a.save()
     for run in collector.runs { c.publish(run.batch, readIn: epoch) }

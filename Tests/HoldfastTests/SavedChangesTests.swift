@@ -23,7 +23,8 @@ import Testing
     let rex = other.dog("Rex")
     try other.save()
     let inserted = SavedChanges(
-      storeIdentifier: coordinator.storeIdentifier, contextName: "one", inserted: [ann.objectID, fido.objectID], updated: [], deleted: [])
+      storeIdentifier: try #require(coordinator.persistentStores.last).identifier, contextName: "one",
+      inserted: [ann.objectID, fido.objectID], updated: [], deleted: [])
     #expect(await first.next() == inserted && inserted.inserted.allSatisfy { !$0.isTemporaryID })
     #expect(await second.next() == inserted)
     let updated = try #require(await first.next())

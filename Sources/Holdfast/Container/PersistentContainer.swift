@@ -19,10 +19,21 @@ public final class PersistentContainer: Sendable {
   ///
   /// - Parameter classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
   /// - Throws: ``ContextError`` when classes do not fit the model, ``StoreError`` when the store cannot be opened.
-  @MainActor public init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
-    bound = try BoundClasses(classes, model)
-    persistentStoreCoordinator = try PersistentStoreCoordinator(model: model, store: store)
-    viewContext = ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .main)
+  @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
+    self.init(try BoundClasses(classes, model), try PersistentStoreCoordinator(model: model, store: store))
+  }
+
+  /// Opens several stores; see ``PersistentStoreCoordinator/init(model:stores:)``.
+  ///
+  /// - Throws: as ``init(model:classes:store:)``.
+  @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], stores: [StoreDescription]) throws {
+    self.init(try BoundClasses(classes, model), try PersistentStoreCoordinator(model: model, stores: stores))
+  }
+
+  @MainActor private init(_ bound: BoundClasses, _ coordinator: PersistentStoreCoordinator) {
+    self.bound = bound
+    persistentStoreCoordinator = coordinator
+    viewContext = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .main)
   }
 
   /// The model.

@@ -101,7 +101,9 @@ struct IdentityMap {
   }
 
   private static func home(_ key: Int64) -> Int {
-    Int(truncatingIfNeeded: (UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15) >> 32)
+    // The uppermost bits, which tell stores apart, are lost by the shift; equal keys of two stores would meet.
+    let key = UInt64(bitPattern: key)
+    return Int(truncatingIfNeeded: ((key &+ key >> 40) &* 0x9E37_79B9_7F4A_7C15) >> 32)
   }
 
   private mutating func takePosition() -> Int {

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
   /// A row leads to an object of another kind than the model says: the file was changed by something else.
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     faultError = StoreError(
-      .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeDescription.path,
+      .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
       reason: "It should lead to objects of \(entities[entity].name), and leads to \(object.id). Another program or a fault has changed "
         + "the file.")
     return nil
@@ -49,7 +49,7 @@ extension ManagedObjectContext {
   /// Makes the object of a key from its row; nil when there is none or it cannot be read, which ``faultError`` tells.
   private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
-    if !coordinator.capabilities.residentRows,
+    if !places.hasResidentRow(key),
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: key),
       let concrete = coordinator.entityIndex(of: batch), family.contains(concrete)
     {
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
       return object
     }
     var keys = [key]
-    if batchesFaults, let siblings, !(coordinator.capabilities.residentRows && siblings.isRarelyRead()) {
+    if batchesFaults, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
       keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { faultError = error }
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
   /// Reads ahead the rows of objects that a list of keys leads to and that are not registered: where each would be a request of
   /// its own, or only the rows can tell of which entities the objects are.
   func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
-    guard batchesFaults, graph.entities[entity].family.count > 1 || !persistentStoreCoordinator.capabilities.residentRows else { return }
+    guard batchesFaults, let first = keys.first, graph.entities[entity].family.count > 1 || !places.hasResidentRow(first) else { return }
     let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
     // What cannot be read now is asked for again, one by one.

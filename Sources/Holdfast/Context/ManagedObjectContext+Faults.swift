@@ -8,11 +8,17 @@ extension ManagedObjectContext {
   func fireFault(_ object: ManagedObject) -> RowPointer {
     do {
       if try fire(object), let row = object.row { return RowPointer(row) }
-      fail(object, ContextError(.missingObject, objectID: object.id, reason: "The object's row was deleted by somebody else."))
+      fail(object, missingRow(of: object))
     } catch {
       fail(object, error)
     }
     return graph.emptyRow(Int(object.flags.entityIndex))
+  }
+
+  /// Why an object has no row.
+  private func missingRow(of object: ManagedObject) -> ContextError {
+    if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
+    return ContextError(.missingObject, objectID: object.id, reason: "The object's row was deleted by somebody else.")
   }
 
   private func fail(_ object: ManagedObject, _ error: any Error) {
@@ -32,7 +38,8 @@ extension ManagedObjectContext {
     checkIsolation()
     let entity = Int(object.flags.entityIndex)
     let coordinator = persistentStoreCoordinator
-    if !coordinator.capabilities.residentRows,
+    let isResident = places.hasResidentRow(object.objectKey)
+    if !isResident,
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.objectKey)
     {
       if graph.entities[entity].sharesRoot && coordinator.entityIndex(of: batch) != entity { return false }
@@ -42,7 +49,7 @@ extension ManagedObjectContext {
     }
     forgetOldFiredGroups()
     // Objects with siblings have been given such rows when they were made.
-    if object.owner == nil, !coordinator.capabilities.residentRows, let (group, row, place) = firedRow(entity, object.objectKey),
+    if object.owner == nil, !isResident, let (group, row, place) = firedRow(entity, object.objectKey),
       group.entity == entity
     {
       attachNewest(object, row, group, place)
@@ -80,7 +87,7 @@ extension ManagedObjectContext {
   /// The key of a fault and those of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
     guard batchesFaults, let siblings else { return [object.objectKey] }
-    if persistentStoreCoordinator.capabilities.residentRows && siblings.isRarelyRead() { return [object.objectKey] }
+    if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = Int(object.flags.entityIndex)
     var keys = siblings.window(around: Int(object.position)).filter { key in
       key >= 0 && registered(entity, key)?.row == nil && !isTombstone(entity, key)
@@ -100,7 +107,7 @@ extension ManagedObjectContext {
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
     forgetOldFiredGroups()
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
-    let welcomesRows = isWalkedOver && !persistentStoreCoordinator.capabilities.residentRows
+    let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
@@ -163,6 +170,6 @@ extension ManagedObjectContext {
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
     if !batchesFaults { return true }
-    return persistentStoreCoordinator.capabilities.residentRows && group.isRarelyAsked(index)
+    return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

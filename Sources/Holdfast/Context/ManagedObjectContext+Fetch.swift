@@ -40,8 +40,11 @@ extension ManagedObjectContext {
     let collector = try persistentStoreCoordinator.fetch(query)
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(collector.count)
-    let prefix = prefixes[query.entity.index]
-    collector.forEach { batch, index in ids.append((batch.idPrefix ?? prefix).withKey(batch.pointer(index).key)) }
+    // Batches of keys alone need not say of which entity they are.
+    collector.forEach { batch, index in
+      let id = places.objectID(query.entity.index, batch.pointer(index).key)
+      ids.append(batch.idPrefix.map { $0.withKey(id.key) } ?? id)
+    }
     return ids
   }
 
@@ -51,6 +54,7 @@ extension ManagedObjectContext {
   ///   is not among those that are grouped by.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
     checkIsolation()
+    noticeRemovedStores()
     let entity = try entity(named: request.entityName)
     let names = request.columns.keys.sorted()
     let groupBy = try request.propertiesToGroupBy.map { try slot($0, entity) }
@@ -63,7 +67,7 @@ extension ManagedObjectContext {
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     let sorted = rows.sorted { a, b in
       for place in places {
-        let order = GroupOrder.order(a[place], b[place])
+        let order = GroupOrder.order(a[place], b[place], places: self.places)
         if order != 0 { return order < 0 }
       }
       return false
@@ -109,6 +113,7 @@ extension ManagedObjectContext {
 
   private func query<Result>(_ request: FetchRequest<Result>) throws -> FetchQuery {
     checkIsolation()
+    noticeRemovedStores()
     let entity = try entity(named: request.entityName)
     precondition(
       Result.self == ManagedObject.self || ClassBinding.isKind(classes[entity.index], of: Result.self),
@@ -228,11 +233,11 @@ final class ObjectSink: RowSink {
 
 /// The order of groups' values: nil first, then as sorts order them.
 enum GroupOrder {
-  static func order(_ a: StoreValue, _ b: StoreValue) -> Int {
+  static func order(_ a: StoreValue, _ b: StoreValue, places: StorePlaces) -> Int {
     if a == b { return 0 }
     if a == .null { return -1 }
     if b == .null { return 1 }
-    if case .objectID(let x) = a, case .objectID(let y) = b { return x.key < y.key ? -1 : 1 }
+    if case .objectID(let x) = a, case .objectID(let y) = b { return places.key(of: x) ?? 0 < places.key(of: y) ?? 0 ? -1 : 1 }
     return ValueComparison.holds(a, .lessThan, b) ? -1 : 1
   }
 }

@@ -67,10 +67,13 @@ extension SaveOperation {
   /// Tells those who listen to the context what was committed.
   func tellDidSave() {
     guard let listeners = context.observers?.didSaveHandlers, !listeners.isEmpty else { return }
+    let saved = parts.filter(\.isCommitted)
     // Objects whose changes came to nothing were not saved.
-    let rows = Set(published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
+    let rows = Set(saved.lazy.flatMap(\.published).flatMap(\.objects).map { ObjectIdentifier($0) })
     let changes = ObjectChanges(
-      inserted: inserted.map(\.id), updated: updated.filter { rows.contains(ObjectIdentifier($0)) }.map(\.id), deleted: deleted.map(\.id))
+      inserted: saved.flatMap { $0.inserted.map(\.id) },
+      updated: saved.flatMap { $0.updated.filter { rows.contains(ObjectIdentifier($0)) }.map(\.id) },
+      deleted: saved.flatMap { $0.deleted.map(\.id) })
     if changes.isEmpty { return }
     for listener in listeners { listener.handler(context, changes) }
   }

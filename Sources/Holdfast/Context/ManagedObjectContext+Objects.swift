@@ -53,12 +53,13 @@ extension ManagedObjectContext {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` when the ID is of another store or a temporary ID that this
   ///   context does not know.
   public func object(with id: ManagedObjectID) throws -> ManagedObject {
-    let entity = try entityIndex(of: id)
-    if let registered = registered(entity, id.key) { return registered }
+    noticeRemovedStores()
+    let (entity, key) = try place(of: id)
+    if let registered = registered(entity, key) { return registered }
     if id.isTemporaryID {
       throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context, or of an object that is gone.")
     }
-    return make(entity, id.key)
+    return make(entity, key)
   }
 
   /// The object with an ID, its row read.
@@ -66,10 +67,11 @@ extension ManagedObjectContext {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) when there is no such row, or what the store throws. At
   ///   most one store request.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
-    let entity = try entityIndex(of: id)
+    noticeRemovedStores()
+    let (entity, key) = try place(of: id)
     // An ID may name the entity of which a link spoke; of which sub-entity the object is its row tells.
-    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, id.key)?.row == nil {
-      if let object = try readFamily(entity, [id.key], wanting: id.key) { return object }
+    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, key)?.row == nil {
+      if let object = try readFamily(entity, [key], wanting: key) { return object }
     }
     let object = try object(with: id)
     if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
@@ -77,17 +79,19 @@ extension ManagedObjectContext {
       object.flags.remove(.inaccessible)
     }
     let isThere = try object.row != nil || fire(object)
+    if !isThere && isOfRemovedStore(key) { throw ContextError.missingStore([id]) }
     if !isThere || object.isDeleted {
       throw ContextError(.missingObject, objectID: id, reason: "There is no object with this ID; it was deleted.")
     }
     return object
   }
 
-  private func entityIndex(of id: ManagedObjectID) throws -> Int {
-    if id.isTemporaryID || id.storeNumber == prefixes.first?.storeNumber,
+  /// The entity of an ID and the key by which the context knows the object.
+  private func place(of id: ManagedObjectID) throws -> (entity: Int, key: Int64) {
+    if let key = id.isTemporaryID ? id.key : places.key(of: id),
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
     {
-      return entity.index
+      return (entity.index, key)
     }
     throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator did not open.")
   }
@@ -122,6 +126,7 @@ extension ManagedObjectContext {
     observers?.noteRollback(of: changed)
     for object in changed { revert(object) }
     changed = []
+    assignments = nil
     unpropagated = []
     for index in entities.indices {
       changedCounts[index] = 0
@@ -185,6 +190,7 @@ extension ManagedObjectContext {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     changed = []
+    assignments = nil
     unpropagated = []
     faultError = nil
     for index in entities.indices {

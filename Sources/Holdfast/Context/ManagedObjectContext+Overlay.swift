@@ -142,11 +142,11 @@ final class ContextRows: EvaluationSource {
   /// Reads ahead what rows lead to.
   func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
     let coordinator = context.persistentStoreCoordinator
-    try coordinator.reading(.latest, "follow relationships") { view in
-      let source = StoreRows(coordinator, view, crossings)
-      try source.prepare(rows)
-      stored = source
-    }
+    let reader = StoreReader(coordinator.storeSet, .latest)
+    defer { reader.end() }
+    let source = StoreRows(reader, coordinator.model, crossings)
+    try source.prepare(rows)
+    stored = source
   }
 
   func row(entity: Int, key: Int64) -> RowPointer? {

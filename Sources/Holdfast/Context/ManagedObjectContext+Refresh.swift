@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     for object in registeredObjects { try refresh(object, mergeChanges: true) }
   }
 
-  private func turnIntoFault(_ object: ManagedObject) {
+  func turnIntoFault(_ object: ManagedObject) {
     let isTold = hearsOfFault(object)
     if isTold { object.willTurnIntoFault() }
     defer { if isTold { object.didTurnIntoFault() } }
@@ -172,15 +172,16 @@ extension ManagedObject {
     let slots = try (keys ?? entity.slots.map(\.name)).map { ($0, try slot(forKey: $0)) }
     for (key, slot) in slots {
       guard let committed = committedRow else { return values }
-      values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: id)
-      // Of which sub-entity a target is only the target tells.
-      if let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) {
-        let (context, target) = (managedObjectContext, committed.integer(slot))
-        let object =
-          context.registered(relationship.destinationIndex, target)
-          ?? context.target(relationship.destinationIndex, target, nil, position: 0)
-        if let object { values[key] = .objectID(object.id) }
+      guard let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) else {
+        values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: nil)
+        continue
       }
+      // Of which sub-entity a target is only the target tells.
+      let (context, target) = (managedObjectContext, committed.integer(slot))
+      let object =
+        context.registered(relationship.destinationIndex, target)
+        ?? context.target(relationship.destinationIndex, target, nil, position: 0)
+      values[key] = .objectID(object?.id ?? context.objectID(relationship.destinationIndex, target))
     }
     return values
   }

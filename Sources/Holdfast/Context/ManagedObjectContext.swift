@@ -37,9 +37,14 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var observers: ContextObservers?
   /// The registered objects by root entity index.
   let maps: UnsafeMutablePointer<IdentityMap>
-  /// What makes IDs of new objects and of saved ones, by entity index.
+  /// What makes IDs of new objects, by entity index.
   let temporaryPrefixes: [ManagedObjectID]
-  let prefixes: [ManagedObjectID]
+  /// What makes IDs of saved ones.
+  let places: StorePlaces
+  /// The stores to which new objects were assigned, by temporary key; nil for none.
+  @exclusivity(unchecked) var assignments: [Int64: PersistentStore]?
+  /// How often a store was removed when the context looked for such last.
+  @exclusivity(unchecked) var removalCount: Int
   /// Objects that are inserted, updated or deleted, in the order in which that began; kept alive by this. An object
   /// whose changes came to nothing stays until the next save.
   @exclusivity(unchecked) var changed: ContiguousArray<ManagedObject> = []
@@ -87,7 +92,8 @@ public final class ManagedObjectContext {
     tombstones.initialize(repeating: LinkList(), count: count)
     let unsaved = StoreIdentity.intern(storeUUID: "", model: coordinator.model)
     temporaryPrefixes = entities.map { unsaved.prefix(for: $0) }
-    prefixes = coordinator.prefixes
+    places = coordinator.places
+    removalCount = coordinator.removalCount.load(ordering: .acquiring)
   }
 
   deinit {

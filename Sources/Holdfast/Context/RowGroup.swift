@@ -84,6 +84,9 @@ final class RowGroup {
     }
   }
 
+  /// Whether the rows lie in memory anyway; those of the first one's store count.
+  func hasResidentRows(_ places: StorePlaces) -> Bool { first.count > 0 && places.hasResidentRow(first.pointer(0).key) }
+
   /// The keys of all rows, in order.
   var keys: [Int64] {
     var keys: [Int64] = []

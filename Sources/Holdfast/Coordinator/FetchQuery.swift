@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What the coordinator is asked for, before it is divided between store and framework.
+/// What the coordinator is asked for, before it is divided between stores and framework.
 struct FetchQuery {
   var entity: ManagedObjectModel.Entity
   var predicate: QueryExpression?
@@ -11,8 +11,12 @@ struct FetchQuery {
 
   var includesSubentities = true
 
+  /// Those of the wanted entities that are meant here; empty for all of them.
+  var restriction: [Int] = []
+
   /// The entities whose objects are wanted.
   var concreteEntities: [Int] {
+    if !restriction.isEmpty { return restriction }
     if includesSubentities { return entity.concreteIndexes }
     return entity.isAbstract ? [] : [entity.index]
   }

@@ -1,26 +1,29 @@
 import HoldfastStore
 
 extension PersistentStoreCoordinator {
-  var planner: Planner { Planner(capabilities: capabilities, model: model) }
-
   /// Carries out a fetch of rows or keys.
   func fetch(_ query: FetchQuery) throws -> RowCollector {
     let collector = RowCollector()
-    guard case .rows = query.output else {
-      try run(query, into: collector)
-      return collector
-    }
     try fetch(query, into: collector)
-    try check(collector)
+    if case .rows = query.output { try check(collector) }
     return collector
   }
 
-  /// Carries out a fetch of rows, and takes a small result into the shared cache.
+  /// Carries out a fetch of rows or keys from every store that may have some.
   func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
-    if capabilities.residentRows { return try run(query, into: sink) }
+    let stores = storeSet
+    if let store = stores.soleOfAll { return try fetch(query, from: store, into: sink) }
+    let parts = try parts(of: query, stores)
+    if parts.count == 1 { return try fetch(parts[0].query, from: parts[0].store, into: sink) }
+    if parts.count > 1 { try StoreMerge(query, parts, self, stores).run(into: sink) }
+  }
+
+  /// Carries out a fetch of rows or keys from one store, and takes a small result into the shared cache.
+  func fetch(_ query: FetchQuery, from store: PersistentStore, into sink: any RowSink) throws {
+    guard case .rows = query.output, !store.capabilities.residentRows else { return try run(query, store, into: sink) }
     let epoch = rowCache.epoch
     let cached = CachedRows(sink)
-    try run(query, into: cached)
+    try run(query, store, into: cached)
     for batch in cached.batches { publish(batch, readIn: epoch) }
   }
 
@@ -28,90 +31,98 @@ extension PersistentStoreCoordinator {
   func count(_ query: FetchQuery) throws -> Int {
     var query = query
     query.output = .count
-    let division = planner.divide(query)
+    let stores = storeSet
+    if let store = stores.soleOfAll { return try count(query, in: store) }
+    return try parts(of: query, stores).reduce(0) { try $0 + count($1.query, in: $1.store) }
+  }
+
+  private func count(_ query: FetchQuery, in store: PersistentStore) throws -> Int {
+    let division = planner(store).divide(query)
     if division.reduces {
       let counter = CountingSink()
-      try run(division, query, into: counter)
+      try run(division, query, store, into: counter)
       return counter.count
     }
     let collector = RowCollector()
-    try run(division, query, into: collector)
+    try run(division, query, store, into: collector)
     guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
       throw StoreError(
-        .damaged, operation: "count rows", path: storeDescription.path,
-        reason: "The store did not answer a count with one number (rule F6).")
+        .damaged, operation: "count rows", path: store.path, reason: "The store did not answer a count with one number (rule F6).")
     }
     return Int(first.batch.pointer(0).integer(0))
   }
 
-  /// Computes dictionary results, in the order of their groups' values.
-  func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
-    let division = planner.divide(query)
-    var rows: [[StoreValue]] = []
-    if division.reduces {
-      let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
-      try run(division, query, into: sink)
-      let batch = try sink.aggregator.result()
-      rows = (0..<batch.count).map { values(batch, $0) }
-    } else {
-      let collector = RowCollector()
-      try run(division, query, into: collector)
-      collector.forEach { batch, index in rows.append(values(batch, index)) }
+  // MARK: Which stores
+
+  /// A query as it goes to one of the stores.
+  typealias Part = (store: PersistentStore, query: FetchQuery)
+
+  /// The stores that may have objects that a query wants, each with the entities that it may have.
+  ///
+  /// - Throws: ``ContextError`` when no store has any of the entities.
+  func parts(of query: FetchQuery, _ stores: StoreSet) throws -> [Part] {
+    if let store = stores.soleOfAll { return [(store, query)] }
+    let wanted = query.concreteEntities
+    if wanted.isEmpty { return [] }
+    let parts = stores.stores.compactMap { store -> Part? in
+      if store.holdsAll { return (store, query) }
+      var part = query
+      part.restriction = wanted.filter(store.holds)
+      return part.restriction.isEmpty ? nil : (store, part)
     }
-    try nameConcreteEntities(&rows, plan.layout(in: query.entity))
-    return rows
+    if parts.isEmpty { throw ContextError.noStore(for: query.entity) }
+    return parts
   }
 
-  /// Lets the IDs in columns that lead to an entity with sub-entities name the entity that each object is of.
-  private func nameConcreteEntities(_ rows: inout [[StoreValue]], _ layout: RowLayout) throws {
-    for (place, column) in layout.columns.enumerated() {
-      guard case .toOne(let destination) = column, model.entities[destination].familyIndexes.count > 1 else { continue }
-      let keys = Set(rows.compactMap { if case .objectID(let id) = $0[place] { id.key } else { nil } })
-      var known: [Int64: ManagedObjectID] = [:]
-      if !keys.isEmpty {
-        try self.rows(FaultRequest(entity: destination, keys: keys.sorted())).forEach { batch, index in
-          if let id = batch.objectID(index) { known[id.key] = id }
-        }
-      }
-      for row in rows.indices {
-        if case .objectID(let id) = rows[row][place], let concrete = known[id.key] { rows[row][place] = .objectID(concrete) }
-      }
-    }
+  func planner(_ store: PersistentStore) -> Planner { Planner(capabilities: store.capabilities, model: model) }
+
+  // MARK: One store
+
+  private func run(_ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
+    try run(planner(store).divide(query), query, store, into: sink)
   }
 
-  /// The values of a row of an answer; keys of to-one targets become IDs.
-  private func values(_ batch: RowBatch, _ index: Int) -> [StoreValue] {
-    batch.layout.columns.enumerated().map { slot, column in
-      let value = batch.pointer(index).value(slot, column, idPrefix: batch.idPrefix)
-      if case .toOne(let destination) = column, case .int64(let key) = value {
-        return .objectID(identity.objectID(entityIndex: destination, key: key))
-      }
-      return value
-    }
-  }
-
-  private func run(_ query: FetchQuery, into sink: any RowSink) throws { try run(planner.divide(query), query, into: sink) }
-
-  private func run(_ division: Planner.Division, _ query: FetchQuery, into sink: any RowSink) throws {
+  func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      return try reading(.latest, "fetch \(query.entity.name)") { try store.fetch(division.plan, in: $0, into: sink) }
+      return try store.reading(.latest, "fetch \(query.entity.name)") { try store.store.fetch(division.plan, in: $0, into: sink) }
     }
-    let predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
-    let order = division.sorts ? try RowOrder(query.sorts, entity: query.entity, model: model) : nil
-    let crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
-    try reading(crossings.isEmpty || !capabilities.snapshots ? .latest : .snapshot, "fetch \(query.entity.name)") { view in
-      let source = crossings.isEmpty ? nil : StoreRows(self, view, crossings)
-      let residual = ResidualSink(
-        predicate: predicate, order: order, source: source, offset: division.windows ? query.offset : 0,
-        limit: division.windows ? query.limit : nil, next: sink)
-      try store.fetch(division.plan, in: view, into: residual)
-      try residual.finish()
+    let residual = try Residual(division, query, model)
+    let kind: ReadViewKind = residual.crossings.isEmpty || !store.capabilities.snapshots ? .latest : .snapshot
+    try store.reading(kind, "fetch \(query.entity.name)") { view in
+      try residual.run(division, query, store, view, StoreReader(storeSet, store, view), model, into: sink)
     }
   }
 }
 
+/// What is left to the framework of a fetch from one store.
+struct Residual {
+  private let predicate: RowPredicate?
+  private let order: RowOrder?
+  /// The ways in which the query leaves its rows.
+  let crossings: [QueryCrossing]
+
+  init(_ division: Planner.Division, _ query: FetchQuery, _ model: ManagedObjectModel) throws {
+    predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
+    order = division.sorts ? try RowOrder(query.sorts, entity: query.entity, model: model) : nil
+    crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
+  }
+
+  /// Has the store do its part in a view, and does the rest.
+  func run(
+    _ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ view: any ReadView, _ reader: StoreReader,
+    _ model: ManagedObjectModel, into sink: any RowSink
+  ) throws {
+    if predicate == nil && order == nil && !division.windows { return try store.store.fetch(division.plan, in: view, into: sink) }
+    let residual = ResidualSink(
+      predicate: predicate, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, model, crossings),
+      offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
+    try store.store.fetch(division.plan, in: view, into: residual)
+    try residual.finish()
+  }
+}
+
 /// Passes rows on and remembers them for the shared cache, while there are not too many.
-private final class CachedRows: RowSink {
+final class CachedRows: RowSink {
   private let next: any RowSink
   private var count = 0
   private(set) var batches: [RowBatch] = []

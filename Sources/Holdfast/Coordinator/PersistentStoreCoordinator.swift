@@ -1,173 +1,200 @@
 public import HoldfastStore
 import Synchronization
 
-/// Stands between contexts and the store: opens it, plans fetches, does what it cannot, keeps rows that were read, and
+/// Stands between contexts and stores: opens them, plans fetches, does what stores cannot, keeps rows that were read, and
 /// lets one save at a time through. Thread-safe; readers do not block readers.
+///
+/// Most programs have one store. What several mean for fetches, saves and relationships the article *Several stores* says.
 public final class PersistentStoreCoordinator: Sendable {
   /// The model.
   public let model: ManagedObjectModel
-  /// What was opened.
-  public let storeDescription: StoreDescription
-  /// The user's metadata as it was when the store was opened.
-  public let metadata: [String: StoreValue]
-  /// The store's UUID as upper-case text.
-  public var storeIdentifier: String { identity.storeUUID }
   let graph: GraphPlan
-  let store: any IncrementalStore
-  let capabilities: StoreCapabilities
-  let identity: StoreIdentity
-  /// What the IDs of each entity's objects begin with, by entity index.
-  let prefixes: [ManagedObjectID]
+  /// What is known of every store that was ever here.
+  let places: StorePlaces
   let rowCache = RowCache()
   let saveListeners = SaveListeners()
   /// How often contexts have saved.
   let saveCount = Atomic<Int>(0)
-  /// Only one save of the store runs at a time; the lock protects the store's write side, no data of ours.
-  let saveLock = Mutex(())
+  /// How often a store was removed.
+  let removalCount = Atomic<Int>(0)
+  /// Only one save runs at a time, and none while stores are added or removed.
+  let saveLock = SaveLock()
+  /// Guards which set of stores is the present one; asked once per request.
+  private let currentStores = Mutex(StoreSet([], first: nil, placeCount: 0))
 
   /// Opens a store.
   ///
   /// - Throws: ``StoreError`` when the store cannot be opened; see ``IncrementalStore/open(model:)``.
-  public init(model: ManagedObjectModel, store description: StoreDescription) throws {
+  public convenience init(model: ManagedObjectModel, store description: StoreDescription) throws {
+    self.init(model)
+    try addPersistentStore(description)
+  }
+
+  /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
+  /// equal objects of different stores come.
+  ///
+  /// - Throws: ``StoreError`` when one of them cannot be opened; the others are closed again.
+  public convenience init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
+    self.init(model)
+    do {
+      for description in descriptions { try addPersistentStore(description) }
+    } catch {
+      try? close()
+      throw error
+    }
+  }
+
+  private init(_ model: ManagedObjectModel) {
     self.model = model
-    storeDescription = description
     graph = GraphPlan(model)
-    let store = description.makeStore()
-    let opened = try PersistentStoreCoordinator.wrapping("open the store", description.path) { try store.open(model: model) }
-    self.store = store
-    capabilities = store.capabilities
-    identity = opened.identity
-    prefixes = model.entities.map { opened.identity.prefix(for: $0) }
-    metadata = opened.userInfo
+    places = StorePlaces(model)
   }
 
   deinit {
     // Nobody is left to be told; the store itself logs what it cannot give back.
-    try? store.close()
+    try? close()
   }
 
-  /// Closes the store. Contexts can do nothing with it afterwards but fail.
+  /// Closes all stores. Contexts can do nothing with them afterwards but fail.
   ///
-  /// - Throws: ``StoreError``.
-  public func close() throws { try wrapping("close the store") { try store.close() } }
-
-  /// Replaces the user's metadata of the store.
-  ///
-  /// - Throws: ``StoreError``.
-  public func setMetadata(_ metadata: [String: StoreValue]) throws {
-    try saveLock.withLock { _ in try wrapping("write the metadata") { try store.setMetadata(metadata) } }
+  /// - Throws: ``StoreError`` of the first store that could not be closed; the others are closed all the same.
+  public func close() throws {
+    var failure: (any Error)?
+    for store in persistentStores {
+      do { try store.wrapping("close the store") { try store.base.close() } } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
   }
 
-  /// The ID that a URI names, when it is one of this coordinator's store and of an entity of its model.
+  // MARK: Stores
+
+  /// The open stores, in the order in which they were added.
+  public var persistentStores: [PersistentStore] { storeSet.stores }
+
+  var storeSet: StoreSet { currentStores.withLock { $0 } }
+
+  /// Opens a further store. Fetches that begin afterwards see its objects.
+  ///
+  /// Waits for a save that is under way.
+  ///
+  /// - Throws: ``StoreError`` when it cannot be opened; when the model has no configuration of the description's name; when a
+  ///   store with the same UUID is open here (a copied file), since its objects would have the same IDs; and when the
+  ///   coordinator has had 127 stores, removed ones counted.
+  @discardableResult
+  public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
+    try saveLock.withLock {
+      let (present, place) = (storeSet, places.count)
+      guard place < StackKey.placeCount else {
+        throw StoreError(
+          .unsupportedRequest, operation: "open the store", path: description.path,
+          reason: "The coordinator has had \(place) stores, removed ones counted, and cannot tell more apart. Make another coordinator.")
+      }
+      let store = try PersistentStore(description, model: model, place: place, saveLock: saveLock)
+      if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
+        try? store.base.close()
+        throw StoreError(
+          .alreadyOpen, operation: "open the store", path: description.path,
+          reason: "It has the same UUID as \(same.title), so object IDs would not tell them apart. Was the file copied?")
+      }
+      if place > 0 { for other in present.stores + [store] { other.standBesideOthers() } }
+      places.append(
+        StorePlaces.Place(
+          storeNumber: store.identity.number, prefixes: store.prefixes, hasResidentRows: store.capabilities.residentRows))
+      currentStores.withLock {
+        $0 = StoreSet(present.stores + [store], first: present.first ?? store.opened, placeCount: place + 1)
+      }
+      return store
+    }
+  }
+
+  /// Closes a store and forgets it. Fetches that begin afterwards do not see its objects.
+  ///
+  /// Contexts still have such objects. Faults among them become inaccessible, as if their rows were gone; objects whose rows
+  /// were read show them until their context fetches or saves next, which makes them inaccessible too. Those with changes
+  /// keep them, and ``ManagedObjectContext/save()`` fails with ``ContextError/Code/missingStore`` until they are rolled
+  /// back. Nothing of that traps.
+  ///
+  /// Waits for a save that is under way, not for fetches: one that is reading the store may fail.
+  ///
+  /// - Throws: ``StoreError`` when the store cannot be closed properly, or is not one of this coordinator's. It is removed in
+  ///   the first case all the same.
+  public func remove(_ store: PersistentStore) throws {
+    try saveLock.withLock {
+      let present = storeSet
+      guard present.stores.contains(store) else {
+        throw StoreError(
+          .notOpen, operation: "remove the store", path: store.path, reason: "It is not one of the coordinator's stores, or not any more.")
+      }
+      currentStores.withLock {
+        $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
+      }
+      rowCache.removeAll()
+      saveCount.add(1, ordering: .releasing)
+      removalCount.add(1, ordering: .releasing)
+      try store.wrapping("close the store") { try store.base.close() }
+    }
+  }
+
+  /// The store that an object belongs to; nil for a temporary ID and for objects of stores that are not open here.
+  public func persistentStore(for id: ManagedObjectID) -> PersistentStore? {
+    id.isTemporaryID ? nil : persistentStores.first { $0.identity.number == id.storeNumber }
+  }
+
+  /// The ID that a URI names, when it is one of an open store of this coordinator and of an entity of its model.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
-    guard let id = ManagedObjectID(uriRepresentation: uri), id.storeNumber == identity.number else { return nil }
+    guard let id = ManagedObjectID(uriRepresentation: uri), persistentStore(for: id) != nil else { return nil }
     return model.entity(named: id.entityName) == nil ? nil : id
   }
 
-  // MARK: Requests
+  // MARK: The first store
 
-  /// Runs something against the store and wraps what is no ``StoreError`` in one.
-  func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
-    try PersistentStoreCoordinator.wrapping(operation(), storeDescription.path, body)
-  }
-
-  private static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
-    -> Result
-  {
-    do {
-      return try body()
-    } catch let error as StoreError {
-      throw error
-    } catch let error as ContextError {
-      throw error
-    } catch let error as QueryError {
-      throw error
-    } catch {
-      throw StoreError(.general, operation: operation(), path: path, reason: "The store failed in a way of its own.", cause: error)
+  /// What was opened first. Most coordinators open nothing else.
+  public var storeDescription: StoreDescription {
+    guard let description = storeSet.first?.description else {
+      preconditionFailure("The description of a store was asked of a coordinator that never had one.")
     }
+    return description
   }
 
-  /// Runs something in a read view that ends afterwards.
-  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result)
-    throws -> Result
-  {
-    try wrapping(operation()) {
-      let view = try store.beginRead(kind)
-      defer { view.end() }
-      return try body(view)
-    }
-  }
+  /// The UUID of the first store as upper-case text; empty when there is none.
+  public var storeIdentifier: String { persistentStores.first?.identifier ?? "" }
 
-  /// The rows with certain keys.
-  func rows(_ request: FaultRequest) throws -> RowCollector {
-    // Not cancelled with the task: a fault that is not read would look like an object without values.
-    let collector = RowCollector(checksCancellation: false)
-    let epoch = rowCache.epoch
-    try reading(.latest, "read rows") { try store.rows(request, in: $0, into: collector) }
-    try check(collector)
-    for run in collector.runs { publish(run.batch, readIn: epoch) }
-    return collector
-  }
+  /// The user's metadata of the first store; see ``PersistentStore/metadata``.
+  public var metadata: [String: StoreValue] { persistentStores.first?.metadata ?? [:] }
 
-  /// The targets of a to-many relationship.
-  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
-    let epoch = request.welcomesRows ? rowCache.epoch : 0
-    let answer = try reading(.latest, "read a relationship") { try store.relationships(request, in: $0) }
-    if !answer.rows.isEmpty { try takeRows(answer, request, readIn: epoch) }
-    guard answer.offsets.count == request.sources.count + 1 else {
-      throw StoreError(
-        .damaged, operation: "read a relationship", path: storeDescription.path,
-        reason: "The store answered for \(answer.offsets.count - 1) objects where \(request.sources.count) were asked for (rule L1).")
-    }
-    if model.entities[request.entity].relationships[request.relationship].isOrdered, answer.orderKeys?.count != answer.targets.count {
-      throw StoreError(
-        .damaged, operation: "read a relationship", path: storeDescription.path,
-        reason: "The store answered without a key for each target of an ordered relationship (rule L5).")
-    }
-    for place in request.sources.indices where answer.offsets[place] > answer.offsets[place + 1] {
-      throw StoreError(
-        .damaged, operation: "read a relationship", path: storeDescription.path, reason: "The store's answer goes backwards (rule L1).")
-    }
-    return answer
-  }
-
-  /// Rows that came along with targets.
-  private func takeRows(_ answer: RelationshipAnswer, _ request: RelationshipRequest, readIn epoch: Int) throws {
-    let destination = model.destination(of: model.entities[request.entity].relationships[request.relationship])
-    guard answer.rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
-      throw StoreError(
-        .damaged, operation: "read a relationship", path: storeDescription.path,
-        reason: "The store delivered rows that are not of the relationship's destination (rule L4).")
-    }
-    for batch in answer.rows { publish(batch, readIn: epoch) }
-  }
-
-  /// Refuses rows that do not look like those of their entity, before anybody reads them as such.
-  func check(_ collector: RowCollector) throws {
-    for run in collector.runs { _ = try checkedEntityIndex(of: run.batch) }
-  }
-
-  /// The entity of a batch's rows.
+  /// Replaces the user's metadata of the first store.
   ///
-  /// - Throws: `damaged` when the rows do not look like those of an entity.
-  func checkedEntityIndex(of batch: RowBatch) throws -> Int {
-    if let entity = entityIndex(of: batch) { return entity }
-    throw StoreError(
-      .damaged, operation: "read rows", path: storeDescription.path,
-      reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
-  }
-
-  /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
-  func entityIndex(of batch: RowBatch) -> Int? {
-    guard let prefix = batch.idPrefix, prefix.storeNumber == identity.number else { return nil }
-    for index in prefixes.indices where prefixes[index].entityNumber == prefix.entityNumber {
-      return batch.layout == model.entities[index].layout ? index : nil
+  /// - Throws: ``StoreError``; with code ``StoreError/Code/notOpen`` when there is no store.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws {
+    guard let store = persistentStores.first else {
+      throw StoreError(.notOpen, operation: "write the metadata", reason: "The coordinator has no store.")
     }
-    return nil
+    try store.setMetadata(metadata)
   }
 
-  func publish(_ batch: RowBatch, readIn epoch: Int) {
-    guard !capabilities.residentRows, let entity = entityIndex(of: batch) else { return }
-    rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
+  // MARK: Metadata of stores that are not open
+
+  /// Reads a store's metadata without opening the store, and so without its model: which model made it, and what the user
+  /// keeps with it. Nothing is changed or made.
+  ///
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/unsupportedRequest`` when the type of store cannot,
+  ///   ``StoreError/Code/alreadyOpen`` while this process has the store open (ask ``PersistentStore/metadata``), otherwise as
+  ///   opening does.
+  public static func metadata(for description: StoreDescription) throws -> PersistentStoreMetadata {
+    try metadataAccess(description, "read the metadata").read()
+  }
+
+  /// Replaces the user's metadata of a store without opening it; durable when it returns.
+  ///
+  /// - Throws: as ``metadata(for:)``, and when the store cannot be written.
+  public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
+    try metadataAccess(description, "write the metadata").write(metadata)
+  }
+
+  private static func metadataAccess(_ description: StoreDescription, _ operation: String) throws -> StoreMetadataAccess {
+    if let access = description.metadataAccess { return access }
+    throw StoreError(
+      .unsupportedRequest, operation: operation, path: description.path,
+      reason: "A store of the type \(description.type) tells its metadata only when it is open.")
   }
 }

@@ -117,7 +117,9 @@ private final class RowCacheGeneration {
   func remove(_ root: Int, _ key: Int64) { find(root, key)?.pointee.row = Entry.removed }
 
   private func home(_ root: UInt32, _ key: Int64) -> Int {
-    Int(truncatingIfNeeded: ((UInt64(bitPattern: key) &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+    // The uppermost bits, which tell stores apart, are lost by the shift; equal keys of two stores would meet.
+    let key = UInt64(bitPattern: key)
+    return Int(truncatingIfNeeded: ((key &+ key >> 40 &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
   }
 
   private func find(_ root: Int, _ key: Int64) -> UnsafeMutablePointer<Entry>? {

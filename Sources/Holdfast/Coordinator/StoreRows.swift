@@ -1,21 +1,19 @@
 import HoldfastStore
 
-/// Rows beyond the ones that a query looks at, read from the store a batch at a time: before a batch is tested, all that
+/// Rows beyond the ones that a query looks at, read from their stores a batch at a time: before a batch is tested, all that
 /// its rows lead to along the query's crossings is fetched in one request per step.
 final class StoreRows: EvaluationSource {
-  private let coordinator: PersistentStoreCoordinator
-  private let view: any ReadView
+  private let reader: StoreReader
   private let crossings: [QueryCrossing]
   private var rows: [[Int64: RowPointer]]
   private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
   /// Keeps the rows alive that are pointed to.
   private var batches: [RowBatch] = []
 
-  init(_ coordinator: PersistentStoreCoordinator, _ view: any ReadView, _ crossings: [QueryCrossing]) {
-    self.coordinator = coordinator
-    self.view = view
+  init(_ reader: StoreReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
+    self.reader = reader
     self.crossings = crossings
-    rows = Array(repeating: [:], count: coordinator.model.entities.count)
+    rows = Array(repeating: [:], count: model.entities.count)
   }
 
   func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key] }
@@ -49,17 +47,14 @@ final class StoreRows: EvaluationSource {
     let sources = Set(current.map(\.key)).filter { $0 >= 0 && links[relationship]?[$0] == nil }.sorted()
     if sources.isEmpty { return }
     let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: sources)
-    let answer = try coordinator.store.relationships(request, in: view)
-    for (place, source) in sources.enumerated() {
-      links[relationship, default: [:]][source] = Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])])
-    }
+    try reader.relationships(request) { source, targets in links[relationship, default: [:]][source] = targets }
   }
 
   private func fetchRows(_ entity: Int, _ wanted: Set<Int64>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
     let collector = RowCollector()
-    try coordinator.store.rows(FaultRequest(entity: entity, keys: keys), in: view, into: collector)
+    try reader.rows(FaultRequest(entity: entity, keys: keys), into: collector)
     collector.forEach { batch, index in rows[entity][batch.pointer(index).key] = batch.pointer(index) }
     batches += collector.runs.map(\.batch)
   }

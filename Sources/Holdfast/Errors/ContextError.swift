@@ -38,6 +38,14 @@ public struct ContextError: Error, Sendable {
     public static let missingObject = Code(rawValue: "missingObject")
     /// The object belongs to another store or to no store of this coordinator.
     public static let foreignObject = Code(rawValue: "foreignObject")
+    /// A relationship leads from an object of one store to an object of another; see ``ContextError/objectIDs``.
+    public static let externalRelationship = Code(rawValue: "externalRelationship")
+    /// The store of an object was removed from the coordinator.
+    public static let missingStore = Code(rawValue: "missingStore")
+    /// No store of the coordinator takes objects of the entity.
+    public static let noStoreForEntity = Code(rawValue: "noStoreForEntity")
+    /// Some stores have their changes and others have not; see ``ContextError/savedStoreIdentifiers``.
+    public static let incompleteSave = Code(rawValue: "incompleteSave")
     /// Somebody else changed objects that are being saved; see ``ContextError/objectIDs``.
     public static let conflict = Code(rawValue: "conflict")
     /// Objects would share the values of a uniqueness constraint; see ``ContextError/objectIDs``.
@@ -62,13 +70,15 @@ public struct ContextError: Error, Sendable {
   public var failures: [ContextError]
   /// The objects of a conflict.
   public var objectIDs: [ManagedObjectID]
+  /// The UUIDs of the stores that have their changes, with code ``Code/incompleteSave``.
+  public var savedStoreIdentifiers: [String]
   /// The error beneath, when there is one.
   public var cause: (any Error)?
 
   /// Makes an error.
   public init(
     _ code: Code, objectID: ManagedObjectID? = nil, property: String? = nil, reason: String, failures: [ContextError] = [],
-    objectIDs: [ManagedObjectID] = [], cause: (any Error)? = nil
+    objectIDs: [ManagedObjectID] = [], savedStoreIdentifiers: [String] = [], cause: (any Error)? = nil
   ) {
     self.code = code
     self.objectID = objectID
@@ -76,6 +86,7 @@ public struct ContextError: Error, Sendable {
     self.reason = reason
     self.failures = failures
     self.objectIDs = objectIDs
+    self.savedStoreIdentifiers = savedStoreIdentifiers
     self.cause = cause
   }
 
@@ -91,11 +102,12 @@ public struct ContextError: Error, Sendable {
     case .numberTooSmall: 1620
     case .invalidDate: 1650
     case .wrongType, .unknownProperty: 1550
-    case .missingObject: 133000
-    case .foreignObject: 133010
+    case .missingObject, .missingStore: 133000
+    case .foreignObject, .externalRelationship: 133010
+    case .incompleteSave: 134040
     case .conflict: 133020
     case .constraintConflict: 133021
-    case .classMismatch, .unknownEntity: 134020
+    case .classMismatch, .unknownEntity, .noStoreForEntity: 134020
     default: 134060
     }
   }
@@ -110,5 +122,22 @@ extension ContextError: CustomStringConvertible {
     for failure in failures { text += "\n  \(failure)" }
     if let cause { text += " Cause: \(cause)" }
     return text
+  }
+}
+
+extension ContextError {
+  /// The store of objects was removed.
+  static func missingStore(_ objectIDs: [ManagedObjectID] = []) -> ContextError {
+    ContextError(
+      .missingStore, objectID: objectIDs.count == 1 ? objectIDs[0] : nil,
+      reason: "The store was removed from the coordinator. Add it again and fetch anew, or give the objects up: roll back or reset.",
+      objectIDs: objectIDs)
+  }
+
+  /// No store has objects of an entity.
+  static func noStore(for entity: ManagedObjectModel.Entity) -> ContextError {
+    ContextError(
+      .noStoreForEntity,
+      reason: "No store of the coordinator has objects of \(entity.name). Add one whose configuration names the entity, or none.")
   }
 }

@@ -72,8 +72,8 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
     set { expression = newValue?.expression }
   }
 
-  /// The order; empty for any. With a limit or offset it is always made total by the object ID; objects that were never
-  /// saved come last, in the order in which they were inserted.
+  /// The order; empty for any. With a limit or offset it is always made total by the object ID (of several stores, the one that
+  /// was added first comes first); objects that were never saved come last, in the order in which they were inserted.
   public var sortDescriptors: [FetchSortDescriptor<Result>] {
     get { sorts.map { FetchSortDescriptor($0) } }
     set { sorts = newValue.map { $0.term } }

@@ -3,8 +3,8 @@ import HoldfastStore
 extension QueryExpression {
   /// The same question with IDs that name no object that could be there replaced by one that no object has.
   ///
-  /// Rows hold keys, and stores compare keys. Object 7 of another store, or of another entity, is not the object 7 that a
-  /// relationship leads to, though the keys are equal.
+  /// Rows hold keys, and stores compare keys, so from here on an ID holds the key by which the stack knows the object. Object
+  /// 7 of another store, or of another entity, is not the object 7 that a relationship leads to, though the keys are equal.
   func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
     mentionsIDs ? ForeignIDs(coordinator: coordinator).replaced(self, entity) : self
   }
@@ -52,8 +52,11 @@ private struct ForeignIDs {
 
   private func replaced(_ value: StoreValue, _ target: ManagedObjectModel.Entity) -> StoreValue {
     guard case .objectID(let id) = value, !id.isTemporaryID else { return value }
-    let prefix = coordinator.prefixes[target.index]
-    return id.storeNumber == prefix.storeNumber && id.rootNumber == prefix.rootNumber ? value : .objectID(prefix.withKey(.min))
+    let places = coordinator.places
+    guard let prefix = places.prefix(target.index, ofStore: id.storeNumber), let key = places.key(of: id),
+      prefix.rootNumber == id.rootNumber
+    else { return .objectID(id.withKey(.min)) }
+    return .objectID(id.withKey(key))
   }
 
   /// The entity of the objects whose IDs a value can be; nil for values that are no IDs.

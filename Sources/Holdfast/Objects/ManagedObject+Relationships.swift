@@ -23,7 +23,7 @@ extension ManagedObject {
     // Which entity the object is of its row tells.
     if context.graph.entities[destination].family.count > 1 { return target(plan.toOne[slot])?.id }
     if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
-    return (key < 0 ? context.temporaryPrefixes : context.prefixes)[destination].withKey(key)
+    return context.objectID(destination, key)
   }
 
   /// Sets the to-one relationship in a slot, for accessors of typed subclasses, and keeps the inverse in step.

@@ -106,10 +106,7 @@ open class ManagedObject {
   /// The object's ID: temporary until the first save.
   public final var objectID: ManagedObjectID { id }
 
-  final var id: ManagedObjectID {
-    let prefixes = objectKey < 0 ? managedObjectContext.temporaryPrefixes : managedObjectContext.prefixes
-    return prefixes[Int(flags.entityIndex)].withKey(objectKey)
-  }
+  final var id: ManagedObjectID { managedObjectContext.objectID(Int(flags.entityIndex), objectKey) }
 
   /// The entity.
   public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[Int(flags.entityIndex)] }

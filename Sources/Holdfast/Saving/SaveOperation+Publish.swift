@@ -4,18 +4,29 @@ extension SaveOperation {
   /// Lets objects look at the saved rows, gives new objects their permanent IDs, and tells the shared cache.
   func publishRows() {
     context.firedGroups = []
-    for object in context.changed { settleLinks(object) }
+    for object in context.changed where isSettled(object) { settleLinks(object) }
     publishToCache()
-    for (batch, objects) in published { publish(batch, objects) }
-    for changes in request.links { leaveFormerOwners(changes) }
-    bury()
+    for part in parts where part.isCommitted {
+      for (batch, objects) in part.published { publish(batch, objects) }
+      for changes in part.request.links { leaveFormerOwners(changes) }
+      bury(part.deleted)
+    }
+  }
+
+  /// Whether an object is in its store as it is now, or came to nothing: all are, unless the save is incomplete.
+  private func isSettled(_ object: ManagedObject) -> Bool {
+    if incompletion == nil || object.isInserted && object.isDeleted { return true }
+    // A new object of a committed part has the key by which it is saved from now on, and no other has.
+    let key = permanent(object.objectKey)
+    return key >= 0 && parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
   }
 
   /// Many rows are not worth the memory of the shared cache. Then it has to forget the older versions that it may have.
   private func publishToCache() {
-    let count = published.reduce(0) { $0 + $1.batch.count }
+    let saved = parts.filter(\.isCommitted)
+    let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
     if count <= RowCache.largestPublication {
-      for (batch, _) in published { coordinator.publish(batch, readIn: cacheEpoch) }
+      for part in saved { for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch) } }
     } else if !updated.isEmpty {
       coordinator.rowCache.removeAll()
     }
@@ -49,7 +60,7 @@ extension SaveOperation {
     guard let states = object.toMany, !object.isDeleted else { return }
     for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
-      if states[index].isKnown && (discardsNew || !permanentKeys.isEmpty) {
+      if states[index].isKnown && (discardsNew || !keys.isEmpty) {
         states[index].contents.translate(permanent)
         states[index].order?.translate(permanent)
       }
@@ -80,7 +91,7 @@ extension SaveOperation {
   }
 
   /// Deleted objects leave the graph; lists that were read before leave them out from now on.
-  private func bury() {
+  private func bury(_ deleted: ContiguousArray<ManagedObject>) {
     if !deleted.isEmpty { context.deletionStamp += 1 }
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
@@ -94,9 +105,10 @@ extension SaveOperation {
     if !deleted.isEmpty { coordinator.rowCache.removeAll() }
   }
 
-  /// Nothing is changed any more.
+  /// Nothing is changed any more, but for objects of stores that have not got their changes.
   func settle() {
-    for object in context.changed {
+    let rest = incompletion == nil ? [] : ContiguousArray(context.changed.filter { !isSettled($0) })
+    for object in context.changed where incompletion == nil || isSettled(object) {
       if object.isInserted && object.isDeleted {
         context.detach(object)
       } else if object.isUpdated && object.flags.contains(.hasPrivateRow) && !object.isInserted {
@@ -104,11 +116,16 @@ extension SaveOperation {
       }
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
-    context.changed = []
+    context.changed = rest
+    if rest.isEmpty { context.assignments = nil }
     context.unpropagated = []
     for index in context.entities.indices {
       context.changedCounts[index] = 0
       context.deletedCounts[index] = 0
+    }
+    for object in rest {
+      context.changedCounts[Int(object.flags.entityIndex)] += 1
+      if object.isDeleted { context.deletedCounts[context.graph.entities[Int(object.flags.entityIndex)].root] += 1 }
     }
   }
 }

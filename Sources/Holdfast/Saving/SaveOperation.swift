@@ -1,7 +1,7 @@
 import HoldfastStore
 import Synchronization
 
-/// One save of a context, as a list of named steps. A save that fails before the commit leaves store and context as
+/// One save of a context, as a list of named steps. A save that fails before the first commit leaves stores and context as
 /// they were.
 final class SaveOperation {
   let context: ManagedObjectContext
@@ -15,38 +15,49 @@ final class SaveOperation {
   @exclusivity(unchecked) var cacheEpoch = 0
   /// How many new objects there are of each entity.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
-  /// The keys that new objects get: that of temporary key *k* stands at `firstTemporaryKey - k`.
-  @exclusivity(unchecked) var permanentKeys: ContiguousArray<Int64> = []
-  @exclusivity(unchecked) var firstTemporaryKey: Int64 = 0
-  var request = SaveRequest()
-  /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
-  @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  /// The keys that new objects get.
+  let keys = PermanentKeys()
+  /// The stores as they were when the changes were divided.
+  var stores: StoreSet
+  /// What changes in each store, in the order in which the stores were added; stores without changes have no part.
+  @exclusivity(unchecked) var parts: [StoreChanges] = []
+  /// Why not all stores have their changes; nil when they have.
+  var incompletion: (any Error)?
 
-  init(_ context: ManagedObjectContext) { self.context = context }
+  init(_ context: ManagedObjectContext) {
+    self.context = context
+    stores = context.persistentStoreCoordinator.storeSet
+  }
+
+  /// The key that a key will have after the save; -1 for an object that is not saved.
+  @inline(__always) func permanent(_ key: Int64) -> Int64 { keys.permanent(key) }
 
   func run() throws {
     try processPendingChanges()
     try callWillSave()
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    try divideAmongStores()
     try readFaults()
     try readOrders()
     try validate()
-    try coordinator.saveLock.withLock { _ in
-      try checkUniqueness()
+    try coordinator.saveLock.withLock {
+      // No store comes or goes from here on.
+      if coordinator.storeSet !== stores { try divideAmongStores() }
+      for part in parts { try part.checkUniqueness() }
       try obtainPermanentIDs()
-      buildRequest()
-      if request.isEmpty { return }
-      try checkVersions()
-      let prepared = try prepare()
+      for part in parts { part.buildRequest() }
+      for part in parts { try part.checkVersions() }
+      try prepare()
       cacheEpoch = coordinator.rowCache.epoch
-      try commit(prepared)
+      try commit()
       announce()
     }
     publishRows()
     settle()
     callDidSave()
     tellDidSave()
+    if let incompletion { throw incompletion }
   }
 
   // MARK: Steps
@@ -114,44 +125,83 @@ final class SaveOperation {
     }
   }
 
-  private func prepare() throws -> any PreparedSave {
+  /// All stores make their part ready before any commits. When one cannot, all are as before.
+  private func prepare() throws {
     do {
-      return try coordinator.wrapping("save") { try coordinator.store.prepare(request) }
-    } catch let error as StoreError where error.code == .conflict {
-      // What the shared cache has of these rows is what was refused.
-      coordinator.rowCache.removeAll()
-      throw SaveFailure.conflict(error)
-    } catch let error as StoreError where error.code == .constraintConflict {
-      throw SaveFailure.constraint(error, self)
+      for part in parts where !part.request.isEmpty {
+        part.prepared = try part.store.wrapping("save") { try part.store.store.prepare(part.request) }
+      }
+    } catch {
+      for part in parts { part.abort() }
+      guard let refusal = error as? StoreError else { throw error }
+      if refusal.code == .conflict {
+        // What the shared cache has of these rows is what was refused.
+        coordinator.rowCache.removeAll()
+        throw SaveFailure.conflict(refusal)
+      }
+      if refusal.code == .constraintConflict { throw SaveFailure.constraint(refusal, self) }
+      throw error
     }
   }
 
-  private func commit(_ prepared: any PreparedSave) throws {
-    do {
-      try coordinator.wrapping("save") { try prepared.commit() }
-    } catch {
-      coordinator.rowCache.removeAll()
-      throw error
+  /// Commits store by store. A failure before anything was committed takes everything back; after that, what is committed
+  /// stays, and the rest is taken back.
+  private func commit() throws {
+    for part in parts {
+      guard let prepared = part.prepared else {
+        part.isCommitted = true
+        continue
+      }
+      part.prepared = nil
+      do {
+        try part.store.wrapping("save") { try prepared.commit() }
+      } catch {
+        for part in parts { part.abort() }
+        coordinator.rowCache.removeAll()
+        let saved = parts.filter { $0.isCommitted && !$0.request.isEmpty }
+        if saved.isEmpty { throw error }
+        incompletion = SaveFailure.incomplete(saved, without: parts.filter { !$0.isCommitted }, error)
+        break
+      }
+      part.isCommitted = true
     }
-    coordinator.saveCount.add(1, ordering: .releasing)
+    if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
   }
 
   private func callDidSave() {
     context.releaseAwakening()
-    for object in inserted { object.didSave() }
-    for object in updated { object.didSave() }
-    for object in deleted { object.didSave() }
+    if incompletion == nil { return callDidSave(inserted, updated, deleted) }
+    for part in parts where part.isCommitted { callDidSave(part.inserted, part.updated, part.deleted) }
+  }
+
+  private func callDidSave(_ objects: ContiguousArray<ManagedObject>...) {
+    for objects in objects { for object in objects { object.didSave() } }
+  }
+}
+
+extension StoreChanges {
+  /// Takes back what was prepared and not committed.
+  func abort() {
+    prepared?.abort()
+    prepared = nil
   }
 }
 
 extension ManagedObjectContext {
-  /// Saves every change to the store: all or nothing, durable when it returns.
+  /// Saves every change: all or nothing, durable when it returns.
   ///
-  /// In this order: apply delete rules, call `willSave`, validate everything, check uniqueness, obtain permanent IDs,
-  /// hand the changes to the store, commit, take over the new versions, call `didSave`. Those who listen are called first
-  /// (``contextWillSave(_:)``) and last (``contextDidSave(_:)``). When nothing changed, nothing is asked of the store. When it throws, the context has its changes still and can go on.
+  /// In this order: apply delete rules, call `willSave`, divide the changes among the stores, validate everything, check
+  /// uniqueness, obtain permanent IDs, hand the changes to the stores, commit, take over the new versions, call `didSave`. Those
+  /// who listen are called first (``contextWillSave(_:)``) and last (``contextDidSave(_:)``). A store in which nothing changed is
+  /// asked nothing. When it throws, the context has its changes still and can go on.
   ///
-  /// - Throws: ``ContextError`` for validation failures (all together, 1560) and conflicts, ``StoreError`` for the rest.
+  /// With several stores all make their part ready before any commits, so what a store can refuse, it refuses before anything
+  /// is changed. Each part is all or nothing. Should a commit fail after another succeeded, the error is
+  /// ``ContextError/Code/incompleteSave`` (134040), which names the stores that have their changes; objects of those are
+  /// clean, and the others have their changes still.
+  ///
+  /// - Throws: ``ContextError`` for validation failures (all together, 1560), conflicts, relationships between stores (133010)
+  ///   and stores that are missing, ``StoreError`` for the rest.
   public func save() throws {
     checkIsolation()
     precondition(!isSaving, "A context was saved in a callback of its own save.")
@@ -176,6 +226,15 @@ enum SaveFailure {
       reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed by somebody else since this context read them. "
         + "Reset the context, and make the changes again.",
       objectIDs: ids, cause: error)
+  }
+
+  static func incomplete(_ saved: [StoreChanges], without rest: [StoreChanges], _ cause: any Error) -> ContextError {
+    let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
+    return ContextError(
+      .incompleteSave,
+      reason: "The changes are saved in \(saved.map(\.store.title).joined(separator: ", ")), and not in "
+        + "\(rest.map(\.store.title).joined(separator: ", ")), whose \(objects.count) objects are changed still. Save again.",
+      objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 
   static func constraint(_ error: StoreError, _ save: SaveOperation) -> ContextError {

@@ -1,7 +1,8 @@
 public import HoldfastStore
 import Synchronization
 
-/// What one save changed: object IDs only, so that it can travel.
+/// What one save changed in one store: object IDs only, so that it can travel. A save that changes several stores gives one for
+/// each.
 ///
 /// ```swift
 /// for await changes in container.persistentStoreCoordinator.savedChanges() {
@@ -81,17 +82,22 @@ final class SaveListeners: Sendable {
 }
 
 extension SaveOperation {
-  /// Tells who wants to know what was committed.
+  /// Tells who wants to know what was committed, store by store.
   func announce() {
     if coordinator.saveListeners.isEmpty { return }
+    for part in parts where part.isCommitted && !part.request.isEmpty { coordinator.saveListeners.announce(part.savedChanges) }
+  }
+}
+
+extension StoreChanges {
+  fileprivate var savedChanges: SavedChanges {
     func saved(_ object: ManagedObject) -> ManagedObjectID {
-      context.prefixes[Int(object.flags.entityIndex)].withKey(permanent(object.objectKey))
+      context.objectID(Int(object.flags.entityIndex), permanent(object.objectKey))
     }
     // Objects whose changes came to nothing were not saved.
     let rows = Set(published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
-    coordinator.saveListeners.announce(
-      SavedChanges(
-        storeIdentifier: coordinator.storeIdentifier, contextName: context.name, inserted: inserted.map(saved),
-        updated: updated.filter { rows.contains(ObjectIdentifier($0)) }.map(saved), deleted: deleted.map(saved)))
+    return SavedChanges(
+      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(saved),
+      updated: updated.filter { rows.contains(ObjectIdentifier($0)) }.map(saved), deleted: deleted.map(saved))
   }
 }

@@ -110,6 +110,9 @@ struct MetadataRecord: Sendable {
     )
   }
 
+  /// The version hash of each entity of the model with which the file was made, by the entity's name.
+  var versionHashes: [String: [UInt8]] { (list[Key.hashes]?.dictionary ?? [:]).compactMapValues(\.data) }
+
   // MARK: The user's metadata
 
   /// What the user keeps with the store. Lists and dictionaries that another program put there are not in it.

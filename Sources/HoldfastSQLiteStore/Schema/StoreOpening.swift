@@ -52,62 +52,21 @@ struct StoreOpening {
     let lease = try database.readers.lease(.momentary, to: StoreOpening.operation)
     defer { lease.end() }
     let connection = lease.connection
-    guard let row = try metadataRow(connection) else { return nil }
+    let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
+    guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
     let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(digest: digest))
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.predicted(model)
       return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, connection))
     }
-    let record = try record(row)
+    let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
     // The digest says the same as all hashes together, so a file that has it needs no further look.
     if !isOurs && !StoreOpening.contains(row.plist, digest) { try record.checkCompatibility(with: model, path: database.file.path) }
     let schema = isOurs ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, connection))
-  }
-
-  private func record(_ row: (uuid: String, plist: [UInt8])) throws -> MetadataRecord {
-    do { return try MetadataRecord(uuid: row.uuid, bytes: row.plist) } catch {
-      throw StoreError(
-        .damaged, operation: StoreOpening.operation, path: database.file.path, reason: "Its metadata cannot be read.", cause: error)
-    }
-  }
-
-  private func metadataRow(_ connection: SQLiteConnection) throws -> (uuid: String, plist: [UInt8])? {
-    guard let statement = try metadataQuery(connection) else { return nil }
-    guard try statement.step() else { throw damaged("The table Z_METADATA is empty.") }
-    defer { statement.reset() }
-    guard statement.type(2) == .integer, statement.int64(2) > 0 else { throw damaged("Its metadata name no version of the layout.") }
-    guard statement.int64(2) == 1 else {
-      throw StoreError(
-        .newerFormat, operation: StoreOpening.operation, path: database.file.path,
-        reason: "Its layout has version \(statement.int64(2)); the newest known is 1.")
-    }
-    // IDs of objects are told apart by it; an empty one would make them look like those of unsaved objects.
-    guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else {
-      throw damaged("Its metadata hold no UUID of the store.")
-    }
-    return (statement.string(0), Array(statement.blob(1)))
-  }
-
-  private func damaged(_ reason: String) -> StoreError {
-    StoreError(.damaged, operation: StoreOpening.operation, path: database.file.path, reason: reason)
-  }
-
-  /// The query for the metadata, or nil for a database without tables.
-  private func metadataQuery(_ connection: SQLiteConnection) throws -> SQLiteStatement? {
-    do throws(StoreError) {
-      return try connection.prepare("SELECT Z_UUID, Z_PLIST, Z_VERSION FROM Z_METADATA ORDER BY Z_VERSION LIMIT 1")
-    } catch {
-      guard let failure = error.cause as? SQLiteFailure, failure.primaryCode == SQLiteResultCode.error else { throw error }
-      if try connection.int64("SELECT COUNT(*) FROM sqlite_master") == 0 { return nil }
-      throw StoreError(
-        .notAStore, operation: StoreOpening.operation, path: database.file.path,
-        reason: "It is a SQLite database, but not an object store.",
-        cause: error)
-    }
   }
 
   /// Whether bytes contain an ASCII text.

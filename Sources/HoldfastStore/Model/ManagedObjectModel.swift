@@ -21,17 +21,24 @@ public final class ManagedObjectModel: Sendable {
   public let orderedRelationships: [Relationship]
   /// Free text that tells this version from others, kept with a store.
   public let versionIdentifiers: [String]
+  /// The named subsets of entities that stores can be opened with, as declared.
+  public let configurations: [ConfigurationDescription]
   let indexByName: [String: Int]
 
   /// Freezes declarations.
   ///
   /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault.
-  public init(entities declarations: [EntityDescription], versionIdentifiers: [String] = []) throws(ModelError) {
-    let problems = ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }).problems()
+  public init(
+    entities declarations: [EntityDescription], versionIdentifiers: [String] = [], configurations: [ConfigurationDescription] = []
+  ) throws(ModelError) {
+    let problems =
+      ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }).problems()
+      + ModelCheck.problems(in: configurations, of: declarations)
     guard problems.isEmpty else { throw ModelError(problems: problems) }
     let ordered = ModelFreezer.ordered(declarations)
     self.declarations = ordered
     self.versionIdentifiers = versionIdentifiers
+    self.configurations = configurations
     entities = ModelFreezer(ordered).entities()
     orderedRelationships = ManagedObjectModel.orderedRelationships(entities)
     indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
@@ -62,9 +69,10 @@ public final class ManagedObjectModel: Sendable {
 }
 
 extension ManagedObjectModel: Hashable {
-  /// Models are equal when their declarations and version identifiers are.
+  /// Models are equal when their declarations, configurations and version identifiers are.
   public static func == (a: ManagedObjectModel, b: ManagedObjectModel) -> Bool {
-    a === b || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers)
+    a === b
+      || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers && a.configurations == b.configurations)
   }
 
   /// Hashes the declarations.
@@ -76,6 +84,8 @@ extension ManagedObjectModel: Hashable {
 private struct CodedModel: Codable {
   var entities: [EntityDescription]
   var versionIdentifiers: [String]
+  /// Nil in what was coded before there were configurations, and where there are none.
+  var configurations: [ConfigurationDescription]?
 }
 
 /// A frozen model that can be coded; wraps ``ManagedObjectModel``, which is a class.
@@ -91,12 +101,16 @@ public struct CodableModel: Sendable, Hashable, Codable {
   /// - Throws: ``ModelError`` when they contradict each other, or a decoding error.
   public init(from decoder: any Decoder) throws {
     let coded = try CodedModel(from: decoder)
-    model = try ManagedObjectModel(entities: coded.entities, versionIdentifiers: coded.versionIdentifiers)
+    model = try ManagedObjectModel(
+      entities: coded.entities, versionIdentifiers: coded.versionIdentifiers, configurations: coded.configurations ?? [])
   }
 
   /// Encodes the declarations.
   public func encode(to encoder: any Encoder) throws {
-    try CodedModel(entities: model.declarations, versionIdentifiers: model.versionIdentifiers).encode(to: encoder)
+    try CodedModel(
+      entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
+      configurations: model.configurations.isEmpty ? nil : model.configurations
+    ).encode(to: encoder)
   }
 }
 

@@ -65,7 +65,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// Sets keys aside for new objects.
   ///
   /// - *Behaviour*: **K1** as many keys as asked for, ascending, positive, never handed out before for an entity with the
-  ///   same root, also not by another process, and not again after a deletion or a crash that followed a commit.
+  ///   same root, also not by another process, and not again after a deletion or a crash that followed a commit. A store whose
+  ///   keys reach 2^56 can only be opened alone, not beside others in one coordinator.
   /// - *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`.
   func allocateKeys(entity: Int, count: Int) throws -> [Int64]
 
@@ -173,25 +174,5 @@ public enum UnsupportedRequest {
   /// Refuses a history request.
   public static func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
     throw StoreError(.unsupportedRequest, operation: "read the history", reason: "This store does not keep a history.")
-  }
-}
-
-/// Says which store to open. Stores offer factories as static members: `.memory()`, `.sqlite(at:)`.
-public struct StoreDescription: Sendable {
-  /// The name of the type: "SQLite", "memory".
-  public var type: String
-  /// The path of the file; nil for a store without one.
-  public var path: String?
-  /// Whether nothing may be written.
-  public var isReadOnly: Bool
-  /// Makes the store, unopened.
-  public var makeStore: @Sendable () -> any IncrementalStore
-
-  /// Makes a description.
-  public init(type: String, path: String? = nil, isReadOnly: Bool = false, makeStore: @escaping @Sendable () -> any IncrementalStore) {
-    self.type = type
-    self.path = path
-    self.isReadOnly = isReadOnly
-    self.makeStore = makeStore
   }
 }

@@ -12,6 +12,8 @@ enum TestStore: String, CaseIterable, Sendable {
   case json
   case sqlite
   case weakest
+  /// A store in memory that is the second of its coordinator, behind one that has no entity: all its keys are translated.
+  case second
 
   /// Whether all rows lie in memory anyway, so that nothing is read ahead.
   var hasResidentRows: Bool { self == .memory || self == .json }
@@ -49,12 +51,14 @@ enum TestStore: String, CaseIterable, Sendable {
     /// Keeps the place, and with it its files, as long as somebody can open the store.
     var description: StoreDescription {
       let bare = bareDescription
-      return StoreDescription(type: bare.type, path: bare.path) { withExtendedLifetime(self) { bare.makeStore() } }
+      return StoreDescription(type: bare.type, path: bare.path, metadataAccess: bare.metadataAccess) {
+        withExtendedLifetime(self) { bare.makeStore() }
+      }
     }
 
     private var bareDescription: StoreDescription {
       switch store {
-      case .memory: .memory(contents: contents)
+      case .memory, .second: .memory(contents: contents)
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: Place.fast)
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
       case .weakest: MinimalStore.description(contents: minimal)
@@ -78,10 +82,18 @@ enum TestStore: String, CaseIterable, Sendable {
     func coordinator() throws -> PersistentStoreCoordinator {
       try opened.withLock { opened in
         if let known = opened.coordinator { return known }
-        let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+        let coordinator = try coordinator(description)
         opened.coordinator = coordinator
         return coordinator
       }
+    }
+
+    private func coordinator(_ description: StoreDescription) throws -> PersistentStoreCoordinator {
+      guard store == .second else { return try PersistentStoreCoordinator(model: model, store: description) }
+      let model = try ManagedObjectModel(
+        entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
+        configurations: [ConfigurationDescription("nothing", [])])
+      return try PersistentStoreCoordinator(model: model, stores: [.memory().with(configuration: "nothing"), description])
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.
@@ -91,7 +103,7 @@ enum TestStore: String, CaseIterable, Sendable {
       try close()
       let store = RecordingStore(wrapping(description.makeStore()))
       let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
-      let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+      let coordinator = try coordinator(description)
       let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
       store.clear()
       return (context, store)

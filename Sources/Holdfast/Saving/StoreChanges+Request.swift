@@ -1,6 +1,6 @@
 import HoldfastStore
 
-extension SaveOperation {
+extension StoreChanges {
   /// Turns the changes into sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new
   /// objects in place of temporary ones.
   func buildRequest() {
@@ -32,7 +32,7 @@ extension SaveOperation {
   // MARK: Rows
 
   private func insertedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [RowBatch] {
-    let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: context.prefixes[entity])
+    let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: store.prefixes[entity])
     var batches: [RowBatch] = []
     var inBatch: ContiguousArray<ManagedObject> = []
     func seal() {
@@ -77,7 +77,7 @@ extension SaveOperation {
   private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [SaveRequest.UpdatedRows] {
     let layout = context.entities[entity].layout
     let words = (layout.columns.count + 63) / 64
-    let builder = RowBatchBuilder(layout: layout, idPrefix: context.prefixes[entity])
+    let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
     var result: [SaveRequest.UpdatedRows] = []
     var inBatch: ContiguousArray<ManagedObject> = []
     var versions: [Int64] = []
@@ -152,7 +152,7 @@ extension SaveOperation {
         let target = permanent(key)
         if target >= 0 { links.append(SaveRequest.Link(source: source, target: target)) }
       }
-      SaveOperation.sort(&links, from: start)
+      StoreChanges.sort(&links, from: start)
     }
     let family = context.graph.entities[relationship.entityIndex].family
     for object in inserted where family.contains(Int(object.flags.entityIndex)) {

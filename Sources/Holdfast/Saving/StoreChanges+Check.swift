@@ -1,10 +1,10 @@
 import HoldfastStore
 
-extension SaveOperation {
-  /// Finds objects that would share the values of a uniqueness constraint, for stores that do not. Runs under the save
+extension StoreChanges {
+  /// Finds objects that would share the values of a uniqueness constraint within the store, for stores that do not. Runs under the save
   /// lock; a race with other processes remains.
   func checkUniqueness() throws {
-    if coordinator.capabilities.uniqueness { return }
+    if store.capabilities.uniqueness { return }
     var conflicts: [ManagedObjectID] = []
     for entity in context.entities {
       // Those that are inherited hold among all objects of the entity above.
@@ -26,7 +26,9 @@ extension SaveOperation {
       if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }
     }
     if saving.isEmpty { return conflicts }
-    let stored = try coordinator.fetch(FetchQuery(entity: entity))
+    let stored = RowCollector()
+    try coordinator.fetch(FetchQuery(entity: entity), from: store, into: stored)
+    try coordinator.check(stored)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
@@ -40,7 +42,7 @@ extension SaveOperation {
 
   /// Compares rows with what the context had read, for stores that do not compare versions: all conflicts at once.
   func checkVersions() throws {
-    if coordinator.capabilities.versions { return }
+    if store.capabilities.versions { return }
     var conflicts: [SaveConflict] = []
     for changes in request.entities {
       var expected: [Int64: (ManagedObject?, Int64)] = [:]
@@ -59,22 +61,22 @@ extension SaveOperation {
       coordinator.rowCache.removeAll()
       throw SaveFailure.conflict(
         StoreError(
-          .conflict, operation: "save", path: coordinator.storeDescription.path, reason: "Rows were changed.", conflicts: conflicts))
+          .conflict, operation: "save", path: store.path, reason: "Rows were changed.", conflicts: conflicts))
     }
   }
 
   private func differences(_ entity: Int, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
     let collector = RowCollector()
-    try coordinator.reading(.latest, "compare versions") { view in
-      try coordinator.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, into: collector)
+    try store.reading(.latest, "compare versions") { view in
+      try store.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, into: collector)
     }
     var found: [Int64: RowView] = [:]
     collector.forEach { batch, index in found[batch.pointer(index).key] = batch[index] }
     return expected.compactMap { key, known in
       let persisted = found[key]
       if let persisted, isAsRead(persisted, known.0, known.1) { return nil }
-      return SaveConflict(objectID: context.prefixes[entity].withKey(key), expectedVersion: known.1, persisted: persisted)
+      return SaveConflict(objectID: context.objectID(entity, key), expectedVersion: known.1, persisted: persisted)
     }.sorted { $0.objectID.key < $1.objectID.key }
   }
 

@@ -1,0 +1,226 @@
+import HoldfastStore
+
+/// A store beside others, in terms of the stack's keys: what goes to the store has the place taken off its keys, what comes
+/// from it gets the place added.
+///
+/// The first store's keys are the same on both sides. Nothing of it is copied; its rows are only looked over, so that a key
+/// that could be taken for another store's is an error and not another object. Rows of later stores are copied once when they
+/// are read, page by page.
+final class PlacedStore: IncrementalStore {
+  private let base: any IncrementalStore
+  private let path: String?
+  /// What is added to the store's keys.
+  private let distance: Int64
+  /// The stack's keys of this store.
+  private let keys: Range<Int64>
+
+  init(_ base: any IncrementalStore, place: Int, path: String?) {
+    self.base = base
+    self.path = path
+    distance = StackKey.first(at: place)
+    keys = StackKey.keys(at: place)
+  }
+
+  /// The store's own, but for rows that lie in memory: copies are worth keeping.
+  var capabilities: StoreCapabilities {
+    var capabilities = base.capabilities
+    if distance > 0 { capabilities.residentRows = false }
+    return capabilities
+  }
+
+  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+
+  func close() throws { try base.close() }
+
+  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+
+  // MARK: Reading
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    var plan = plan
+    plan.predicate = plan.predicate?.replacingIDs(inStore)
+    let delivers = plan.output == .rows || plan.output == .keys
+    let moving = PlacingSink(sink, distance, movesRowKeys: delivers) { self.strayKey("fetch rows") }
+    try base.fetch(plan, in: view, into: moving)
+    try moving.finish()
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    let moving = PlacingSink(sink, distance, movesRowKeys: true) { self.strayKey("read rows") }
+    try base.rows(FaultRequest(entity: request.entity, keys: inStore(request.keys)), in: view, into: moving)
+    try moving.finish()
+  }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    var request = request
+    request.sources = inStore(request.sources)
+    let answer = try base.relationships(request, in: view)
+    guard answer.targets.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("read a relationship") }
+    if distance == 0 {
+      for batch in answer.rows where !batch.hasKeys(in: StackKey.storeKeys, .all, checksRowKeys: true) {
+        throw strayKey("read a relationship")
+      }
+      return answer
+    }
+    let rows = try answer.rows.map { batch in
+      guard let moved = batch.moved(by: distance, from: StackKey.storeKeys, movesRowKeys: true) else {
+        throw strayKey("read a relationship")
+      }
+      return moved
+    }
+    return RelationshipAnswer(
+      offsets: answer.offsets, targets: answer.targets.map { $0 + distance }, entities: answer.entities, orderKeys: answer.orderKeys,
+      rows: rows)
+  }
+
+  // MARK: Saving
+
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    let allocated = try base.allocateKeys(entity: entity, count: count)
+    guard allocated.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("set keys aside") }
+    return distance == 0 ? allocated : allocated.map { $0 + distance }
+  }
+
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(distance == 0 ? request : try inStore(request)) }
+
+  func perform(_ request: BatchRequest) throws -> BatchResult {
+    switch request {
+    case .delete(let entity, let predicate):
+      return try base.perform(.delete(entity: entity, predicate: predicate?.replacingIDs(inStore)))
+    case .update(let entity, let predicate, let values):
+      let replaced = values.mapValues { value -> StoreValue in if case .objectID(let id) = value { .objectID(inStore(id)) } else { value } }
+      return try base.perform(.update(entity: entity, predicate: predicate?.replacingIDs(inStore), values: replaced))
+    }
+  }
+
+  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+
+  // MARK: Keys
+
+  private func inStore(_ keys: [Int64]) -> [Int64] { distance == 0 ? keys : keys.map { $0 - distance } }
+
+  /// An ID in a predicate holds a key of the stack. One of another store's object matches nobody here.
+  private func inStore(_ id: ManagedObjectID) -> ManagedObjectID {
+    if id.key < 0 { return id }
+    return id.withKey(keys.contains(id.key) ? id.key - distance : .min)
+  }
+
+  private func inStore(_ batch: RowBatch) throws -> RowBatch {
+    guard let moved = batch.moved(by: -distance, from: keys, movesRowKeys: true) else {
+      throw StoreError(
+        .unstorableValue, operation: "save", path: path, reason: "A row leads to an object of another store, which no store can keep.")
+    }
+    return moved
+  }
+
+  private func inStore(_ request: SaveRequest) throws -> SaveRequest {
+    var request = request
+    for index in request.entities.indices {
+      request.entities[index].inserted = try request.entities[index].inserted.map(inStore)
+      for place in request.entities[index].updated.indices {
+        request.entities[index].updated[place].rows = try inStore(request.entities[index].updated[place].rows)
+      }
+      request.entities[index].deleted.keys = inStore(request.entities[index].deleted.keys)
+      request.entities[index].locked.keys = inStore(request.entities[index].locked.keys)
+    }
+    for index in request.links.indices {
+      request.links[index].added = inStore(request.links[index].added)
+      request.links[index].removed = inStore(request.links[index].removed)
+    }
+    for index in request.orders.indices { request.orders[index].links = inStore(request.orders[index].links) }
+    return request
+  }
+
+  private func inStore(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
+    links.map { SaveRequest.Link(source: $0.source - distance, target: $0.target - distance) }
+  }
+
+  private func strayKey(_ operation: String) -> StoreError {
+    StoreError(
+      .damaged, operation: operation, path: path,
+      reason: "The store has a key below 0 or beyond 2^56, which beside other stores could be another's. Open it alone.")
+  }
+}
+
+/// Gives rows on with the stack's keys.
+///
+/// Pages that come whole are copied at one go; rows that come one by one are gathered in pages.
+private final class PlacingSink: RowSink {
+  private let next: any RowSink
+  private let distance: Int64
+  private let movesRowKeys: Bool
+  private let strayKey: () -> StoreError
+  /// Rows that came one by one, and what they were copied from last.
+  private var gathered: (builder: RowBatchBuilder, prefix: ManagedObjectID?)?
+
+  init(_ next: any RowSink, _ distance: Int64, movesRowKeys: Bool, strayKey: @escaping () -> StoreError) {
+    self.next = next
+    self.distance = distance
+    self.movesRowKeys = movesRowKeys
+    self.strayKey = strayKey
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    if distance == 0 {
+      guard batch.hasKeys(in: StackKey.storeKeys, rows, checksRowKeys: movesRowKeys) else { throw strayKey() }
+      return try next.take(batch, rows)
+    }
+    switch rows {
+    case .all:
+      if try flush() == .enough { return .enough }
+      guard let moved = batch.moved(by: distance, from: StackKey.storeKeys, movesRowKeys: movesRowKeys) else { throw strayKey() }
+      return try next.take(moved, .all)
+    case .one(let index): return try gather(batch, index)
+    case .rows(let indexes):
+      for index in indexes where try gather(batch, Int(index)) == .enough { return .enough }
+      return try flush()
+    }
+  }
+
+  /// Gives on what was gathered. To be called when the store has delivered everything.
+  func finish() throws { _ = try flush() }
+
+  private func gather(_ batch: RowBatch, _ index: Int) throws -> SinkDemand {
+    guard batch.hasKeys(in: StackKey.storeKeys, .one(index), checksRowKeys: movesRowKeys) else { throw strayKey() }
+    if let open = gathered, open.builder.layout != batch.layout || open.prefix?.entityNumber != batch.idPrefix?.entityNumber {
+      if try flush() == .enough { return .enough }
+    }
+    let builder = gathered?.builder ?? RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    gathered = (builder, batch.idPrefix)
+    let row = batch.pointer(index)
+    builder.append(row, key: movesRowKeys ? row.key + distance : row.key, version: row.version)
+    for slot in batch.layout.kinds.indices where batch.layout.kinds[slot] == .key && row.isPresent(slot) {
+      builder.replaceInLastRow(slot, integer: row.integer(slot) + distance)
+    }
+    return builder.isFull ? try flush() : .more
+  }
+
+  private func flush() throws -> SinkDemand {
+    guard let builder = gathered?.builder else { return .more }
+    gathered = nil
+    return try next.take(builder.seal(), .all)
+  }
+}
+
+extension QueryExpression {
+  /// The same question with other object IDs.
+  func replacingIDs(_ replacement: (ManagedObjectID) -> ManagedObjectID) -> QueryExpression {
+    func replaced(_ value: StoreValue) -> StoreValue { if case .objectID(let id) = value { .objectID(replacement(id)) } else { value } }
+    switch self {
+    case .constant(let value): return .constant(replaced(value))
+    case .property, .object, .count, .literal: return self
+    case .remainder(let part, let divisor): return .remainder(part.replacingIDs(replacement), divisor)
+    case .comparison(let left, let op, let right, let folding):
+      return .comparison(left.replacingIDs(replacement), op, right.replacingIDs(replacement), folding)
+    case .between(let part, let lower, let upper): return .between(part.replacingIDs(replacement), replaced(lower), replaced(upper))
+    case .membership(let part, let list): return .membership(part.replacingIDs(replacement), list.map(replaced))
+    case .and(let parts): return .and(parts.map { $0.replacingIDs(replacement) })
+    case .or(let parts): return .or(parts.map { $0.replacingIDs(replacement) })
+    case .not(let part): return .not(part.replacingIDs(replacement))
+    case .any(let path, let part): return .any(path, part.replacingIDs(replacement))
+    case .all(let path, let part): return .all(path, part.replacingIDs(replacement))
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import HoldfastStore
+
+/// Reads rows and targets by key from the stores that have them, each in one view for as long as the reader is in use.
+final class StoreReader {
+  private let stores: StoreSet
+  private let kind: ReadViewKind
+  private var views: [(store: PersistentStore, view: any ReadView)] = []
+  /// Whether the views are the reader's to end.
+  private let ownsViews: Bool
+
+  /// Makes a reader of all stores, which begins a view of each that it needs. Call ``end()``.
+  ///
+  /// - Parameter kind: what is asked of stores that have snapshots.
+  init(_ stores: StoreSet, _ kind: ReadViewKind) {
+    self.stores = stores
+    self.kind = kind
+    ownsViews = true
+  }
+
+  /// Makes a reader of one store in a view that somebody else ends.
+  init(_ stores: StoreSet, _ store: PersistentStore, _ view: any ReadView) {
+    self.stores = stores
+    kind = .latest
+    views = [(store, view)]
+    ownsViews = false
+  }
+
+  /// Ends the views.
+  func end() {
+    if ownsViews { for (_, view) in views { view.end() } }
+    views = []
+  }
+
+  /// The view of a store.
+  func view(_ store: PersistentStore) throws -> any ReadView {
+    if let known = views.first(where: { $0.store === store }) { return known.view }
+    let view = try store.base.beginRead(store.capabilities.snapshots ? kind : .latest)
+    views.append((store, view))
+    return view
+  }
+
+  /// Delivers the rows with certain keys.
+  func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    for (store, keys) in stores.split(request.keys) {
+      try store.wrapping("read rows") {
+        try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: try view(store), into: sink)
+      }
+    }
+  }
+
+  /// Calls a closure with the targets of each source of a to-many relationship.
+  func relationships(_ request: RelationshipRequest, _ body: (Int64, [Int64]) -> Void) throws {
+    for (store, sources) in stores.split(request.sources) {
+      var request = request
+      request.sources = sources
+      let answer = try store.wrapping("read a relationship") { try store.store.relationships(request, in: try view(store)) }
+      guard answer.offsets.count == sources.count + 1 else {
+        throw StoreError(
+          .damaged, operation: "read a relationship", path: store.path,
+          reason: "The store answered for \(answer.offsets.count - 1) objects where \(sources.count) were asked for (rule L1).")
+      }
+      for (place, source) in sources.enumerated() {
+        body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import HoldfastStore
+
+/// Which changes go to which store.
+extension SaveOperation {
+  /// Divides the changes among the stores. Stores without changes get no part.
+  ///
+  /// - Throws: ``ContextError`` when a store was removed, no store takes a new object, or relationships lead from store to store.
+  func divideAmongStores() throws {
+    stores = coordinator.storeSet
+    parts = []
+    if let store = stores.soleOfAll, context.assignments == nil {
+      let part = StoreChanges(context, store, keys)
+      (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, updated, deleted, insertedCounts)
+      parts = [part]
+      return
+    }
+    try refuseChangesOfRemovedStores()
+    for object in inserted {
+      let part = part(try store(of: object))
+      part.inserted.append(object)
+      part.insertedCounts[Int(object.flags.entityIndex)] += 1
+    }
+    for object in updated { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
+    for object in deleted { if let store = stores.store(ofKey: object.objectKey) { part(store).deleted.append(object) } }
+    parts.sort { $0.store.place < $1.store.place }
+    try refuseRelationshipsBetweenStores()
+  }
+
+  private func part(_ store: PersistentStore) -> StoreChanges {
+    if let known = parts.first(where: { $0.store === store }) { return known }
+    let part = StoreChanges(context, store, keys)
+    part.insertedCounts = Array(repeating: 0, count: context.entities.count)
+    parts.append(part)
+    return part
+  }
+
+  private func refuseChangesOfRemovedStores() throws {
+    let assigned = inserted.filter { object in context.assignments?[object.objectKey].map { !stores.stores.contains($0) } ?? false }
+    let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + assigned
+    if !gone.isEmpty { throw ContextError.missingStore(gone.map(\.id)) }
+  }
+
+  /// The store of a new object.
+  private func store(of object: ManagedObject) throws -> PersistentStore {
+    if let assigned = context.assignments?[object.objectKey] { return assigned }
+    if let first = stores.firstWritable(Int(object.flags.entityIndex)) { return first }
+    // A store that can only be read says so itself, in terms of what was to be written.
+    if let sole = stores.sole, sole.holds(Int(object.flags.entityIndex)) { return sole }
+    throw ContextError(
+      .noStoreForEntity, objectID: object.id,
+      reason: "No store that can be written has objects of \(object.entity.name). Add one whose configuration names the entity, or none.")
+  }
+
+  // MARK: Relationships between stores
+
+  /// Finds every link from an object of one store to one of another: no store could keep it.
+  ///
+  /// Links lie in the rows that have the key, and in the lists of the relationship that names a many-to-many pair; both ends of
+  /// a new link are among the changed objects, so those are all that have to be looked at.
+  private func refuseRelationshipsBetweenStores() throws {
+    if stores.sole != nil { return }
+    var places: [Int64: Int] = [:]
+    for part in parts { for object in part.inserted { places[object.objectKey] = part.store.place } }
+    /// The place of a key's store; nil for a new object that is not saved.
+    func place(_ key: Int64) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
+    var failures: [ContextError] = []
+    for part in parts {
+      for object in part.inserted + part.updated {
+        forEachLink(of: object) { relationship, target in
+          guard let other = place(target), other != part.store.place else { return }
+          failures.append(SaveOperation.externalRelationship(object, relationship, targetID(relationship, target)))
+        }
+      }
+    }
+    if failures.count == 1 { throw failures[0] }
+    guard failures.isEmpty else {
+      throw ContextError(
+        .externalRelationship, reason: "\(failures.count) relationships lead from an object of one store to one of another.",
+        failures: failures, objectIDs: failures.flatMap(\.objectIDs))
+    }
+  }
+
+  private func targetID(_ relationship: ManagedObjectModel.Relationship, _ key: Int64) -> ManagedObjectID {
+    context.registered(relationship.destinationIndex, key)?.id ?? context.objectID(relationship.destinationIndex, key)
+  }
+
+  private static func externalRelationship(
+    _ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ target: ManagedObjectID
+  ) -> ContextError {
+    ContextError(
+      .externalRelationship, objectID: object.id, property: relationship.name,
+      reason: "The relationship leads to \(target), an object of another store. Assign both to one store, or keep the ID as a value.",
+      objectIDs: [object.id, target])
+  }
+
+  /// Calls a closure with what a save writes of an object's links.
+  private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, Int64) -> Void) {
+    for relationship in object.entity.relationships {
+      if !relationship.isToMany {
+        if let base = object.row, RowPointer(base).isPresent(relationship.slot) {
+          body(relationship, RowPointer(base).integer(relationship.slot))
+        }
+      } else if relationship.isManyToMany && relationship.namesLinks, let states = object.toMany {
+        let state = states[relationship.toManyIndex]
+        let keys = object.isInserted ? state.contents.keys : state.added
+        for key in keys where !context.isDeleted(relationship.destinationIndex, key) { body(relationship, key) }
+      }
+    }
+  }
+}

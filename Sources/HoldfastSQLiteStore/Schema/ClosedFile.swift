@@ -1,0 +1,76 @@
+import HoldfastStore
+
+/// The metadata of a file that nobody in this process has open as a store. No model is needed.
+///
+/// The file is reached through a connection like any other, registered while it is open, so that a store which this process
+/// has open is never disturbed: closing another descriptor of its file would drop its locks.
+struct ClosedFile: Sendable {
+  let path: String
+  let options: SQLiteStoreOptions
+
+  /// What the file tells. Nothing in it is changed.
+  func metadata() throws -> PersistentStoreMetadata {
+    var options = options
+    options.isReadOnly = true
+    let operation = "read the metadata"
+    return try withDatabase(options, checkpointing: false) { database in
+      let lease = try database.readers.lease(.momentary, to: operation)
+      defer { lease.end() }
+      let record = try record(lease.connection, operation)
+      return PersistentStoreMetadata(
+        storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+    }
+  }
+
+  /// Replaces what the user keeps with the store.
+  func setMetadata(_ info: [String: StoreValue]) throws {
+    var options = options
+    options.createsIfMissing = false
+    let operation = "write the metadata"
+    try withDatabase(options, checkpointing: true) { database in
+      // Nothing is changed before the file has been found to be ours.
+      let lease = try database.readers.lease(.momentary, to: operation)
+      do {
+        defer { lease.end() }
+        _ = try record(lease.connection, operation)
+      }
+      let writer = try database.writer(to: operation)
+      do {
+        try writer.begin(.immediate)
+        var record = try record(writer, operation)
+        try record.setUserInfo(info)
+        let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
+        try update.bind(record.bytes, at: 1)
+        try update.run()
+        try writer.commit()
+      } catch {
+        writer.rollback()
+        throw error
+      }
+    }
+  }
+
+  private func withDatabase<Result>(
+    _ options: SQLiteStoreOptions, checkpointing: Bool, _ body: (SQLiteDatabase) throws -> Result
+  ) throws -> Result {
+    let database = try SQLiteDatabase(path: path, options: options)
+    do {
+      let result = try body(database)
+      database.close(checkpointing: checkpointing)
+      return result
+    } catch {
+      database.close(checkpointing: false)
+      throw error
+    }
+  }
+
+  private func record(_ connection: SQLiteConnection, _ operation: String) throws -> MetadataRecord {
+    let reader = MetadataReader(path: path, operation: operation)
+    guard let row = try reader.row(connection) else {
+      throw StoreError(.notAStore, operation: operation, path: path, reason: "The database has no tables, so it is no object store yet.")
+    }
+    let record = try reader.record(row)
+    try record.checkLayout(path: path)
+    return record
+  }
+}

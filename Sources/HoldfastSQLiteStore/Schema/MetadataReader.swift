@@ -1,0 +1,56 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Reads the one row of `Z_METADATA`, which says whether a database is an object store and of which model.
+struct MetadataReader {
+  let path: String
+  /// What is being done, for errors.
+  let operation: String
+
+  /// The row as it is.
+  typealias Row = (uuid: String, plist: [UInt8])
+
+  /// The row; nil for a database without tables.
+  func row(_ connection: SQLiteConnection) throws -> Row? {
+    guard let statement = try query(connection) else { return nil }
+    guard try statement.step() else { throw damaged("The table Z_METADATA is empty.") }
+    defer { statement.reset() }
+    guard statement.type(2) == .integer, statement.int64(2) > 0 else { throw damaged("Its metadata name no version of the layout.") }
+    guard statement.int64(2) == 1 else {
+      throw StoreError(
+        .newerFormat, operation: operation, path: path,
+        reason: "Its layout has version \(statement.int64(2)); the newest known is 1.")
+    }
+    // IDs of objects are told apart by it; an empty one would make them look like those of unsaved objects.
+    guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else {
+      throw damaged("Its metadata hold no UUID of the store.")
+    }
+    return (statement.string(0), Array(statement.blob(1)))
+  }
+
+  /// The property list of a row, read.
+  func record(_ row: Row) throws -> MetadataRecord {
+    do { return try MetadataRecord(uuid: row.uuid, bytes: row.plist) } catch {
+      throw StoreError(.damaged, operation: operation, path: path, reason: "Its metadata cannot be read.", cause: error)
+    }
+  }
+
+  private func damaged(_ reason: String) -> StoreError { StoreError(.damaged, operation: operation, path: path, reason: reason) }
+
+  /// The query for the metadata, or nil for a database without tables.
+  private func query(_ connection: SQLiteConnection) throws -> SQLiteStatement? {
+    do throws(StoreError) {
+      return try connection.prepare("SELECT Z_UUID, Z_PLIST, Z_VERSION FROM Z_METADATA ORDER BY Z_VERSION LIMIT 1")
+    } catch {
+      guard let failure = error.cause as? SQLiteFailure, failure.primaryCode == SQLiteResultCode.error else { throw error }
+      if try connection.int64("SELECT COUNT(*) FROM sqlite_master") == 0 { return nil }
+      throw StoreError(
+        .notAStore, operation: operation, path: path, reason: "It is a SQLite database, but not an object store.", cause: error)
+    }
+  }
+}

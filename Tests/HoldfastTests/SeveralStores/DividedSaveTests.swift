@@ -1,0 +1,258 @@
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Testing
+
+/// Which store gets what, and what happens when one of them refuses or fails.
+@Suite struct DividedSaveTests {
+  private let refusal = StoreError(.diskFull, operation: "save", reason: "A test said so.")
+
+  @Test(arguments: StorePair.allCases) func assignedObjectsGoToTheirStoresAndOthersToTheFirst(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let here = context.dog("here"), there = context.dog("there")
+    try context.assign(there, to: pack.stores[0])
+    try context.assign(there, to: pack.stores[1])
+    try context.save()
+    #expect(pack.coordinator.persistentStore(for: here.objectID) == pack.stores[0])
+    #expect(pack.coordinator.persistentStore(for: there.objectID) == pack.stores[1])
+    #expect(there.objectID.storeIdentifier == pack.stores[1].identifier)
+    #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.name).sorted() == ["here", "there"])
+  }
+
+  @Test(arguments: StorePair.allCases) func equalKeysOfTwoStoresAreDifferentObjects(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let (left, right) = ((0..<3).map { _ in context.dog("a") }, (0..<3).map { _ in context.dog("b") })
+    for dog in right { try context.assign(dog, to: pack.stores[1]) }
+    try context.save()
+    // Stores begin to count where they like.
+    let a = try #require(left.first { dog in right.contains { $0.objectID.key == dog.objectID.key } })
+    let b = try #require(right.first { $0.objectID.key == a.objectID.key })
+    #expect(a.objectID != b.objectID)
+    for dog in left + right where dog != a && dog != b { context.delete(dog) }
+    try context.save()
+    let other = try pack.context()
+    for id in [a.objectID, b.objectID] {
+      let uri = id.uriRepresentation
+      #expect(pack.coordinator.managedObjectID(forURIRepresentation: uri) == id)
+      #expect(try (other.existingObject(with: id) as? Dog)?.name == (id == a.objectID ? "a" : "b"))
+      #expect(try other.object(with: id).objectID == id)
+    }
+    // One of them changes, the other stays; both are asked for by ID.
+    (try other.existingObject(with: b.objectID) as? Dog)?.age = 9
+    try other.save()
+    #expect(try pack.context().fetch(FetchRequest<Dog>(where: \.age == 9)).map(\.objectID) == [b.objectID])
+    let onlyB = FetchPredicate<Dog>(.comparison(.object, .equalTo, .constant(.objectID(b.objectID)), []))
+    #expect(try pack.context().fetch(FetchRequest(where: onlyB)).map(\.name) == ["b"])
+    other.delete(try other.existingObject(with: a.objectID))
+    try other.save()
+    #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.name) == ["b"])
+  }
+
+  @Test(arguments: StorePair.allCases) func relationshipsWithinTheSecondStoreAreKept(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    // The first store has objects with the same keys.
+    context.dog("other", owner: context.person("else"))
+    let ann = context.person("Ann"), dogs = (0..<5).map { context.dog("d\($0)", owner: ann) }
+    dogs[0].friends.insert(dogs[1])
+    dogs[0].friends.insert(dogs[2])
+    for object in [ann] + dogs { try context.assign(object, to: pack.stores[1]) }
+    try context.save()
+    let second = try pack.context()
+    let found = try #require(try second.one(\Person.name == "Ann"))
+    #expect(found.dogs.map(\.name).sorted() == ["d0", "d1", "d2", "d3", "d4"])
+    let first = try #require(try second.one(\Dog.name == "d0"))
+    #expect(first.owner === found && first.toOneID(Dog.Slot.owner) == found.objectID)
+    #expect(try first.committedValues(forKeys: ["owner"]) == ["owner": .objectID(found.objectID)])
+    #expect(first.friends.map(\.name).sorted() == ["d1", "d2"])
+    first.friends.remove(try #require(try second.one(\Dog.name == "d1")))
+    second.delete(try #require(try second.one(\Dog.name == "d4")))
+    try second.refresh(first, mergeChanges: true)
+    try second.save()
+    let third = try pack.context()
+    #expect(try third.one(\Dog.name == "d0")?.friends.map(\.name) == ["d2"])
+    #expect(try third.one(\Person.name == "Ann")?.dogs.count == 4)
+    #expect(try third.one(\Person.name == "else")?.dogs.map(\.name) == ["other"])
+  }
+
+  @Test(arguments: StorePair.allCases) func aStoreWithoutChangesIsAskedNothing(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let dog = context.dog("there")
+    try context.assign(dog, to: pack.stores[1])
+    pack.clearRecords()
+    try context.save()
+    #expect(pack.recorders[0].requests.isEmpty)
+    #expect(pack.recorders[1].saves.count == 1)
+    pack.clearRecords()
+    dog.age = 7
+    try context.save()
+    #expect(pack.recorders[0].requests.isEmpty)
+    #expect(pack.recorders[1].saves.first?.entities[dog.entity.index]?.updated == [dog.objectID.key: [Dog.Slot.age]])
+  }
+
+  @Test(arguments: StorePair.allCases) func relationshipsBetweenStoresAreRefusedAllTogether(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let ann = context.person("Ann")
+    try context.save()
+    let dog = context.dog("d", owner: ann), friend = context.dog("f")
+    try context.assign(dog, to: pack.stores[1])
+    dog.friends.insert(friend)
+    // Until the save, the graph is whole.
+    #expect(ann.dogs.map(\.name) == ["d"] && Array(friend.friendOf) == [dog])
+    pack.clearRecords()
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .externalRelationship && error.coreDataCode == 133010)
+    #expect(Set(error.failures.map(\.property)) == ["owner", error.failures.first { $0.property != "owner" }?.property])
+    #expect(error.failures.count == 2)
+    let owner = try #require(error.failures.first { $0.property == "owner" })
+    #expect(owner.objectID == dog.objectID && owner.objectIDs == [dog.objectID, ann.objectID])
+    #expect(pack.recorders.allSatisfy { $0.saves.isEmpty })
+    // What is mended can be saved.
+    dog.owner = nil
+    dog.friends.remove(friend)
+    try context.save()
+    #expect(try pack.context().count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  @Test func aSavedObjectThatIsLedToAnotherStoreIsRefusedToo() throws {
+    let pack = try StorePack(.memories), context = try pack.context()
+    let dog = context.dog("d"), ann = context.person("Ann")
+    try context.assign(ann, to: pack.stores[1])
+    try context.save()
+    ann.dogs.insert(dog)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .externalRelationship && error.property == "owner")
+    #expect(error.objectIDs == [dog.objectID, ann.objectID])
+    context.rollback()
+    #expect(dog.owner == nil && ann.dogs.isEmpty && !context.hasChanges)
+  }
+
+  @Test(arguments: StorePair.allCases) func whenTheSecondStoreRefusesNothingIsSaved(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let (a, b) = (context.dog("a"), context.dog("b"))
+    try context.assign(b, to: pack.stores[1])
+    pack.clearRecords()
+    pack.faults[1].fail(.prepare, with: refusal)
+    #expect(try #require(throws: StoreError.self) { try context.save() }.code == .diskFull)
+    #expect(pack.recorders[0].requests.last == .abort)
+    #expect(context.insertedObjects == [a, b] && a.objectID.isTemporaryID)
+    #expect(try pack.context().count(for: FetchRequest<Dog>()) == 0)
+    try context.save()
+    #expect(try pack.context().count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  @Test(arguments: StorePair.allCases) func whenTheFirstCommitFailsNothingIsSaved(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    try context.assign(context.dog("b"), to: pack.stores[1])
+    context.dog("a")
+    pack.faults[0].fail(.commit, with: refusal)
+    #expect(throws: StoreError.self) { try context.save() }
+    #expect(pack.recorders[1].requests.last == .abort)
+    #expect(try pack.context().count(for: FetchRequest<Dog>()) == 0)
+    try context.save()
+    #expect(try pack.context().count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  @Test(arguments: StorePair.allCases) func whenALaterCommitFailsTheErrorSaysWhichStoresHaveTheirChanges(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let old = context.dog("old"), gone = context.dog("gone"), oldThere = context.dog("old there")
+    try context.assign(oldThere, to: pack.stores[1])
+    try context.save()
+    let (a, b) = (context.dog("a", owner: context.person("p")), context.dog("b"))
+    b.friends.insert(oldThere)
+    try context.assign(b, to: pack.stores[1])
+    old.age = 8
+    oldThere.age = 9
+    context.delete(gone)
+    pack.faults[1].fail(.commit, with: refusal)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .incompleteSave && error.coreDataCode == 134040)
+    #expect(error.savedStoreIdentifiers == [pack.stores[0].identifier])
+    #expect((error.cause as? StoreError)?.code == .diskFull)
+    #expect(error.objectIDs.contains(b.objectID) && error.objectIDs.contains(oldThere.objectID) && error.objectIDs.count == 2)
+    // The first store's objects are clean, the others changed.
+    #expect(!a.objectID.isTemporaryID && !a.hasChanges && !old.hasChanges)
+    #expect(b.isInserted && b.objectID.isTemporaryID && oldThere.isUpdated && context.hasChanges)
+    #expect(context.insertedObjects == [b] && context.updatedObjects == [oldThere] && context.deletedObjects.isEmpty)
+    let other = try pack.context()
+    #expect(try other.fetch(FetchRequest<Dog>()).map(\.name).sorted() == ["a", "old", "old there"])
+    #expect(try other.one(\Dog.name == "old")?.age == 8 && other.one(\Dog.name == "old there")?.age == 1)
+    // What is left can be saved, to the store that it was assigned to.
+    pack.clearRecords()
+    try context.save()
+    #expect(pack.recorders[0].saves.isEmpty)
+    #expect(pack.coordinator.persistentStore(for: b.objectID) == pack.stores[1])
+    #expect(try pack.context().one(\Dog.name == "b")?.friends.map(\.name) == ["old there"])
+  }
+
+  @Test(arguments: StorePair.allCases) func aConflictInTheSecondStoreNamesItsObject(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), a = try pack.context()
+    let here = a.dog("here"), there = a.dog("there")
+    try a.assign(there, to: pack.stores[1])
+    try a.save()
+    let b = try pack.context()
+    try b.one(\Dog.name == "there")?.age = 5
+    try b.save()
+    here.age = 6
+    there.age = 7
+    let error = try #require(throws: ContextError.self) { try a.save() }
+    #expect(error.code == .conflict && error.objectIDs == [there.objectID])
+    #expect(try pack.context().one(\Dog.name == "here")?.age == 1)
+    try a.refresh(there, mergeChanges: true)
+    try a.save()
+    #expect(try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.age)])).map(\.age) == [6, 7])
+  }
+
+  @Test(arguments: StorePair.allCases) func uniquenessHoldsPerStore(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let (a, b) = (context.dog("a"), context.dog("b"))
+    (a.chip, b.chip) = (7, 7)
+    try context.assign(b, to: pack.stores[1])
+    try context.save()
+    let c = context.dog("c")
+    c.chip = 7
+    try context.assign(c, to: pack.stores[1])
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs == [c.objectID])
+  }
+
+  @Test func everyStoreAnnouncesWhatWasSavedInIt() async throws {
+    let pack = try StorePack(.memories)
+    let changes = pack.coordinator.savedChanges()
+    let context = try pack.context()
+    let (a, b) = (context.dog("a"), context.dog("b"))
+    try context.assign(b, to: pack.stores[1])
+    try context.save()
+    let (ofA, ofB) = (a.objectID, b.objectID)
+    var heard: [SavedChanges] = []
+    for await change in changes {
+      heard.append(change)
+      if heard.count == 2 { break }
+    }
+    #expect(heard.map(\.inserted) == [[ofA], [ofB]])
+    #expect(heard.map(\.storeIdentifier) == pack.stores.map(\.identifier))
+  }
+
+  @Test func aReadOnlyStoreIsPassedOver() throws {
+    let contents = MemoryStoreContentsBox()
+    try contents.fill()
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [contents.readOnly, .memory()])
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dog = context.dog("new")
+    #expect(try #require(throws: StoreError.self) { try context.assign(dog, to: coordinator.persistentStores[0]) }.code == .readOnly)
+    try context.save()
+    #expect(coordinator.persistentStore(for: dog.objectID) == coordinator.persistentStores[1])
+    #expect(try context.count(for: FetchRequest<Dog>()) == 2)
+    try context.one(\Dog.name == "old")?.age = 3
+    #expect(try #require(throws: StoreError.self) { try context.save() }.code == .readOnly)
+  }
+
+  @Test func assigningASavedObjectTraps() async {
+    await #expect(processExitsWith: .failure) {
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory()])
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      let dog = context.dog("d")
+      try context.save()
+      try context.assign(dog, to: coordinator.persistentStores[1])
+    }
+  }
+}

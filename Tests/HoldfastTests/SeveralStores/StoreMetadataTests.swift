@@ -1,0 +1,94 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import Testing
+
+/// Metadata of open stores, and of stores that nobody has open.
+@Suite struct StoreMetadataTests {
+  /// Coded and decoded again, through JSON.
+  private let info: [String: StoreValue] = ["author": .string("Ann"), "count": .int64(3), "when": .date(12.5)]
+
+  @Test(arguments: StorePair.allCases) func eachStoreHasItsOwn(_ pair: StorePair) throws {
+    let pack = try StorePack(pair)
+    try pack.stores[1].setMetadata(info)
+    #expect(pack.stores.map(\.metadata) == [[:], info])
+    try pack.coordinator.setMetadata(["first": .bool(true)])
+    #expect(pack.stores[0].metadata == ["first": .bool(true)] && pack.coordinator.metadata == pack.stores[0].metadata)
+  }
+
+  @Test(arguments: [TestStore.memory, .sqlite]) func metadataAreReadAndWrittenWithoutOpening(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    #expect(try #require(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: place.description) }.code == .notFound)
+    let context = try place.context()
+    context.dog("d")
+    try context.save()
+    let uuid = context.persistentStoreCoordinator.storeIdentifier
+    for body in [
+      { _ = try PersistentStoreCoordinator.metadata(for: place.description) },
+      { try PersistentStoreCoordinator.setMetadata([:], for: place.description) },
+    ] { #expect(try #require(throws: StoreError.self) { try body() }.code == .alreadyOpen) }
+    try place.close()
+    let before = try PersistentStoreCoordinator.metadata(for: place.description)
+    #expect(before.storeUUID == uuid && before.type == (store == .memory ? "memory" : "SQLite") && before.userInfo.isEmpty)
+    #expect(before.entityVersionHashes.count == 5 && before.isCompatible(with: Kennel.model))
+    #expect(before.entityVersionHashes["Dog"] == Kennel.model.entity(named: "Dog")?.versionHash)
+    try PersistentStoreCoordinator.setMetadata(info, for: place.description)
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo == info)
+    #expect(try place.coordinator().persistentStores[0].metadata == info)
+    #expect(try place.context().count(for: FetchRequest<Dog>()) == 1)
+    let other = try ManagedObjectModel(entities: [EntityDescription("Cat")])
+    #expect(!before.isCompatible(with: other))
+  }
+
+  @Test func aStoreThatCannotSaysSo() throws {
+    let description = MinimalStore.description()
+    #expect(
+      try #require(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: description) }.code == .unsupportedRequest)
+    #expect(
+      try #require(throws: StoreError.self) { try PersistentStoreCoordinator.setMetadata([:], for: description) }.code
+        == .unsupportedRequest)
+    #expect(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: .memory()) }
+  }
+
+  @Test func readingLeavesTheFileAsItIsAndFindsOutWhatIsNone() throws {
+    let place = try TestStore.sqlite.makePlace()
+    try place.context().save()
+    try place.close()
+    let file = place.folder.appendingPathComponent("Kennel.sqlite")
+    let bytes = try Data(contentsOf: file), names = try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+    _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: file.path))
+    #expect(try Data(contentsOf: file) == bytes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.folder.path).sorted() == names.sorted())
+    let text = place.folder.appendingPathComponent("text.sqlite")
+    try Data("This is no database, though it is long enough to be taken for one.".utf8).write(to: text)
+    for body in [
+      { _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: text.path)) },
+      { try PersistentStoreCoordinator.setMetadata(["a": .bool(true)], for: .sqlite(at: text.path)) },
+    ] { #expect(try #require(throws: StoreError.self) { try body() }.code == .notAStore) }
+    #expect(try Data(contentsOf: text).count == 66)
+    let readOnly = StoreDescription.sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true))
+    #expect(try #require(throws: StoreError.self) { try PersistentStoreCoordinator.setMetadata(info, for: readOnly) }.code == .readOnly)
+    let missing = place.folder.appendingPathComponent("missing.sqlite").path
+    #expect(throws: StoreError.self) { try PersistentStoreCoordinator.setMetadata(info, for: .sqlite(at: missing)) }
+    #expect(!FileManager.default.fileExists(atPath: missing))
+  }
+
+  @Test func keysOfTheStoreItselfAreRefused() throws {
+    let place = try TestStore.sqlite.makePlace()
+    try place.context().save()
+    try place.close()
+    #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.setMetadata(["NSStoreType": .string("x")], for: place.description)
+    }
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo.isEmpty)
+  }
+}
+
+/// Codes values there and back.
+enum JSONCoding {
+  static func copy<Value: Codable>(_ value: Value) throws -> Value {
+    try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
+  }
+}

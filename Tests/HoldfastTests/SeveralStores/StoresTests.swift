@@ -1,0 +1,267 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Contents of a memory store that are opened in several ways.
+struct MemoryStoreContentsBox {
+  let contents = MemoryStoreContents()
+  var readOnly: StoreDescription { .memory(contents: contents, isReadOnly: true) }
+
+  func fill() throws {
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory(contents: contents))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    context.dog("old")
+    try context.save()
+    try coordinator.close()
+  }
+}
+
+/// Adding and removing stores, configurations, and metadata.
+@Suite struct StoresTests {
+  // MARK: Adding and removing
+
+  @Test(arguments: StorePair.allCases) func aStoreThatIsAddedIsSeenByTheNextFetch(_ pair: StorePair) throws {
+    let place = try pair.kinds[1].makePlace()
+    let filler = try place.context()
+    filler.dog("added", owner: filler.person("Ann"))
+    try filler.save()
+    try place.close()
+    let first = try pair.kinds[0].makePlace(), coordinator = try first.coordinator()
+    let context = try first.context()
+    context.dog("there", owner: context.person("Bob"))
+    try context.save()
+    let added = try coordinator.addPersistentStore(place.description)
+    #expect(coordinator.persistentStores.count == 2 && coordinator.persistentStores[1] == added)
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(dogs.map(\.name) == ["added", "there"] && dogs.map { $0.owner?.name } == ["Ann", "Bob"])
+  }
+
+  @Test(arguments: StorePair.allCases) func objectsOfARemovedStoreAreInaccessibleAndNothingTraps(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let stays = context.dog("stays"), goes = context.dog("goes"), changed = context.dog("changed"), waiting = context.dog("waiting")
+    waiting.friends.insert(goes)
+    for dog in [goes, changed, waiting] { try context.assign(dog, to: pack.stores[1]) }
+    try context.save()
+    changed.age = 9
+    let new = context.dog("new")
+    try context.assign(new, to: pack.stores[1])
+    let removed = pack.stores[1], id = goes.objectID
+    try pack.coordinator.remove(removed)
+    #expect(pack.stores.count == 1 && pack.coordinator.persistentStore(for: id) == nil)
+    #expect(pack.coordinator.managedObjectID(forURIRepresentation: id.uriRepresentation) == nil)
+    #expect(throws: StoreError.self) { try removed.setMetadata([:]) }
+    // Fetches do not see its saved objects.
+    #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.name) == ["stays"])
+    #expect(try context.fetch(FetchRequest<Dog>(where: \.name == "goes")).isEmpty)
+    // Reading its objects finds nothing, and says why.
+    #expect(goes.name.isEmpty && goes.isInaccessible && goes.friendOf.isEmpty)
+    #expect((context.faultError as? ContextError)?.code == .missingStore)
+    #expect(try #require(throws: ContextError.self) { try context.existingObject(with: id) }.code == .missingStore)
+    // Their changes cannot be saved, and can be given up.
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .missingStore && Set(error.objectIDs) == [changed.objectID, new.objectID])
+    context.delete(goes)
+    #expect(throws: ContextError.self) { try context.save() }
+    context.rollback()
+    stays.age = 4
+    try context.save()
+    #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.age) == [4])
+    #expect(throws: StoreError.self) { try pack.coordinator.remove(removed) }
+  }
+
+  @Test(arguments: StorePair.allCases) func theFirstStoreCanBeRemoved(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context()
+    let a = context.dog("a"), b = context.dog("b")
+    try context.assign(b, to: pack.stores[1])
+    try context.save()
+    try pack.coordinator.remove(pack.stores[0])
+    #expect(try context.fetch(FetchRequest<Dog>()) == [b])
+    #expect(a.name.isEmpty && a.isInaccessible)
+    b.friends.insert(context.dog("c"))
+    try context.save()
+    let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(dogs.map(\.name) == ["b", "c"] && Array(dogs[0].friends) == [dogs[1]])
+    #expect(Set(dogs.map(\.objectID.storeIdentifier)) == [pack.stores[0].identifier])
+    // A link to an object of the store that is gone cannot be saved.
+    b.friends.insert(a)
+    #expect(throws: ContextError.self) { try context.save() }
+  }
+
+  @Test func ofThreeStoresTheMiddleOneGoes() throws {
+    let pack = try StorePack([.memory, .sqlite, .weakest]), context = try pack.context()
+    for index in 0..<30 {
+      let dog = context.dog("d\(index)", age: index / 4)
+      try context.assign(dog, to: pack.stores[index % 3])
+      if index >= 3, let friend = try context.one(\Dog.name == "d\(index - 3)") { dog.friends.insert(friend) }
+    }
+    try context.save()
+    let sorts = [FetchSortDescriptor(\Dog.age, ascending: false)]
+    let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts))
+    #expect(dogs.map(\.age) == dogs.map(\.age).sorted(by: >))
+    // Objects that are equal in all sorts come by their stores.
+    let places = dogs.filter { $0.age == 5 }.compactMap { pack.coordinator.persistentStore(for: $0.objectID) }.map(\.place)
+    #expect(places == places.sorted() && Set(places) == [0, 1, 2])
+    try pack.coordinator.remove(pack.stores[1])
+    let rest = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts, limit: 15))
+    #expect(rest.count == 15 && rest.allSatisfy { dog in dog.friends.allSatisfy { !$0.name.isEmpty } })
+    #expect(try context.count(for: FetchRequest<Dog>()) == 20)
+  }
+
+  @Test func aStoreThatWasRemovedCanBeAddedAgain() throws {
+    let contents = MemoryStoreContents()
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [.memory(), .memory(contents: contents)])
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dog = context.dog("d")
+    try context.assign(dog, to: coordinator.persistentStores[1])
+    try context.save()
+    try coordinator.remove(coordinator.persistentStores[1])
+    try coordinator.addPersistentStore(.memory(contents: contents))
+    let again = try context.existingObject(with: dog.objectID)
+    #expect(try again.value(forKey: "name") == .string("d") && again.objectID == dog.objectID)
+    (again as? Dog)?.age = 3
+    try context.save()
+    #expect(try context.count(for: FetchRequest<Dog>(where: \.age == 3)) == 1)
+  }
+
+  @Test func aCoordinatorCanBeginWithoutAnyStore() throws {
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [])
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dog = context.dog("d")
+    #expect(try #require(throws: ContextError.self) { try context.fetch(FetchRequest<Dog>()) }.code == .noStoreForEntity)
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .noStoreForEntity)
+    #expect(throws: StoreError.self) { try coordinator.setMetadata([:]) }
+    let store = try coordinator.addPersistentStore(.memory())
+    try context.save()
+    #expect(dog.objectID.storeIdentifier == store.identifier && coordinator.storeIdentifier == store.identifier)
+  }
+
+  @Test func theSameStoreIsNotOpenedTwice() throws {
+    let contents = MemoryStoreContents()
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory(contents: contents))
+    #expect(try #require(throws: StoreError.self) { try coordinator.addPersistentStore(.memory(contents: contents)) }.code == .alreadyOpen)
+    #expect(coordinator.persistentStores.count == 1)
+  }
+
+  @Test func aCopyOfAFileIsRefused() throws {
+    let place = try TestStore.sqlite.makePlace()
+    try place.context().save()
+    try place.close()
+    let file = place.folder.appendingPathComponent("Kennel.sqlite"), copy = place.folder.appendingPathComponent("Copy.sqlite")
+    try FileManager.default.copyItem(at: file, to: copy)
+    let coordinator = try place.coordinator()
+    let error = try #require(throws: StoreError.self) { try coordinator.addPersistentStore(.sqlite(at: copy.path)) }
+    #expect(error.code == .alreadyOpen && error.reason.contains("UUID"))
+    #expect(try PersistentStoreCoordinator.metadata(for: .sqlite(at: copy.path)).storeUUID == coordinator.storeIdentifier)
+  }
+
+  @Test func placesComeToAnEnd() throws {
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
+    for _ in 0..<126 { try coordinator.remove(coordinator.addPersistentStore(.memory())) }
+    #expect(throws: StoreError.self) { try coordinator.addPersistentStore(.memory()) }
+    #expect(try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes).fetch(FetchRequest<Dog>()).isEmpty)
+  }
+
+  @Test func oneOfSeveralThatCannotBeOpenedClosesTheOthers() throws {
+    let contents = MemoryStoreContents()
+    #expect(throws: StoreError.self) {
+      _ = try PersistentStoreCoordinator(
+        model: Kennel.model, stores: [.memory(contents: contents), .memory().with(configuration: "unknown")])
+    }
+    _ = try PersistentStoreCoordinator(model: Kennel.model, store: .memory(contents: contents))
+  }
+
+  @Test func storesComeAndGoWhileOthersReadAndSave() async throws {
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
+    let filler = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    for index in 0..<50 { filler.dog("d\(index)") }
+    try filler.save()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<2 {
+        group.addTask {
+          let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+          for round in 0..<60 {
+            // A store that is being removed may fail a fetch; nothing else may.
+            do {
+              let count = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).count
+              #expect(count >= 50)
+            } catch let error as StoreError { #expect(error.code == .notOpen, "\(error)") }
+            if number == 0 {
+              try context.assign(context.dog("n\(round)"), to: coordinator.persistentStores[0])
+              try context.save()
+            }
+          }
+        }
+      }
+      group.addTask {
+        for _ in 0..<40 {
+          let store = try coordinator.addPersistentStore(.memory())
+          let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+          try context.assign(context.dog("passing"), to: store)
+          try context.save()
+          try coordinator.remove(store)
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try filler.count(for: FetchRequest<Dog>()) == 110)
+  }
+
+  // MARK: Keys
+
+  @Test func theOnlyStoreIsReachedAsItIs() throws {
+    let recorder = RecordingStore(MemoryStore())
+    let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: StoreDescription(type: "memory") { recorder })
+    #expect(coordinator.persistentStores[0].store === recorder)
+    try coordinator.addPersistentStore(.memory())
+    #expect(coordinator.persistentStores[0].store !== recorder)
+  }
+
+  @Test func keysThatCouldBeAnotherStoresAreAnError() throws {
+    let largeKey: Int64 = 1 << 57
+    func description() -> StoreDescription { StoreDescription(type: "shifting") { ShiftingStore(by: largeKey) } }
+    let alone = try PersistentStoreCoordinator(model: Kennel.model, store: description())
+    let context = try ManagedObjectContext(coordinator: alone, classes: Kennel.classes)
+    let dog = context.dog("alone")
+    try context.save()
+    #expect(dog.objectID.key > largeKey)
+    #expect(try alone.managedObjectID(forURIRepresentation: dog.objectID.uriRepresentation).map(context.existingObject(with:)) === dog)
+    for stores in [[description(), .memory()], [.memory(), description()]] {
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: stores)
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      let place = stores[0].type == "shifting" ? 0 : 1
+      try context.assign(context.dog("d"), to: coordinator.persistentStores[place])
+      let error = try #require(throws: StoreError.self) { try context.save() }
+      #expect(error.code == .damaged && error.reason.contains("2^56"))
+    }
+    try alone.addPersistentStore(.memory())
+    #expect(throws: StoreError.self) {
+      try ManagedObjectContext(coordinator: alone, classes: Kennel.classes).fetch(FetchRequest<Dog>())
+    }
+  }
+}
+
+/// A store whose keys begin at a large number, as those of stores that make keys of hashes may.
+private final class ShiftingStore: IncrementalStore {
+  private let base = MemoryStore()
+  private let distance: Int64
+  init(by distance: Int64) { self.distance = distance }
+
+  var capabilities: StoreCapabilities { base.capabilities }
+  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+  func close() throws { try base.close() }
+  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { try base.fetch(plan, in: view, into: sink) }
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws { try base.rows(request, in: view, into: sink) }
+  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    try base.relationships(request, in: view)
+  }
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count).map { $0 + distance } }
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
+  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+}

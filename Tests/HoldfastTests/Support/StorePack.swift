@@ -1,0 +1,54 @@
+import Holdfast
+import HoldfastStoreConformance
+
+/// Two kinds of stores that stand beside each other in a test.
+enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
+  case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite
+
+  var kinds: [TestStore] {
+    switch self {
+    case .memories: [.memory, .memory]
+    case .memoryAndSQLite: [.memory, .sqlite]
+    case .sqliteAndMemory: [.sqlite, .memory]
+    case .sqlites: [.sqlite, .sqlite]
+    case .memoryAndWeakest: [.memory, .weakest]
+    case .weakestAndSQLite: [.weakest, .sqlite]
+    }
+  }
+
+  var description: String { kinds.map(\.rawValue).joined(separator: " + ") }
+}
+
+/// Several stores under one coordinator, each of which can be made to fail and tells what it was asked.
+final class StorePack {
+  let coordinator: PersistentStoreCoordinator
+  let recorders: [RecordingStore]
+  let faults: [FaultInjectingStore]
+  private let places: [TestStore.Place]
+
+  init(_ kinds: [TestStore], model: ManagedObjectModel = Kennel.model, configurations: [String?] = []) throws {
+    let places = try kinds.map { try $0.makePlace(model: model) }
+    let faults = places.map { FaultInjectingStore($0.description.makeStore()) }
+    let recorders = faults.map { RecordingStore($0) }
+    var descriptions = zip(kinds, recorders).map { kind, recorder in StoreDescription(type: kind.rawValue) { recorder } }
+    for (index, name) in configurations.enumerated() { descriptions[index].configuration = name }
+    (self.places, self.faults, self.recorders) = (places, faults, recorders)
+    coordinator = try PersistentStoreCoordinator(model: model, stores: descriptions)
+  }
+
+  convenience init(_ pair: StorePair) throws { try self.init(pair.kinds) }
+
+  var stores: [PersistentStore] { coordinator.persistentStores }
+
+  func context() throws -> ManagedObjectContext { try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes) }
+
+  func clearRecords() { for recorder in recorders { recorder.clear() } }
+}
+
+extension RecordingStore {
+  /// The saves that were prepared.
+  var saves: [RecordedSave] { requests.compactMap { if case .prepare(let save) = $0 { save } else { nil } } }
+
+  /// The fetches.
+  var plans: [FetchPlan] { requests.compactMap { if case .fetch(let plan) = $0 { plan } else { nil } } }
+}
