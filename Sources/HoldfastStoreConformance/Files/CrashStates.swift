@@ -50,25 +50,31 @@ struct CrashRecording: Sendable {
   /// The moments of a power loss: after each number of events.
   var moments: ClosedRange<Int> { 0...events.count }
 
-  /// What may be left of each event before a moment: a list of one for those that are durable or no changes.
-  func outcomes(before moment: Int) -> [[CrashOutcome]] {
-    events[..<moment].indices.map { place in
-      guard case .change(let change) = events[place] else { return [.present] }
-      return isDurable(change, at: place, before: moment) ? [.present] : change.outcomes
+  /// For each event, the moment from which on it is durable; nil when it never is, or is no change.
+  func durableMoments() -> [Int?] {
+    events.indices.map { place in
+      guard case .change(let change) = events[place] else { return nil }
+      return durableMoment(of: change, at: place)
     }
   }
 
-  private func isDurable(_ change: DiskChange, at place: Int, before moment: Int) -> Bool {
-    for event in events[place..<moment] {
-      switch (event, change.contentsOf) {
-      case (.synchronized(let file), let contents?) where file == contents: return true
+  private func durableMoment(of change: DiskChange, at place: Int) -> Int? {
+    for later in place..<events.count {
+      switch (events[later], change.contentsOf) {
+      case (.synchronized(let file), let contents?) where file == contents: return later + 1
       // Whatever follows: the system believes that the bytes are on the disk.
-      case (.failedToSynchronize(let file), let contents?) where file == contents: return false
-      case (.synchronizedFolder, nil): return true
+      case (.failedToSynchronize(let file), let contents?) where file == contents: return nil
+      case (.synchronizedFolder, nil): return later + 1
       default: continue
       }
     }
-    return false
+    return nil
+  }
+
+  /// What may be left of an event when power is lost at a moment: all of it if it is durable by then, or no change.
+  func outcomes(of place: Int, at moment: Int, durableFrom: Int?) -> [CrashOutcome] {
+    guard case .change(let change) = events[place], durableFrom.map({ moment < $0 }) ?? true else { return [.present] }
+    return change.outcomes
   }
 
   /// The disk after a power loss.
@@ -96,12 +102,12 @@ struct CrashEnumerator {
 
   private let recording: CrashRecording
   private let seed: UInt64
-  private let outcomes: [[[CrashOutcome]]]
+  private let durableMoments: [Int?]
 
   init(_ recording: CrashRecording, seed: UInt64) {
     self.recording = recording
     self.seed = seed
-    outcomes = recording.moments.map { recording.outcomes(before: $0) }
+    durableMoments = recording.durableMoments()
   }
 
   func run(_ body: (CrashState) throws -> Void) rethrows -> CrashSummary {
@@ -111,12 +117,17 @@ struct CrashEnumerator {
     return CrashSummary(stateCount: count, isExhaustive: isExhaustive, seed: seed)
   }
 
+  /// What may be left of each event before a moment.
+  private func outcomes(at moment: Int) -> [[CrashOutcome]] {
+    (0..<moment).map { recording.outcomes(of: $0, at: moment, durableFrom: durableMoments[$0]) }
+  }
+
   /// How many states there are, or some number above the limit.
   private var stateCount: Int {
     var sum = 0
-    for possible in outcomes {
+    for moment in recording.moments {
       var product = 1
-      for list in possible where product <= Self.mostStates { product *= list.count }
+      for list in outcomes(at: moment) where product <= Self.mostStates { product *= list.count }
       sum += product
       if sum > Self.mostStates { break }
     }
@@ -126,7 +137,7 @@ struct CrashEnumerator {
   private func all(_ random: inout DiskRandom, _ body: (CrashState) throws -> Void) rethrows -> Int {
     var count = 0
     for moment in recording.moments {
-      let possible = outcomes[moment]
+      let possible = outcomes(at: moment)
       var digits = possible.map { _ in 0 }
       repeat {
         let chosen = zip(possible, digits).map { $0[$1] }
@@ -150,7 +161,7 @@ struct CrashEnumerator {
   private func sample(_ random: inout DiskRandom, _ body: (CrashState) throws -> Void) rethrows -> Int {
     for _ in 0..<Self.sampleSize {
       let moment = Int.random(in: recording.moments, using: &random)
-      let possible = outcomes[moment]
+      let possible = outcomes(at: moment)
       let chosen = possible.map { $0[Int.random(in: $0.indices, using: &random)] }
       try body(recording.state(before: moment, chosen, possible, &random))
     }
