@@ -48,17 +48,18 @@ import Testing
   /// Neither the group's rights nor running in the owner's name may pass to somebody else.
   @Test func whereTheOwnerCannotBeKeptNobodyGainsRights() async throws {
     guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
-    await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
-      RealFile.setPermissions(0o1777, of: folder.path)
-      RealFile.write([1], to: folder.file())
-      RealFile.setPermissions(0o6674, of: folder.file())
-      RealFile.setPermissions(0o777, of: folder.path)
+    // Made and removed here, since the other process gives its rights away.
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let path = folder + "/store"
+      RealFile.setPermissions(0o1777, of: folder)
+      RealFile.write([1], to: path)
+      RealFile.setPermissions(0o6674, of: path)
+      RealFile.setPermissions(0o777, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
-      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(allowsSharedFolder: true))
+      let file = try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true))
       _ = try file.contents()
       try file.replace([2])
-      let status = RealFile.status(folder.file())!
+      let status = RealFile.status(path)!
       precondition(status.st_uid == 65_534 && status.st_mode & 0o7777 == 0o644, "\(String(status.st_mode, radix: 8))")
     }
   }
@@ -156,12 +157,13 @@ import Testing
 
   @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
     guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
-    await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
-      RealFile.write([1], to: folder.file())
-      RealFile.setPermissions(0o755, of: folder.path)
+    // Made and removed here, since the other process gives its rights away.
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let path = folder + "/store"
+      RealFile.write([1], to: path)
+      RealFile.setPermissions(0o755, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
-      let file = try DurableFile(path: folder.file())
+      let file = try DurableFile(path: path)
       let before = try file.contents()
       let error = storeError { try file.replace([2]) }
       precondition(error?.code == .notPermitted, "\(String(describing: error))")
