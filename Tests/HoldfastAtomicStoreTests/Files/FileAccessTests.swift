@@ -48,17 +48,18 @@ import Testing
   /// Neither the group's rights nor running in the owner's name may pass to somebody else.
   @Test func whereTheOwnerCannotBeKeptNobodyGainsRights() async throws {
     guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
-    await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
-      RealFile.setPermissions(0o1777, of: folder.path)
-      RealFile.write([1], to: folder.file())
-      RealFile.setPermissions(0o6674, of: folder.file())
-      RealFile.setPermissions(0o777, of: folder.path)
+    // Made and removed here, since the other process gives its rights away.
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let path = folder + "/store"
+      RealFile.setPermissions(0o1777, of: folder)
+      RealFile.write([1], to: path)
+      RealFile.setPermissions(0o6674, of: path)
+      RealFile.setPermissions(0o777, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
-      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(allowsSharedFolder: true))
+      let file = try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true))
       _ = try file.contents()
       try file.replace([2])
-      let status = RealFile.status(folder.file())!
+      let status = RealFile.status(path)!
       precondition(status.st_uid == 65_534 && status.st_mode & 0o7777 == 0o644, "\(String(status.st_mode, radix: 8))")
     }
   }
@@ -156,12 +157,13 @@ import Testing
 
   @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
     guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
-    await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
-      RealFile.write([1], to: folder.file())
-      RealFile.setPermissions(0o755, of: folder.path)
+    // Made and removed here, since the other process gives its rights away.
+    await #expect(processExitsWith: .success) { [folder = folder.path as String] in
+      let path = folder + "/store"
+      RealFile.write([1], to: path)
+      RealFile.setPermissions(0o755, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
-      let file = try DurableFile(path: folder.file())
+      let file = try DurableFile(path: path)
       let before = try file.contents()
       let error = storeError { try file.replace([2]) }
       precondition(error?.code == .notPermitted, "\(String(describing: error))")
@@ -177,11 +179,22 @@ import Testing
     RealFile.makeFolder(folder.file("folder"))
     RealFile.makeLink(folder.file("to folder"), to: "folder")
     for path in [folder.file("pipe"), folder.file("folder"), folder.file("to folder"), "/dev/null", "/dev/zero", "/dev/tty", "/"] {
-      let began = RealFile.seconds()
-      let error = storeError { try DurableFile(path: path).contents() }
+      let (error, seconds) = fastest { storeError { try DurableFile(path: path).contents() } }
       #expect(error?.code == .notAStore, "\(path): \(String(describing: error))")
-      #expect(RealFile.seconds() - began < 0.1)
+      #expect(seconds < 0.1, "\(path)")
     }
+  }
+
+  /// The fastest of a few attempts, since other tests run at the same time.
+  private func fastest<Result>(_ body: () -> Result) -> (Result, seconds: Double) {
+    var best: (Result, Double)?
+    for _ in 0..<3 {
+      let began = RealFile.seconds()
+      let result = body()
+      let seconds = RealFile.seconds() - began
+      if best.map({ seconds < $0.1 }) ?? true { best = (result, seconds) }
+    }
+    return best!
   }
 
   @Test func e3AnEmptyFileHasNoBytes() throws {
@@ -197,22 +210,33 @@ import Testing
     guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk has no files of a terabyte.") }
     let file = try DurableFile(path: folder.file())
     var calls = 0
-    let before = residentBytes()
-    let began = RealFile.seconds()
-    let error = storeError { try file.read { _ in calls += 1 } }
-    #expect(RealFile.seconds() - began < 0.1)
+    let (error, seconds) = fastest { storeError { try file.read { _ in calls += 1 } } }
     #expect(error?.code == .tooLarge && calls == 0)
-    #expect(residentBytes() - before <= 1 << 20)
-
-    // With leave to read it, no more than one piece is in memory at once.
-    file.close()
-    let generous = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1 << 41))
-    #expect(try generous.read { ($0.byteCount, try $0.next()?.count) }! == (1 << 40, 1 << 20))
+    #expect(seconds < 0.1)
   }
 
-  private func residentBytes() -> Int {
-    let fields = RealFile.readAll("/proc/self/statm").split(separator: UInt8(ascii: " "))
-    return fields.count > 1 ? (Int(String(decoding: fields[1], as: UTF8.self)) ?? 0) * 4096 : 0
+  /// In a process of its own, in which nobody else takes memory.
+  @Test func e3AHugeFileTakesNoMoreMemoryThanOnePiece() async {
+    await #expect(processExitsWith: .success) {
+      let folder = RealFolder()
+      RealFile.write([1], to: folder.file())
+      guard truncate(folder.file(), 1 << 40) == 0 else { return }
+      var file = try DurableFile(path: folder.file())
+      _ = storeError { try file.read { _ in } }
+      let before = residentBytes()
+      _ = storeError { try file.read { _ in } }
+      precondition(residentBytes() - before <= 1 << 18)
+      file.close()
+
+      // With leave to read it, no more than one piece is in memory at once.
+      file = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1 << 41))
+      let found = try file.read { reader in
+        for _ in 0..<100 { _ = try reader.next() }
+        return (reader.byteCount, try reader.next()?.count)
+      }
+      precondition(found! == (1 << 40, 1 << 20))
+      precondition(residentBytes() - before <= 3 << 20, "\(residentBytes() - before)")
+    }
   }
 
   // MARK: D3
@@ -358,4 +382,10 @@ import Testing
       precondition(count == 2_000_000)
     }
   }
+}
+
+/// How much memory this process has in use.
+private func residentBytes() -> Int {
+  let fields = RealFile.readAll("/proc/self/statm").split(separator: UInt8(ascii: " "))
+  return fields.count > 1 ? (Int(String(decoding: fields[1], as: UTF8.self)) ?? 0) * 4096 : 0
 }
