@@ -19,6 +19,9 @@ final class JSONDocumentReader {
   /// Whether an event came since ``takeHeard()`` was called.
   @exclusivity(unchecked) var hasHeard = false
 
+  /// What the document says of its model, when only its header is wanted.
+  let model: JSONEcho?
+
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
@@ -58,6 +61,7 @@ final class JSONDocumentReader {
     self.loader = loader
     self.errors = errors
     self.options = options
+    model = loader == nil ? JSONEcho() : nil
     rows = loader.map { JSONRowReader($0, errors) }
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
@@ -90,11 +94,15 @@ final class JSONDocumentReader {
       case "hashes": enter(.hashes)
       case "nextKeys": enter(.nextKeys)
       case "metadata": enter(.metadata)
-      case "model": enter(.model)
+      case "model":
+        enter(.model)
+        model?.begin("{")
       case "entities": enter(.entities)
       default: throw unexpected("an object")
       }
-    case .model: names.append([])
+    case .model:
+      names.append([])
+      model?.begin("{")
     case .rows:
       place = .row
       rows?.beginRow()
@@ -127,6 +135,7 @@ final class JSONDocumentReader {
     case .orders: place = .row
     case .model:
       names.removeLast()
+      model?.end("}")
       if depth == 1 { place = .members }
     case .members:
       guard member >= JSONDocumentReader.entitiesMember else { throw damaged("It ends before its objects.") }
@@ -154,7 +163,7 @@ final class JSONDocumentReader {
     case .metadata:
       (metadataType, hasMetadataValue) = (nil, false)
       place = .metadataValue
-    case .model: break
+    case .model: model?.begin("[")
     default: throw unexpected("a list")
     }
   }
@@ -170,6 +179,7 @@ final class JSONDocumentReader {
     case .orderKeys:
       try rows?.endOrderKeys()
       place = .orders
+    case .model: model?.end("]")
     case .metadataValue:
       guard hasMetadataValue else { throw damaged("A value has to be a pair of a type and a value.") }
       place = .metadata
@@ -185,6 +195,7 @@ final class JSONDocumentReader {
     name = String(decoding: text, as: UTF8.self)
     if place == .orders { return try withRows { try $0.orderName(text) } }
     if place == .members { return try beginMember() }
+    if place == .model { model?.name(text) }
     guard names[names.count - 1].insert(name).inserted else { throw damaged("It has two members of one name.") }
     if names[names.count - 1].count > options.mostMembers {
       throw errors.limit("It has an object of more than \(options.mostMembers) members.", "")
@@ -223,7 +234,7 @@ final class JSONDocumentReader {
     switch place {
     case .row: try withRows { try $0.null() }
     case .metadataValue: try takeMetadata(.null)
-    case .model: break
+    case .model: model?.scalar(.null)
     default: throw unexpected("a null")
     }
   }
@@ -232,7 +243,7 @@ final class JSONDocumentReader {
     switch place {
     case .row: try withRows { try $0.boolean(value) }
     case .metadataValue: try takeMetadata(.boolean(value))
-    case .model: break
+    case .model: model?.scalar(.boolean(value))
     default: throw unexpected("a truth value")
     }
   }
@@ -245,7 +256,7 @@ final class JSONDocumentReader {
     case .nextKeys: try takeNextKey(text)
     case .metadataValue: try takeMetadata(.number(text))
     case .members: try takeMember(number: text)
-    case .model: break
+    case .model: model?.scalar(.number(text))
     default: throw unexpected("a number")
     }
   }
@@ -259,7 +270,7 @@ final class JSONDocumentReader {
     case .hashes: header.versionHashes[name] = try hash(text)
     case .metadataValue: try takeMetadata(.string(text))
     case .members: try takeMember(string: text)
-    case .model: break
+    case .model: model?.scalar(.string(text))
     default: throw unexpected("a text")
     }
   }

@@ -30,10 +30,24 @@ struct JSONFormat: StoreFileFormat {
     try parser.parse(reader)
   }
 
-  func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader { try beginning(of: reader).header }
+
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel {
+    let document = try beginning(of: reader)
+    do {
+      return try EncodedModel.decode(document.model?.text() ?? [])
+    } catch {
+      throw StoreError(
+        .damaged, operation: "read the store's model", path: path,
+        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+    }
+  }
+
+  /// Reads as far as the first objects.
+  private func beginning(of reader: FileReader) throws -> JSONDocumentReader {
     let document = JSONDocumentReader(loader: nil, errors: JSONErrors(path: path), options: options)
     try JSONParser(document, options: options).parse(reader)
-    return document.header
+    return document
   }
 
   func write(_ image: StoreImage, to file: FileReplacement) throws {

@@ -95,9 +95,18 @@ final class EncodedModel: Sendable {
     if let last = last.withLock({ $0 }), last.model === model { return last.bytes }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // As numbers that are none stand among the objects, too.
     encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
     let bytes = Array(try encoder.encode(CodableModel(model)))
     last.withLock { $0 = (model, bytes) }
     return bytes
+  }
+
+  /// The model that a text says.
+  static func decode(_ text: [UInt8]) throws -> ManagedObjectModel {
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return try decoder.decode(CodableModel.self, from: Data(text)).model
   }
 }

@@ -40,7 +40,8 @@ final class JSONOutput {
     if count >= JSONOutput.pieceByteCount { try flush() }
   }
 
-  private func flush() throws {
+  /// Hands on what there is.
+  func flush() throws {
     let bytes = UnsafeRawBufferPointer(start: base, count: count)
     digest.update(bytes)
     count = 0

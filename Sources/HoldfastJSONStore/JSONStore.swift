@@ -44,8 +44,12 @@ extension StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let chosen = options
-    return StoreDescription(type: JSONFormat.type, path: path, isReadOnly: chosen.wholeFile.file.isReadOnly) {
-      JSONStore.make(at: path, options: chosen)
+    let format = JSONFormat(options: chosen, path: path)
+    return StoreDescription(
+      type: JSONFormat.type, path: path, isReadOnly: chosen.wholeFile.file.isReadOnly,
+      metadataAccess: WholeFileStore.metadataAccess(format: format, at: path, options: chosen.wholeFile)
+    ) {
+      WholeFileStore(format: format, at: path, options: chosen.wholeFile)
     }
   }
 }

@@ -118,7 +118,8 @@ import Testing
       #expect(try refusal(replacing: "\"number\":\"1152921504606846976\"", by: "\"number\":\(text)") == nil)
       let context = try file.context(options: JSONFile.unverified)
       #expect(
-        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number").storeValue }.contains(.int64(number)))
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number").storeValue }.contains(
+          .int64(number)))
       try context.persistentStoreCoordinator.close()
     }
   }

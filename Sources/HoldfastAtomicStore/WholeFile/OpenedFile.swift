@@ -38,7 +38,7 @@ final class OpenedFile: Sendable {
     if count == 0 || tables.isReadOnly { return try tables.allocateKeys(entity: entity, count: count) }
     let uuid = written.withLock { $0.storeUUID }
     return try file.withLock { lock in
-      let record = try KeyRecord(lock.read(), storeUUID: uuid)
+      let record = try KeyRecord(lock.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
       let (keys, nextKeys) = try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys)
       try lock.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
       return keys
@@ -150,14 +150,16 @@ private final class WholeFileSave: PreparedSave {
 
 /// What the lock file says: for each table the least key that no process has handed out.
 ///
-/// Format: the store's UUID as 36 bytes of text, then a little-endian number of 64 bits for each table. Anything else counts
-/// as nothing: the lock file is only a note among processes that run at the same time.
+/// Format: the store's UUID as 36 bytes of text, then a little-endian number of 64 bits for each table; for more tables than
+/// there is room for, one number for all. Anything else counts as nothing: the lock file is only a note among processes that
+/// run at the same time.
 struct KeyRecord {
   var nextKeys: [Int64]
+  static let mostTables = (LockFile.largestRecord - 36) / 8
 
   init(nextKeys: [Int64]) { self.nextKeys = nextKeys }
 
-  init(_ bytes: [UInt8], storeUUID: String) {
+  init(_ bytes: [UInt8], storeUUID: String, tableCount: Int) {
     let uuid = Array(storeUUID.utf8)
     nextKeys = []
     guard bytes.starts(with: uuid), (bytes.count - uuid.count) % 8 == 0 else { return }
@@ -165,9 +167,11 @@ struct KeyRecord {
       let key = bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | Int64($1) }
       nextKeys.append(TableLoader.keys.contains(key) ? key : 1)
     }
+    if nextKeys.count == 1 { nextKeys = Array(repeating: nextKeys[0], count: tableCount) }
   }
 
   func bytes(storeUUID: String) -> [UInt8] {
-    Array(storeUUID.utf8) + nextKeys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * $0)) } }
+    let keys = nextKeys.count <= KeyRecord.mostTables ? nextKeys : [nextKeys.max() ?? 1]
+    return Array(storeUUID.utf8) + keys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * $0)) } }
   }
 }

@@ -21,6 +21,11 @@ public protocol StoreFileFormat: Sendable {
   /// - Throws: as ``read(_:into:)``.
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader
 
+  /// Reads the model with which a file was written, and no rows.
+  ///
+  /// - Throws: as ``read(_:into:)``.
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel
+
   /// Writes a file, such that every change of one byte and every missing end are found when it is read.
   ///
   /// - Throws: ``StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.

@@ -1,0 +1,51 @@
+/// Writes the events of a parser as JSON again, without spaces: what a member says, for somebody else to read.
+final class JSONEcho {
+  private final class Bytes {
+    var all: [UInt8] = []
+  }
+
+  private let bytes = Bytes()
+  private let output: JSONOutput
+  private var needsComma = false
+
+  init() { output = JSONOutput { [bytes] in bytes.all += $0 } }
+
+  /// The text so far.
+  func text() throws -> [UInt8] {
+    try output.flush()
+    return bytes.all
+  }
+
+  func begin(_ bracket: StaticString) {
+    separate()
+    output.put(bracket)
+    needsComma = false
+  }
+
+  func end(_ bracket: StaticString) {
+    output.put(bracket)
+    needsComma = true
+  }
+
+  func name(_ text: UnsafeRawBufferPointer) {
+    separate()
+    output.put(text: text)
+    output.put(":")
+    needsComma = false
+  }
+
+  func scalar(_ scalar: JSONMetadata.Scalar) {
+    separate()
+    switch scalar {
+    case .null: output.put("null")
+    case .boolean(let value): output.put(value ? "true" : "false")
+    case .number(let text): output.put(text)
+    case .string(let text): output.put(text: text)
+    }
+    needsComma = true
+  }
+
+  private func separate() {
+    if needsComma { output.put(",") }
+  }
+}
