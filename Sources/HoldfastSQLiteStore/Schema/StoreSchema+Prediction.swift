@@ -23,6 +23,7 @@ extension StoreSchema {
 
   /// One table for each family, named after its root.
   private static func tables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
+    if model.entities.allSatisfy({ $0.familyIndexes.count == 1 }) { return separateTables(model, numbers) }
     let none = Table(name: "", number: 0, columns: [], entityColumns: [], isShared: false)
     var tables = [Table](repeating: none, count: model.entities.count)
     var used = [[String]](repeating: [], count: model.entities.count)
@@ -45,6 +46,15 @@ extension StoreSchema {
     return tables
   }
 
+  /// The tables of a model without inheritance, for which opening a store shall not cost more than it has to.
+  private static func separateTables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
+    model.entities.map { entity in
+      Table(
+        name: SQLName.prefixed(entity.name), number: numbers[entity.index], columns: entity.slots.map { SQLName.prefixed($0.name) },
+        entityColumns: [], isShared: false)
+    }
+  }
+
   /// The slots that an entity does not inherit, attributes first.
   private static func ownSlots(_ entity: ManagedObjectModel.Entity, from start: Int) -> [Int] {
     let own = start..<entity.slots.count
@@ -65,10 +75,10 @@ extension StoreSchema {
   /// `Z5_OWNER` beside `ZOWNER`: which entity the target is of, for a destination with sub-entities.
   private static func entityColumn(
     _ entity: ManagedObjectModel.Entity, _ slot: Int, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
-  ) -> String? {
-    guard let relationship = entity.relationship(inSlot: slot) else { return nil }
+  ) -> String {
+    guard let relationship = entity.relationship(inSlot: slot) else { return "" }
     let destination = model.destination(of: relationship)
-    return destination.familyIndexes.count > 1 ? "Z\(numbers[destination.index])_\(column.dropFirst())" : nil
+    return destination.familyIndexes.count > 1 ? "Z\(numbers[destination.index])_\(column.dropFirst())" : ""
   }
 
   /// Two join tables that would use the same column name for the same entity get digits behind it.
@@ -132,7 +142,7 @@ extension StoreSchema {
       let table = tables[entity.index]
       for slot in ownSlots(entity) {
         let order = entity.relationship(inSlot: slot).flatMap { orderColumn(ofInverse: $0) }
-        try use([table.columns[slot], table.entityColumns[slot], order], for: entity)
+        try use([table.columns[slot], table.entityColumn(slot), order], for: entity)
       }
     }
   }

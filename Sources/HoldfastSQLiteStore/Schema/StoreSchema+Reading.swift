@@ -17,7 +17,7 @@ extension StoreSchema {
         guard let found = match(column, columns) else { throw missing("the column \(table.name).\(column)", connection) }
         return found
       }
-      table.entityColumns = table.entityColumns.map { $0.flatMap { match($0, columns) } }
+      table.entityColumns = table.entityColumns.map { $0.isEmpty ? $0 : match($0, columns) ?? "" }
       return table
     }
     let sides = try namingRelationships(model).map { try readSide(of: $0, model, numbers, names, connection) }

@@ -24,7 +24,7 @@ extension StoreSchema {
       for slot in ownSlots(entity) {
         let rank = StoreSchema.rank(entity.slots[slot].columnType)
         var sql = ", \(SQLName.quoted(table.columns[slot])) \(StoreSchema.declaration(entity.slots[slot].columnType))"
-        if let entityColumn = table.entityColumns[slot] { sql += ", \(SQLName.quoted(entityColumn)) INTEGER" }
+        if let entityColumn = table.entityColumn(slot) { sql += ", \(SQLName.quoted(entityColumn)) INTEGER" }
         if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
           sql += ", \(SQLName.quoted(order)) INTEGER"
         }

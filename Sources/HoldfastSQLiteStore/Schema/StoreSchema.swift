@@ -13,10 +13,16 @@ final class StoreSchema: Sendable {
     /// The columns by slot.
     var columns: [String]
     /// By slot the column that tells the entity of a to-one relationship's target, where the relationship leads to an
-    /// entity with sub-entities.
-    var entityColumns: [String?]
+    /// entity with sub-entities, or an empty name; empty when there is none at all. No list of optional names, of which there is
+    /// no other at opening: the type would be made for it.
+    var entityColumns: [String]
     /// Whether the table has rows of other entities too, so that `Z_ENT` has to be asked for.
     var isShared: Bool
+
+    /// The column that tells the entity of the target in a slot; nil when the destination has no sub-entities.
+    func entityColumn(_ slot: Int) -> String? {
+      entityColumns.isEmpty || entityColumns[slot].isEmpty ? nil : entityColumns[slot]
+    }
   }
 
   /// The join table of a many-to-many pair, seen from one of its two sides; or for a to-many relationship without inverse

@@ -62,7 +62,7 @@ struct FetchRunner {
   }
 
   private func runFamily(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, into sink: any RowSink) throws {
-    guard let family = store.families[entity.index] else {
+    guard let family = store.family(entity.index) else {
       throw StoreError(
         .unsupportedRequest, operation: "carry out a request", path: store.path,
         reason: "Rows of several entities were asked for as rows of \(entity.name), which has no sub-entities.")
@@ -123,7 +123,7 @@ struct FetchRunner {
   private func columns(_ selection: Selection, _ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, _ alias: String) -> String {
     switch selection {
     case .rows: return store.columns(plan.concreteEntities[0], alias: alias)
-    case .familyRows: return store.families[entity.index]?.columns ?? ""
+    case .familyRows: return store.family(entity.index)?.columns ?? ""
     case .familyKeys: return FamilyColumns.keyColumns
     case .keys: return "\(alias).Z_PK, \(alias).Z_OPT"
     case .count: return "COUNT(*)"

@@ -22,7 +22,7 @@ struct KeyRunner {
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     let entity = try store.entity(request.entity)
     let keys = request.keys.count > 1 ? request.keys.sorted() : request.keys
-    if let family = store.families[entity.index] { return try rows(entity, family, keys, sink) }
+    if let family = store.family(entity.index) { return try rows(entity, family, keys, sink) }
     let stream = RowStream(store.builder(entity), sink)
     if let range = range(keys) {
       try rows(entity, keys, in: range, stream, sink)
@@ -88,7 +88,7 @@ struct KeyRunner {
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
     // Rows of several entities, and those of ordered targets, come when they are asked for.
-    if request.welcomesRows, !relationship.isOrdered, store.families[relationship.destinationIndex] == nil {
+    if request.welcomesRows, !relationship.isOrdered, store.family(relationship.destinationIndex) == nil {
       return try targetsWithRows(relationship, request.sources)
     }
     let statement = try targets(relationship, isRange: false)

@@ -9,8 +9,9 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
-  /// How rows of an entity and its sub-entities are read together, by entity index; nil for an entity without any.
-  let families: [FamilyColumns?]
+  /// How rows of an entity and its sub-entities are read together, by entity index; nil for an entity without any. Empty when
+  /// no entity has any.
+  private let families: [FamilyColumns?]
   /// What the IDs of each entity's objects begin with, by entity index.
   let prefixes: [ManagedObjectID]
   let path: String
@@ -29,8 +30,12 @@ final class OpenStore: Sendable {
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
-    families = schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil }
+    let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }
+    families = inherits ? schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil } : []
   }
+
+  /// How rows of an entity and its sub-entities are read together; nil for an entity without any.
+  func family(_ entity: Int) -> FamilyColumns? { families.isEmpty ? nil : families[entity] }
 
   /// Adds the statements that a piece of work runs to the count.
   @inline(__always)

@@ -220,14 +220,14 @@ final class SaveRunner {
 
   /// The columns that tell the entities of what slots lead to, for those slots that have one.
   private func entityColumns(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) -> [String] {
-    slots.compactMap { store.schema.tables[entity.index].entityColumns[$0].map(SQLName.quoted) }
+    slots.compactMap { store.schema.tables[entity.index].entityColumn($0).map(SQLName.quoted) }
   }
 
   private func bindTargetEntities(
     _ slots: [Int], _ row: RowPointer, _ entity: ManagedObjectModel.Entity, _ statement: SQLiteStatement, from index: Int
   ) throws {
     var place = index
-    for slot in slots where store.schema.tables[entity.index].entityColumns[slot] != nil {
+    for slot in slots where store.schema.tables[entity.index].entityColumn(slot) != nil {
       if row.isPresent(slot), let relationship = entity.relationship(inSlot: slot) {
         statement.bind(try targets.number(relationship.destinationIndex, row.integer(slot)), at: place)
       } else {

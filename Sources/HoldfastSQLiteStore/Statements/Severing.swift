@@ -30,7 +30,7 @@ struct Severing {
           let table = store.schema.tables[inverse.entityIndex]
           let column = Column(
             name: SQLName.quoted(table.columns[inverse.slot]),
-            companions: [table.entityColumns[inverse.slot], store.schema.orderColumn(relationship)].compactMap { $0.map(SQLName.quoted) })
+            companions: [table.entityColumn(inverse.slot), store.schema.orderColumn(relationship)].compactMap { $0.map(SQLName.quoted) })
           pointing[table.name, default: [:]][column, default: []] += changes.deleted.keys
         }
       }
