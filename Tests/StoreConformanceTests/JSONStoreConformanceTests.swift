@@ -16,10 +16,12 @@ struct JSONHarness: StoreHarness {
 
   private func place(in folder: URL) -> StorePlace {
     let file = folder.appending(path: "store.json")
+    var cramped = JSONStore.Options()
+    cramped.wholeFile.file.fileSystem = CrampedFileSystem(room: 256 << 10)
     return StorePlace(
       .json(at: file.path), readOnly: .json(at: file.path, isReadOnly: true),
       damage: { try Data("This is no store.".utf8).write(to: file) },
-      copy: { try place(in: copy(folder)) },
+      cramped: .json(at: file.path, options: cramped), copy: { try place(in: copy(folder)) },
       discard: { try? FileManager.default.removeItem(at: folder) })
   }
 
