@@ -3,14 +3,13 @@ import HoldfastStore
 /// Reads rows and targets by key from the stores that have them, each in one view for as long as the reader is in use.
 final class StoreReader {
   private let stores: StoreSet
+  /// What is asked of stores that have snapshots.
   private let kind: ReadViewKind
   private var views: [(store: PersistentStore, view: any ReadView)] = []
   /// Whether the views are the reader's to end.
   private let ownsViews: Bool
 
   /// Makes a reader of all stores, which begins a view of each that it needs. Call ``end()``.
-  ///
-  /// - Parameter kind: what is asked of stores that have snapshots.
   init(_ stores: StoreSet, _ kind: ReadViewKind) {
     self.stores = stores
     self.kind = kind
@@ -32,7 +31,10 @@ final class StoreReader {
   }
 
   /// The view of a store.
-  func view(_ store: PersistentStore) throws -> any ReadView {
+  ///
+  /// - Parameter kind: what is asked of it when it is begun now, if not what is asked of all.
+  func view(_ store: PersistentStore, _ kind: ReadViewKind? = nil) throws -> any ReadView {
+    let kind = kind ?? self.kind
     if let known = views.first(where: { $0.store === store }) { return known.view }
     let view = try store.base.beginRead(store.capabilities.snapshots ? kind : .latest)
     views.append((store, view))

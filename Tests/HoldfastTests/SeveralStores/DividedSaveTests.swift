@@ -126,6 +126,35 @@ import Testing
     #expect(dog.owner == nil && ann.dogs.isEmpty && !context.hasChanges)
   }
 
+  @Test(arguments: ["one", "many", "ordered", "friends"]) func everyShapeOfRelationshipIsLookedAt(_ name: String) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toOne("one", to: "Node", inverse: nil), .toMany("many", to: "Node", inverse: nil),
+          .toMany("ordered", to: "Node", inverse: "owner", isOrdered: true), .toOne("owner", to: "Node", inverse: "ordered"),
+          .toMany("friends", to: "Node", inverse: "friends"),
+        ])
+    ])
+    let pack = try StorePack([.memory, .sqlite], model: model), context = try ManagedObjectContext(coordinator: pack.coordinator)
+    for savesFirst in [false, true] {
+      let (a, b) = (try context.insert(entityNamed: "Node"), try context.insert(entityNamed: "Node"))
+      try context.assign(b, to: pack.stores[1])
+      if savesFirst { try context.save() }
+      if name == "one" {
+        try a.setValue(.objectID(b.objectID), forKey: name)
+      } else if name == "ordered" {
+        try b.setValue(.objectID(a.objectID), forKey: "owner")
+      } else {
+        try a.toMany(forKey: name).insert(b)
+      }
+      let error = try #require(throws: ContextError.self) { try context.save() }
+      #expect(error.coreDataCode == 133010 && Set(error.objectIDs) == [a.objectID, b.objectID])
+      context.rollback()
+    }
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Node")) == 2)
+  }
+
   @Test(arguments: StorePair.allCases) func whenTheSecondStoreRefusesNothingIsSaved(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context()
     let (a, b) = (context.dog("a"), context.dog("b"))
