@@ -40,14 +40,16 @@ struct JSONByteCheck {
 
   /// The first byte from an index on that is not ASCII, or begins an escape.
   @inline(__always) private func plainEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
-    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
+    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101, slashes = 0x5C &* ones
+    guard let base = bytes.baseAddress else { return start }
     var index = start
-    while index + 8 <= bytes.count {
-      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      // A byte that is a backslash becomes zero, and borrows from its highest bit.
-      let backslashes = word ^ (0x5C &* ones)
-      if (word | ((backslashes &- ones) & ~backslashes)) & high != 0 { break }
-      index += 8
+    while index + 16 <= bytes.count {
+      let first = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let second = base.loadUnaligned(fromByteOffset: index + 8, as: UInt64.self)
+      // A byte that is a backslash becomes zero, and borrows from its highest bit; so may the one above it, which then is looked
+      // at for nothing. Those that are not ASCII have their highest bit set.
+      if (first | second | ((first ^ slashes) &- ones) | ((second ^ slashes) &- ones)) & high != 0 { break }
+      index += 16
     }
     while index < bytes.count, bytes[index] < 0x80, bytes[index] != 0x5C { index += 1 }
     return index

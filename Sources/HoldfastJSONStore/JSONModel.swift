@@ -58,12 +58,9 @@ struct JSONEntity {
   let index: Int
   let isAbstract: Bool
   let fields: [Field]
-  /// How the entity's cells are to be read.
-  let kinds: [CellKind]
 
   init(_ entity: ManagedObjectModel.Entity, _ written: [ManagedObjectModel.Relationship]) {
     (name, index, isAbstract) = (entity.name, entity.index, entity.isAbstract)
-    kinds = entity.layout.kinds
     var fields = [Field(name: "$key", kind: .key), Field(name: "$version", kind: .version)]
     for (slot, property) in entity.slots.enumerated() {
       switch property {

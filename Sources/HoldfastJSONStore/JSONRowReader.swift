@@ -18,7 +18,6 @@ final class JSONRowReader {
   private var identity: StoreIdentity?
   /// The entity whose objects come, and what makes its rows.
   @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
-  @exclusivity(unchecked) private var kinds: [CellKind] = []
   @exclusivity(unchecked) private var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: JSONRowValues
@@ -69,7 +68,6 @@ final class JSONRowReader {
     }
     entity = found.index
     fields = JSONFieldTable(model.entities[entity])
-    kinds = model.entities[entity].kinds
     builder = RowBatchBuilder(entity: found, identity: identity)
     seen.deallocate()
     seen = .allocate(capacity: (fields.count + 63) / 64)
@@ -104,9 +102,7 @@ final class JSONRowReader {
 
   func endRow() throws {
     guard key > 0, let builder else { throw damaged("It has no key.") }
-    builder.beginRow(key: key, version: version)
-    values.append(to: builder, kinds: kinds)
-    builder.endRow()
+    builder.append(values.row, key: key, version: version)
     if builder.isFull { loader.take(builder.seal(), of: entity) }
   }
 

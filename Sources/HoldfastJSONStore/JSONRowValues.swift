@@ -8,49 +8,52 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// The values of one row while they come in any order. Used again for the next row, so that none costs an allocation.
+/// The values of one row while they come in any order: a row as ``RowLayout`` describes it, which a batch copies when it is
+/// whole. Used again for the next row, so that none costs an allocation.
 final class JSONRowValues {
-  private let slotCount: Int
-  /// The number of each slot, or where its bytes begin.
-  private let cells: UnsafeMutablePointer<UInt64>
-  /// How many bytes each slot has; -1 for a number, -2 for nothing.
-  private let lengths: UnsafeMutablePointer<Int>
-  @exclusivity(unchecked) private var bytes: UnsafeMutableRawPointer
-  @exclusivity(unchecked) private var capacity = 4096
-  @exclusivity(unchecked) private var used = 0
+  @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private var capacity: Int
+  /// Where the bytes of texts begin: behind the cells of the widest entity.
+  private let fixedByteCount: Int
+  @exclusivity(unchecked) private var used: Int
+  /// Where presence bits lie: before each 64 cells.
+  private let presenceOffsets: [Int]
 
   init(slotCount: Int) {
-    self.slotCount = slotCount
-    cells = .allocate(capacity: max(slotCount, 1))
-    lengths = .allocate(capacity: max(slotCount, 1))
-    bytes = JSONRowValues.resized(nil, 4096)
+    fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
+    presenceOffsets = stride(from: 0, to: max(slotCount, 1), by: 64).map(RowLayout.presenceOffset)
+    used = fixedByteCount
+    capacity = fixedByteCount + 4096
+    base = JSONRowValues.resized(nil, capacity)
+    base.initializeMemory(as: UInt8.self, repeating: 0, count: fixedByteCount)
   }
 
-  deinit {
-    cells.deallocate()
-    lengths.deallocate()
-    free(bytes)
-  }
+  deinit { free(base) }
 
   private static func resized(_ old: UnsafeMutableRawPointer?, _ capacity: Int) -> UnsafeMutableRawPointer {
     guard let bytes = realloc(old, capacity) else { preconditionFailure("There is no memory for a row of \(capacity) bytes.") }
     return bytes
   }
 
+  /// The row. Valid until the next change.
+  var row: RowPointer { RowPointer(base) }
+
   @inline(__always) func clear() {
-    used = 0
-    lengths.update(repeating: -2, count: slotCount)
+    used = fixedByteCount
+    for offset in presenceOffsets { base.storeBytes(of: 0, toByteOffset: offset, as: UInt64.self) }
   }
 
-  @inline(__always) func set(_ slot: Int, integer: Int64) {
-    cells[slot] = UInt64(bitPattern: integer)
-    lengths[slot] = -1
+  @inline(__always) private func set(_ slot: Int, cell: UInt64) {
+    let word = RowLayout.presenceOffset(slot)
+    let bits = base.load(fromByteOffset: word, as: UInt64.self)
+    base.storeBytes(of: bits | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
+    base.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
-  @inline(__always) func set(_ slot: Int, real: Double) {
-    cells[slot] = real.bitPattern
-    lengths[slot] = -1
-  }
+  @inline(__always) func set(_ slot: Int, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
+
+  /// −0.0 becomes 0.0, as in every row.
+  @inline(__always) func set(_ slot: Int, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
 
   @inline(__always) func set(_ slot: Int, bytes text: UnsafeRawBufferPointer) {
     let start = room(text.count)
@@ -71,33 +74,17 @@ final class JSONRowValues {
   }
 
   @inline(__always) private func room(_ count: Int) -> UnsafeMutableRawPointer {
-    if used + count > capacity {
-      capacity = max(2 * capacity, used + count)
-      bytes = JSONRowValues.resized(bytes, capacity)
-    }
-    return bytes + used
+    if used + count > capacity { grow(count) }
+    return base + used
+  }
+
+  private func grow(_ count: Int) {
+    capacity = max(2 * capacity, used + count)
+    base = JSONRowValues.resized(base, capacity)
   }
 
   @inline(__always) private func take(_ slot: Int, _ count: Int) {
-    cells[slot] = UInt64(used)
-    lengths[slot] = count
+    set(slot, cell: UInt64(used) | UInt64(count) << 32)
     used += count
-  }
-
-  /// Appends the values of all slots to a row that was begun.
-  @inline(__always) func append(to builder: RowBatchBuilder, kinds: [CellKind]) {
-    kinds.withUnsafeBufferPointer { kinds in
-      for slot in 0..<kinds.count {
-        if lengths[slot] == -2 {
-          builder.appendNull()
-        } else if lengths[slot] >= 0 {
-          builder.append(bytes: UnsafeRawBufferPointer(start: bytes + Int(cells[slot]), count: lengths[slot]))
-        } else if kinds[slot] == .real {
-          builder.append(real: Double(bitPattern: cells[slot]))
-        } else {
-          builder.append(integer: Int64(bitPattern: cells[slot]))
-        }
-      }
-    }
   }
 }
