@@ -72,7 +72,7 @@ final class JSONDocumentReader {
   }
 
   func damaged(_ what: String, at offset: Int) -> StoreError {
-    !isRecognised ? errors.notAStore() : errors.damaged(what, "That is before byte \(offset).")
+    refusal(errors.damaged(what, "That is before byte \(offset)."))
   }
 
   private func damaged(_ what: String) -> StoreError {
@@ -80,6 +80,9 @@ final class JSONDocumentReader {
     if place == .row || place == .targets || place == .orders || place == .orderKeys, let rows { return rows.damaged(what) }
     return errors.damaged(what, "That is in \(JSONDocumentReader.members[member]).")
   }
+
+  /// What is wrong with a file; before it has said that it is a store, nothing else is wrong with it.
+  private func refusal(_ error: @autoclosure () -> StoreError) -> StoreError { isRecognised ? error() : errors.notAStore() }
 
   private func unexpected(_ what: String) -> StoreError { damaged("There is \(what) where the format has none.") }
 
@@ -121,8 +124,7 @@ final class JSONDocumentReader {
   private func deepen() throws {
     depth += 1
     if depth > options.deepestNesting {
-      throw !isRecognised
-        ? errors.notAStore() : errors.limit("It has arrays or objects within more than \(options.deepestNesting) others.", "")
+      throw refusal(errors.limit("It has arrays or objects within more than \(options.deepestNesting) others.", ""))
     }
   }
 
@@ -190,7 +192,7 @@ final class JSONDocumentReader {
   func name(_ text: UnsafeRawBufferPointer) throws {
     if place == .row { return try withRows { try $0.name(text) } }
     if text.count > options.longestName {
-      throw !isRecognised ? errors.notAStore() : errors.limit("It has a name of more than \(options.longestName) bytes.", "")
+      throw refusal(errors.limit("It has a name of more than \(options.longestName) bytes.", ""))
     }
     name = String(decoding: text, as: UTF8.self)
     if place == .orders { return try withRows { try $0.orderName(text) } }
@@ -205,10 +207,10 @@ final class JSONDocumentReader {
 
   private func beginMember() throws {
     guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
-      throw !isRecognised ? errors.notAStore() : errors.newerFormat("a member \"\(name.prefix(40))\"")
+      throw refusal(errors.newerFormat("a member \"\(name.prefix(40))\""))
     }
     guard next == member + 1 else {
-      throw !isRecognised ? errors.notAStore() : damaged("The member \"\(name)\" is not where it has to be, or is there twice.")
+      throw refusal(damaged("The member \"\(name)\" is not where it has to be, or is there twice."))
     }
     member = next
     if member == JSONDocumentReader.entitiesMember { try beginEntities() }
