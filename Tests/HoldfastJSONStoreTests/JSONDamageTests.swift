@@ -199,7 +199,8 @@ import Testing
     let titles = try shelf.ordered(forKey: "books").map { try $0.value(forKey: "title").storeValue }
     #expect(titles == [2, 3, 1, 0].map { .string("Volume \($0)") })
     let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
-    #expect(try author.ordered(forKey: "books").map { try $0.value(forKey: "title").storeValue } == [2, 0, 3].map { .string("Volume \($0)") })
+    #expect(
+      try author.ordered(forKey: "books").map { try $0.value(forKey: "title").storeValue } == [2, 0, 3].map { .string("Volume \($0)") })
     let sign = try #require(try shelf.toMany(forKey: "signs").first { _ in true })
     #expect(try sign.value(forKey: "text") == .string("quiet \"please\"\n\u{1F4DA}"))
     try context.persistentStoreCoordinator.close()
