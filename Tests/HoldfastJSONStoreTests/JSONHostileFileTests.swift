@@ -80,7 +80,8 @@ import Testing
     options.wholeFile.file.largestByteCount = Int64(text.utf8.count)
     #expect(file.refusal(options: options) == nil)
     options.wholeFile.file.largestByteCount -= 1
-    #expect(file.refusal(options: options)?.code == .tooLarge)
+    let refusal = try #require(file.refusal(options: options))
+    #expect(refusal.code == .tooLarge && refusal.path == file.path && refusal.operation == "open the store", "\(refusal)")
     // A terabyte of nothing.
     try file.write("")
     let handle = try #require(FileHandle(forWritingAtPath: file.path))
@@ -118,7 +119,8 @@ import Testing
       #expect(try refusal(replacing: "\"number\":\"1152921504606846976\"", by: "\"number\":\(text)") == nil)
       let context = try file.context(options: JSONFile.unverified)
       #expect(
-        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number").storeValue }.contains(.int64(number)))
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "number").storeValue }.contains(
+          .int64(number)))
       try context.persistentStoreCoordinator.close()
     }
   }
