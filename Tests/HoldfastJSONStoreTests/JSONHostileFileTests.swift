@@ -80,7 +80,8 @@ import Testing
     options.wholeFile.file.largestByteCount = Int64(text.utf8.count)
     #expect(file.refusal(options: options) == nil)
     options.wholeFile.file.largestByteCount -= 1
-    #expect(file.refusal(options: options)?.code == .tooLarge)
+    let refusal = try #require(file.refusal(options: options))
+    #expect(refusal.code == .tooLarge && refusal.path == file.path && refusal.operation == "open the store", "\(refusal)")
     // A terabyte of nothing.
     try file.write("")
     let handle = try #require(FileHandle(forWritingAtPath: file.path))

@@ -38,7 +38,7 @@ import Testing
   }
 
   private func victim(_ folder: Folder) -> Victim {
-    Victim(path: folder.file(), acks: folder.file("acks"), journal: .wal, microseconds: 0, countsOpening: false)
+    Victim(path: folder.file(), acks: folder.file("acks"), store: .sqlite(.wal), microseconds: 0, countsOpening: false)
   }
 
   /// All rounds work on one file, which so goes through many recoveries.
@@ -51,7 +51,7 @@ import Testing
       let microseconds = UInt32.random(in: 0...(journal == .wal ? 50_000 : 200_000), using: &random)
       let countsOpening = Int.random(in: 0..<10, using: &random) == 0
       let victim = Victim(
-        path: folder.file(), acks: folder.file("acks"), journal: journal, microseconds: microseconds, countsOpening: countsOpening)
+        path: folder.file(), acks: folder.file("acks"), store: .sqlite(journal), microseconds: microseconds, countsOpening: countsOpening)
       await #expect(processExitsWith: .signal(SIGKILL)) { [victim = victim as Victim] in try victim.run() }
       let acks = (try? Folder.read(victim.acks).count) ?? 0
       let found = try victim.survey()
@@ -65,51 +65,5 @@ import Testing
     }
     print("\(rounds) kills, \(acknowledged) acknowledged saves found, \(unacknowledged) times one more")
     #expect(rounds < 20 || acknowledged > rounds / 4, "The processes hardly got to save.")
-  }
-}
-
-/// The process that is killed, and what is looked at afterwards.
-struct Victim: Codable {
-  let path: String
-  let acks: String
-  let journal: SQLiteStoreOptions.JournalMode
-  /// When it is killed, from the opening of the store or from the end of that.
-  let microseconds: UInt32
-  let countsOpening: Bool
-
-  /// A short log, so that moving it into the file is among what is interrupted.
-  private var options: SQLiteStoreOptions { SQLiteStoreOptions(journalMode: journal, checkpointPages: 20) }
-
-  /// Saves until it is killed, and appends a byte to a file after each save.
-  func run() throws {
-    let file = open(acks, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
-    precondition(file >= 0)
-    if countsOpening { startKiller() }
-    let context = try Harbour.context(.sqlite(at: path, options: options))
-    if !countsOpening { startKiller() }
-    while true {
-      try Voyage.saveNext(context)
-      var byte: UInt8 = 1
-      precondition(write(file, &byte, 1) == 1)
-    }
-  }
-
-  private func startKiller() {
-    Thread.detachNewThread {
-      usleep(microseconds)
-      kill(getpid(), SIGKILL)
-    }
-  }
-
-  /// Opens the store, compares it with what must be there, and saves once more.
-  func survey() throws -> (saves: Int, fault: String?) {
-    let context = try Harbour.context(.sqlite(at: path, options: options))
-    var found = try Voyage.check(context)
-    if found.fault == nil, try Voyage.saveNext(context) != found.saves + 1 { found.fault = "The store cannot be written." }
-    try context.persistentStoreCoordinator.close()
-    let database = try BareDatabase(path)
-    let integrity = try database.rows("PRAGMA integrity_check")
-    if integrity != ["ok"] { found.fault = "\(found.fault ?? "") integrity_check: \(integrity)" }
-    return found
   }
 }

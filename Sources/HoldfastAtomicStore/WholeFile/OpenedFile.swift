@@ -35,7 +35,7 @@ final class OpenedFile: Sendable {
 
   func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     // A store that refuses says so before it touches the lock file.
-    if count == 0 || tables.isReadOnly { return try tables.allocateKeys(entity: entity, count: count) }
+    if count == 0 || tables.isReadOnly { return try namingFile { try tables.allocateKeys(entity: entity, count: count) } }
     let uuid = written.withLock { $0.storeUUID }
     return try file.withLock { lock in
       let record = try KeyRecord(lock.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
@@ -48,10 +48,10 @@ final class OpenedFile: Sendable {
   // MARK: Saving
 
   func prepare(_ request: SaveRequest) throws -> any PreparedSave {
-    if tables.isReadOnly { return WholeFileSave(try tables.prepare(request), nil) }
+    if tables.isReadOnly { return WholeFileSave(try namingFile { try tables.prepare(request) }, nil) }
     let replacement = try begin()
     do {
-      let preparation = try tables.prepare(request)
+      let preparation = try namingFile { try tables.prepare(request) }
       try write(preparation.next, to: replacement, metadata: written.withLock { $0.metadata })
       return WholeFileSave(preparation, replacement)
     } catch {
@@ -61,7 +61,7 @@ final class OpenedFile: Sendable {
   }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
-    if tables.isReadOnly { throw TableError.readOnly("write metadata") }
+    if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
     let replacement = try begin()
     do {
       try write(tables.generation, to: replacement, metadata: metadata)
@@ -71,6 +71,16 @@ final class OpenedFile: Sendable {
       throw error
     }
     written.withLock { $0.metadata = metadata }
+  }
+
+  /// Says in an error of the tables, which do not know where they lie, which file it is about.
+  private func namingFile<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch var error as StoreError {
+      error.path = error.path ?? path
+      throw error
+    }
   }
 
   private func write(_ generation: TableGeneration, to replacement: FileReplacement, metadata: [String: StoreValue]) throws {

@@ -53,7 +53,7 @@ public final class WholeFileStore: IncrementalStore {
   }
 
   private func load(_ file: DurableFile, _ model: ManagedObjectModel) throws -> LoadedStore? {
-    try file.read { [format, path] in try format.load($0, model, path) }
+    try file.read(operation: "open the store") { [format, path] in try format.load($0, model, path) }
   }
 
   /// Writes a file without rows, unless somebody else does so first.
@@ -62,7 +62,7 @@ public final class WholeFileStore: IncrementalStore {
       throw StoreError(
         .notFound, operation: "open the store", path: path, reason: "There is no file, and a store that is opened read-only makes none.")
     }
-    let replacement = try file.beginReplacing()
+    let replacement = try file.beginReplacing(operation: "open the store")
     do {
       if let loaded = try replacement.read({ [format, path] in try format.load($0, model, path) }) {
         replacement.abort()

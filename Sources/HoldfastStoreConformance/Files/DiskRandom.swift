@@ -11,4 +11,16 @@ struct DiskRandom: RandomNumberGenerator, Sendable {
     mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
     return mixed ^ (mixed >> 31)
   }
+
+  /// Any bytes: a state after a power loss may need thousands of them.
+  mutating func bytes(_ count: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      for start in stride(from: 0, to: count, by: 8) {
+        withUnsafeBytes(of: next()) { word in
+          UnsafeMutableRawBufferPointer(buffer)[start...].copyBytes(from: word.prefix(count - start))
+        }
+      }
+      initialized = count
+    }
+  }
 }

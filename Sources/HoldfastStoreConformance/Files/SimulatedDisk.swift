@@ -20,10 +20,14 @@ struct SimulatedDisk: Sendable {
     return nextFile
   }
 
+  /// Gives no new file the number of one that a recording made.
+  private mutating func take(_ number: UInt64) { nextFile = max(nextFile, number + 1) }
+
   mutating func apply(_ change: DiskChange) {
     clock += 1
     switch change {
     case .create(let name, let file):
+      take(file)
       files[file] = File(modified: clock, changed: clock)
       entries[name] = file
     case .write(let file, let offset, let bytes):
@@ -52,6 +56,7 @@ struct SimulatedDisk: Sendable {
     switch (outcome, change) {
     case (.absent, .create(_, let file)):
       // The name is lost, but a later change of names may still lead to the file.
+      take(file)
       files[file] = File()
     case (.absent, _): break
     case (.present, _): apply(change)
@@ -74,11 +79,12 @@ extension SimulatedDisk.File {
   /// Puts bytes at an offset, and makes the file at least as large as the size.
   fileprivate mutating func write(_ new: [UInt8], at offset: Int, size: Int? = nil) {
     setSize(max(bytes.count, offset + new.count, size ?? 0))
-    bytes.replaceSubrange(offset..<offset + new.count, with: new)
+    // Thousands of states are made of the same changes, also without optimisation: no byte is touched by itself.
+    bytes.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyBytes(from: new) }
   }
 
   fileprivate mutating func setSize(_ size: Int) {
-    if size < bytes.count { bytes.removeLast(bytes.count - size) } else { bytes += repeatElement(0, count: size - bytes.count) }
+    if size < bytes.count { bytes.removeLast(bytes.count - size) } else { bytes += [UInt8](repeating: 0, count: size - bytes.count) }
   }
 }
 
@@ -133,8 +139,8 @@ enum CrashOutcome: Sendable, CaseIterable {
     case .absent: return []
     case .present: return bytes
     case .torn: return Array(bytes[..<half])
-    case .zeroTail: return Array(bytes[..<half]) + repeatElement(0, count: bytes.count - half)
-    case .garbageTail: return Array(bytes[..<half]) + (half..<bytes.count).map { _ in UInt8.random(in: 0...255, using: &random) }
+    case .zeroTail: return Array(bytes[..<half]) + [UInt8](repeating: 0, count: bytes.count - half)
+    case .garbageTail: return Array(bytes[..<half]) + random.bytes(bytes.count - half)
     case .sizeWithoutData: return []
     }
   }

@@ -144,4 +144,19 @@ import Testing
     disk.forEachCrashState { if $0.lastMark == 1 { last.insert($0.fileSystem.contents(of: "a") ?? []) } }
     #expect(last == [[2, 3, 4, 5]])
   }
+
+  @Test func aFileThatIsMadeAfterAPowerLossIsNoneOfThoseBefore() throws {
+    let disk = SimulatedFileSystem()
+    disk.startRecording()
+    let folder = try disk.openDirectory("/")
+    _ = try disk.create("a", in: folder)
+    _ = try disk.create("b", in: folder)
+    try disk.rename("b", to: "c", in: folder)
+    try disk.forEachCrashState { state in
+      let folder = try state.fileSystem.openDirectory("/")
+      let file = try state.fileSystem.create("new", in: folder)
+      _ = try ([1] as [UInt8]).withUnsafeBytes { try state.fileSystem.write(file, at: 0, $0) }
+      for name in state.fileSystem.names where name != "new" { #expect(state.fileSystem.contents(of: name) == [], "\(state)") }
+    }
+  }
 }

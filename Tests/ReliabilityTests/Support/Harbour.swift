@@ -41,7 +41,12 @@ enum Harbour {
 
   /// A file with three berths, three routes and ten ships, closed again.
   static func makeFile(_ path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), saves: Int = 12) throws {
-    let context = try context(.sqlite(at: path, options: options))
+    try makeFile(.sqlite(at: path, options: options), saves: saves)
+  }
+
+  /// The same in any store.
+  static func makeFile(_ store: StoreDescription, saves: Int = 12) throws {
+    let context = try context(store)
     for _ in 0..<saves { try Voyage.saveNext(context) }
     try context.persistentStoreCoordinator.close()
   }

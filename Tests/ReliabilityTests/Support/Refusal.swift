@@ -9,21 +9,32 @@ func expectRefusal(
   _ codes: StoreError.Code..., of path: String, in folder: Folder, model: ManagedObjectModel = Harbour.model,
   options: SQLiteStoreOptions = SQLiteStoreOptions(), sourceLocation: SourceLocation = #_sourceLocation
 ) throws -> StoreError? {
+  try expectRefusal(
+    codes, by: .sqlite(at: path, options: options), of: path, in: folder, model: model, sourceLocation: sourceLocation)
+}
+
+/// The same for any store.
+@discardableResult
+func expectRefusal(
+  _ codes: [StoreError.Code], by store: StoreDescription, of path: String, in folder: Folder,
+  model: ManagedObjectModel = Harbour.model, _ comment: String = "", sourceLocation: SourceLocation = #_sourceLocation
+) throws -> StoreError? {
   let before = try folder.snapshot()
   var refusal: StoreError?
   do {
-    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options))
+    let coordinator = try PersistentStoreCoordinator(model: model, store: store)
     try coordinator.close()
-    Issue.record("The store was opened.", sourceLocation: sourceLocation)
+    Issue.record("The store was opened. \(comment)", sourceLocation: sourceLocation)
   } catch let error as StoreError {
     refusal = error
-    #expect(codes.contains(error.code), "\(error)", sourceLocation: sourceLocation)
-    #expect(error.path == path, "\(error)", sourceLocation: sourceLocation)
-    #expect(error.operation == "open the store", "\(error)", sourceLocation: sourceLocation)
-    #expect(error.reason.count > 20 && error.reason.hasSuffix("."), "\(error)", sourceLocation: sourceLocation)
+    #expect(codes.contains(error.code), "\(error) \(comment)", sourceLocation: sourceLocation)
+    #expect(error.path == path, "\(error) \(comment)", sourceLocation: sourceLocation)
+    #expect(error.operation == "open the store", "\(error) \(comment)", sourceLocation: sourceLocation)
+    #expect(error.reason.count > 20 && error.reason.hasSuffix("."), "\(error) \(comment)", sourceLocation: sourceLocation)
     #expect("\(error)".contains(path), sourceLocation: sourceLocation)
   }
-  #expect(folder.openDescriptors == 0, sourceLocation: sourceLocation)
-  #expect(try folder.snapshot() == before, "The refused file or its folder was changed.", sourceLocation: sourceLocation)
+  #expect(folder.openDescriptors == 0, "\(comment)", sourceLocation: sourceLocation)
+  #expect(
+    try folder.snapshot() == before, "The refused file or its folder was changed. \(comment)", sourceLocation: sourceLocation)
   return refusal
 }

@@ -1,0 +1,42 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+
+/// A kind of store that lies in a file, for tests that run on several.
+enum FileStore: Codable, Hashable, Sendable {
+  case sqlite(SQLiteStoreOptions.JournalMode)
+  case json
+
+  /// Those that are one file, replaced as a whole by each save.
+  static let wholeFile: [FileStore] = [.json]
+
+  func description(at path: String) -> StoreDescription {
+    switch self {
+    // A short log, so that moving it into the file is among what is interrupted.
+    case .sqlite(let journal): .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: 20))
+    case .json: .json(at: path)
+    }
+  }
+
+  /// The same on another file system, for those that are one file.
+  func description(at path: String, file: DurableFileOptions) -> StoreDescription {
+    switch self {
+    case .sqlite: preconditionFailure("SQLite makes its own calls to the operating system.")
+    case .json: .json(at: path, options: JSONStore.Options(wholeFile: WholeFileOptions(file: file)))
+    }
+  }
+
+  /// What is wrong with a closed file or left beside it, besides what the stack tells; nil when nothing is.
+  func fault(at path: String) throws -> String? {
+    switch self {
+    case .sqlite:
+      let integrity = try BareDatabase(path).rows("PRAGMA integrity_check")
+      return integrity == ["ok"] ? nil : "integrity_check: \(integrity)"
+    case .json:
+      let names = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
+      let left = names.filter { $0.hasSuffix(".tmp") }
+      return left.isEmpty ? nil : "left behind: \(left)"
+    }
+  }
+}

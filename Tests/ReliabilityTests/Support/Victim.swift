@@ -1,0 +1,59 @@
+import Foundation
+import Holdfast
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The process that is killed, and what is looked at afterwards.
+struct Victim: Codable {
+  let path: String
+  let acks: String
+  let store: FileStore
+  /// When it is killed, from the opening of the store or from the end of that.
+  let microseconds: UInt32
+  let countsOpening: Bool
+
+  /// Saves until it is killed, and appends a byte to a file after each save.
+  func run() throws {
+    let file = try openAcks()
+    if countsOpening { startKiller() }
+    let context = try Harbour.context(store.description(at: path))
+    if !countsOpening { startKiller() }
+    while true {
+      try Voyage.saveNext(context)
+      acknowledge(file)
+    }
+  }
+
+  /// Empties the file of acknowledgements.
+  func openAcks() throws -> Int32 {
+    let file = open(acks, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
+    precondition(file >= 0)
+    return file
+  }
+
+  func acknowledge(_ file: Int32) {
+    var byte: UInt8 = 1
+    precondition(write(file, &byte, 1) == 1)
+  }
+
+  private func startKiller() {
+    Thread.detachNewThread {
+      usleep(microseconds)
+      kill(getpid(), SIGKILL)
+    }
+  }
+
+  /// Opens the store, compares it with what must be there, and saves once more.
+  func survey() throws -> (saves: Int, fault: String?) {
+    let context = try Harbour.context(store.description(at: path))
+    var found = try Voyage.check(context)
+    if found.fault == nil, try Voyage.saveNext(context) != found.saves + 1 { found.fault = "The store cannot be written." }
+    try context.persistentStoreCoordinator.close()
+    if let fault = try store.fault(at: path) { found.fault = "\(found.fault ?? "") \(fault)" }
+    return found
+  }
+}

@@ -1,0 +1,329 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Somebody else replaces, cuts off, removes or locks away the file of a store that is open, or opens it a second time.
+@Suite struct ForeignChangeTests {
+  private let folder: Folder
+  private var path: String { folder.file("harbour") }
+
+  init() throws { folder = try Folder() }
+
+  private func opened(_ store: FileStore) throws -> ManagedObjectContext {
+    try Harbour.makeFile(store.description(at: path))
+    return try Harbour.context(store.description(at: path))
+  }
+
+  private func ships(_ context: ManagedObjectContext) throws -> [Ship] {
+    try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+  }
+
+  /// Copies the folder, lets another process change the copy, and renames the copy's file over the store's own.
+  private func replaceByLaterVersion(_ store: FileStore, _ change: Change) async throws {
+    let copy = folder.path + "-copy"
+    try FileManager.default.copyItem(atPath: folder.path, toPath: copy)
+    defer { try? FileManager.default.removeItem(atPath: copy) }
+    await #expect(processExitsWith: .success) {
+      [path = copy + "/harbour" as String, store = store as FileStore, change = change as Change] in
+      let context = try Harbour.context(store.description(at: path))
+      try change.make(context)
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+    }
+    #expect(rename(copy + "/harbour", path) == 0)
+  }
+
+  enum Change: Codable, Sendable {
+    case rename(Int64, String)
+    case delete(Int64)
+
+    func make(_ context: ManagedObjectContext) throws {
+      switch self {
+      case .rename(let number, let name): try Self.ship(number, context).name = name
+      case .delete(let number): context.delete(try Self.ship(number, context))
+      }
+    }
+
+    private static func ship(_ number: Int64, _ context: ManagedObjectContext) throws -> Ship {
+      try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == number)).first)
+    }
+  }
+
+  /// Refuses a save, and leaves the store as it is.
+  @discardableResult
+  private func expectRefusedSave(_ context: ManagedObjectContext, _ codes: [StoreError.Code], _ comment: String = "") throws -> StoreError {
+    let before = try folder.snapshot().filter { !$0.key.hasPrefix(".") }
+    let error = try #require(throws: StoreError.self, "\(comment)") { try context.save() }
+    #expect(codes.contains(error.code) && error.path == path, "\(comment): \(error)")
+    #expect(context.hasChanges)
+    #expect(try folder.snapshot().filter { !$0.key.hasPrefix(".") } == before, "\(comment)")
+    #expect(try folder.snapshot().keys.allSatisfy { !$0.hasSuffix(".tmp") }, "\(comment)")
+    // What was read before can still be read.
+    let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+    #expect(try Voyage.check(reader) == (12, nil), "\(comment)")
+    return error
+  }
+
+  // MARK: D3, a later version
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aLaterVersionInItsPlaceIsMergedWithTheNextSave(store: FileStore) async throws {
+    let context = try opened(store)
+    let own = try ships(context)
+    own[0].name = "Ours"
+    try await replaceByLaterVersion(store, .rename(try #require(own[5].number), "Theirs"))
+    try context.save()
+    context.reset()
+    #expect(try ships(context).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: path))
+    #expect(try ships(again).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_whatBothHaveChangedIsAConflictThatNamesTheObjects(store: FileStore) async throws {
+    for deletes in [false, true] {
+      for name in ["harbour", ".harbour.lock"] { try? FileManager.default.removeItem(atPath: folder.file(name)) }
+      let context = try opened(store)
+      let own = try ships(context)
+      (own[0].name, own[1].name) = ("Ours", "Ours")
+      let number = try #require(own[0].number)
+      try await replaceByLaterVersion(store, deletes ? .delete(number) : .rename(number, "Theirs"))
+      let theirs = try Folder.read(path)
+      for _ in 0..<2 {
+        let conflict = try #require(throws: ContextError.self) { try context.save() }
+        #expect(conflict.code == .conflict && conflict.objectIDs == [own[0].objectID], "\(conflict)")
+        #expect((conflict.cause as? StoreError)?.path == path && context.hasChanges)
+        let isTheirs = try Folder.read(path) == theirs
+        #expect(isTheirs)
+      }
+      context.reset()
+      #expect(try ships(context).map(\.name).filter { !$0.hasPrefix("Ship") } == (deletes ? [] : ["Theirs"]))
+      try ships(context)[1].name = "Ours"
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+
+  /// The same bytes in another file are no change that matters.
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aCopyOfItselfInItsPlaceIsNoConflict(store: FileStore) throws {
+    let context = try opened(store)
+    try Voyage.saveNext(context)
+    try Folder.write(try Folder.read(path), to: folder.file("copy"))
+    #expect(rename(folder.file("copy"), path) == 0)
+    #expect(try Voyage.saveNext(context) == 14)
+    context.reset()
+    #expect(try Voyage.check(context) == (14, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_anOlderVersionThatSomebodyPutBackIsNotOverwrittenUnseen(store: FileStore) throws {
+    let context = try opened(store)
+    let older = try Folder.read(path)
+    try Voyage.saveNext(context)
+    try Folder.write(older, to: folder.file("older"))
+    #expect(rename(folder.file("older"), path) == 0)
+    _ = try Voyage.changeNext(context)
+    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    #expect(conflict.code == .conflict && !conflict.objectIDs.isEmpty, "\(conflict)")
+    context.reset()
+    #expect(try Voyage.check(context) == (12, nil))
+    #expect(try Voyage.saveNext(context) == 13)
+    #expect(try Voyage.check(context) == (13, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: D3, something else
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_anotherStoreInItsPlaceIsNotOverwritten(store: FileStore) throws {
+    let context = try opened(store)
+    _ = try Voyage.changeNext(context)
+    try Harbour.makeFile(store.description(at: folder.file("other")), saves: 3)
+    try FileManager.default.removeItem(atPath: folder.file(".other.lock"))
+    #expect(rename(folder.file("other"), path) == 0)
+    for _ in 0..<2 { try expectRefusedSave(context, [.storeReplaced]) }
+    try context.persistentStoreCoordinator.close()
+    let other = try Harbour.context(store.description(at: path))
+    #expect(try Voyage.check(other) == (3, nil))
+    try other.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aFileThatWasCutOffIsNotOverwrittenAndCanBePutBack(store: FileStore) throws {
+    let context = try opened(store)
+    let whole = try Folder.read(path)
+    _ = try Voyage.changeNext(context)
+    for length in [whole.count - 1, whole.count / 2, 100, 0] {
+      #expect(truncate(path, off_t(length)) == 0)
+      try expectRefusedSave(context, [.damaged, .notAStore], "\(length) bytes")
+    }
+    try Folder.write(whole, to: path)
+    try context.save()
+    context.reset()
+    #expect(try Voyage.check(context) == (13, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aFileThatWasRemovedIsNotMadeAnewAndCanBePutBack(store: FileStore) throws {
+    let context = try opened(store)
+    _ = try Voyage.changeNext(context)
+    #expect(rename(path, folder.file("elsewhere")) == 0)
+    for _ in 0..<2 { try expectRefusedSave(context, [.storeReplaced]) }
+    #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.setMetadata([:]) }
+    #expect(!Folder.exists(path))
+    #expect(rename(folder.file("elsewhere"), path) == 0)
+    try context.save()
+    #expect(try Voyage.check(context) == (13, nil))
+    try context.persistentStoreCoordinator.close()
+    #expect(folder.openDescriptors == 0)
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aFolderThatWasRemovedIsATypedError(store: FileStore) throws {
+    let context = try opened(store)
+    _ = try Voyage.changeNext(context)
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { #expect(unlink(folder.file(name)) == 0) }
+    #expect(rmdir(folder.path) == 0)
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect([.notFound, .storeReplaced].contains(error.code) && error.path == path && context.hasChanges, "\(error)")
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aFolderOrALinkInItsPlaceIsNotOverwritten(store: FileStore) throws {
+    let context = try opened(store)
+    _ = try Voyage.changeNext(context)
+    #expect(rename(path, folder.file("elsewhere")) == 0)
+    #expect(mkdir(path, 0o700) == 0)
+    try expectRefusedSave(context, [.notAStore], "folder")
+    #expect(rmdir(path) == 0)
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "elsewhere")
+    try expectRefusedSave(context, [.notAStore], "link")
+    #expect(unlink(path) == 0)
+    #expect(mkfifo(path, 0o600) == 0)
+    try expectRefusedSave(context, [.notAStore], "pipe")
+    try context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: D3, rights
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_otherPermissionsAreKeptByTheNextSave(store: FileStore) throws {
+    let context = try opened(store)
+    for mode in [0o640, 0o444, 0o400] as [mode_t] {
+      #expect(chmod(path, mode) == 0)
+      try Voyage.saveNext(context)
+      var status = stat()
+      #expect(stat(path, &status) == 0 && status.st_mode & 0o7777 == mode)
+    }
+    context.reset()
+    #expect(try Voyage.check(context) == (15, nil))
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Root may do everything, so this runs in a process that gives its rights up.
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aFileOrFolderThatBecameForbiddenIsATypedError(store: FileStore) async throws {
+    #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
+    await #expect(processExitsWith: .success) { [folder = folder.path as String, store = store as FileStore] in
+      precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
+      // A folder of its own, since rights in the other one are not its to take.
+      let inner = folder + "/inner"
+      precondition(mkdir(inner, 0o700) == 0)
+      let path = inner + "/harbour"
+      try Harbour.makeFile(store.description(at: path))
+      let context = try Harbour.context(store.description(at: path))
+      _ = try Voyage.changeNext(context)
+      for mode in [0o500, 0o000] as [mode_t] {
+        precondition(chmod(inner, mode) == 0)
+        do {
+          try context.save()
+          preconditionFailure("The store was saved.")
+        } catch let error as StoreError {
+          precondition(error.code == .notPermitted && error.path == path && context.hasChanges, "\(error)")
+        }
+      }
+      precondition(chmod(inner, 0o700) == 0)
+      try context.save()
+      let found = try Voyage.check(context)
+      precondition(found == (13, nil), "\(found)")
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+
+  // MARK: D4
+
+  @Test(arguments: FileStore.wholeFile)
+  func D4_aSecondOpeningIsRefusedUnderEveryName(store: FileStore) throws {
+    let context = try opened(store)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "harbour")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("folder"), withDestinationPath: ".")
+    let last = (folder.path as NSString).lastPathComponent
+    for name in ["harbour", "link", "./harbour", "folder/harbour", "../\(last)/harbour", "folder/../\(last)/link"] {
+      let error = try #require(throws: StoreError.self, "\(name)") { try Harbour.context(store.description(at: folder.file(name))) }
+      #expect(error.code == .alreadyOpen && error.path == path, "\(name): \(error)")
+    }
+    // The attempts took nothing from the store that is open, not even its lock.
+    #expect(try Voyage.saveNext(context) == 13)
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: folder.file("link")))
+    #expect(try Voyage.check(again) == (13, nil))
+    try again.persistentStoreCoordinator.close()
+    #expect(folder.openDescriptors == 0)
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D4_aForkedProcessMayNotUseAnOpenStoreButMayOpenItAnew(store: FileStore) async throws {
+    await #expect(processExitsWith: .success) { [path = path as String, store = store as FileStore] in
+      try Harbour.makeFile(store.description(at: path))
+      let context = try Harbour.context(store.description(at: path))
+      _ = try Voyage.changeNext(context)
+      let child = try Nursery.fork()
+      if child == 0 { _exit(ForkedChild.outcome(context, store, path)) }
+      var status: Int32 = 0
+      waitpid(child, &status, 0)
+      precondition(status == 0, "The child ended with \(status).")
+      // The child saved a voyage of its own, so this one is a conflict; the store is not used up.
+      do {
+        try context.save()
+        preconditionFailure("The child's save was overwritten.")
+      } catch let error as ContextError {
+        precondition(error.code == .conflict, "\(error)")
+      }
+      context.reset()
+      let saves = try Voyage.saveNext(context)
+      precondition(saves == 14)
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+}
+
+private enum ForkedChild {
+  /// 0 when everything is as it should be.
+  static func outcome(_ context: ManagedObjectContext, _ store: FileStore, _ path: String) -> Int32 {
+    do {
+      try context.save()
+      return 1
+    } catch let error as StoreError {
+      guard error.code == .failed, error.path == path, error.reason.contains("forked"), context.hasChanges else { return 2 }
+    } catch { return 3 }
+    do {
+      let own = try Harbour.context(store.description(at: path))
+      guard try Voyage.saveNext(own) == 13, try Voyage.check(own) == (13, nil) else { return 4 }
+      try own.persistentStoreCoordinator.close()
+      return 0
+    } catch { return 5 }
+  }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Holdfast
+import Testing
+
+/// Several processes save into one file, each of them what it has worked out from what it has read.
+@Suite(.serialized) struct SeveralProcessesTests {
+  private let folder: Folder
+  private var path: String { folder.file("harbour") }
+
+  init() throws { folder = try Folder() }
+
+  @Test(arguments: FileStore.wholeFile, [2, 8])
+  func D1_noUpdateOfSeveralProcessesIsLostAndNoKeyGivenTwice(store: FileStore, processes: Int) async throws {
+    let saves = ProcessInfo.processInfo.environment["HOLDFAST_PROCESS_SAVES"].flatMap { Int($0) } ?? 500
+    try Counting.begin(store, path)
+    let began = Date()
+    await withTaskGroup(of: Void.self) { group in
+      for process in 0..<processes {
+        group.addTask { [folder = folder.path] in
+          await #expect(processExitsWith: .success) {
+            [folder = folder as String, store = store as FileStore, process = process as Int, saves = saves as Int] in
+            let report = try Counting.run(store, folder + "/harbour", process: process, saves: saves)
+            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+          }
+        }
+      }
+    }
+    let reports = try (0..<processes).map {
+      try JSONDecoder().decode(Counting.Report.self, from: Data(try Folder.read(folder.file("report\($0)"))))
+    }
+    let seconds = Int(Date().timeIntervalSince(began).rounded())
+    print(
+      "\(store): \(processes) processes, \(saves) saves each in \(seconds) s, \(reports.map(\.conflicts).reduce(0, +)) conflicts, "
+        + "\(reports.map(\.waits).reduce(0, +)) locks held too long")
+    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never met.")
+    try Counting.expect(reports, saves: saves, store, path)
+    #expect(try store.fault(at: path) == nil)
+  }
+
+  /// What the sum looks for: a process that goes on with what it had read.
+  @Test(arguments: FileStore.wholeFile)
+  func D1_whatIsNotReadAgainIsAConflictEachTime(store: FileStore) async throws {
+    try Counting.begin(store, path)
+    let context = try Harbour.context(store.description(at: path))
+    let berth = try #require(try Counting.berths(context).first)
+    berth.count += 1
+    await #expect(processExitsWith: .success) { [path = path as String, store = store as FileStore] in
+      _ = try Counting.run(store, path, process: 0, saves: 1)
+    }
+    for _ in 0..<3 {
+      let conflict = try #require(throws: ContextError.self) { try context.save() }
+      #expect(conflict.code == .conflict && conflict.objectIDs == [berth.objectID] && context.hasChanges, "\(conflict)")
+    }
+    context.reset()
+    #expect(try Counting.berths(context).first?.count == 1)
+    try context.persistentStoreCoordinator.close()
+  }
+}
+
+/// A counter that all processes count up, one for each half of them, and ships that each inserts.
+enum Counting {
+  /// Each process inserts a ship with every so manieth save.
+  private static let stride = 20
+
+  struct Report: Codable {
+    var conflicts = 0
+    var waits = 0
+    /// The ships, by their IDs.
+    var ships: [String: Int64] = [:]
+  }
+
+  static func begin(_ store: FileStore, _ path: String) throws {
+    let context = try Harbour.context(store.description(at: path))
+    for number in 0..<3 {
+      let berth = context.insert(Berth.self)
+      (berth.number, berth.count) = (number, 0)
+    }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  static func berths(_ context: ManagedObjectContext) throws -> [Berth] {
+    try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
+  }
+
+  /// Saves so many times, and repeats what was refused with what others have saved meanwhile.
+  static func run(_ store: FileStore, _ path: String, process: Int, saves: Int) throws -> Report {
+    let context = try Harbour.context(store.description(at: path))
+    var report = Report()
+    var done = 0
+    while done < saves {
+      do {
+        let ship = try change(context, process, done)
+        try context.save()
+        done += 1
+        if let ship { report.ships[ship.objectID.uriRepresentation] = ship.number }
+      } catch let error as ContextError where error.code == .conflict {
+        report.conflicts += 1
+        context.reset()
+      } catch let error as StoreError where error.code == .locked && error.isRetryable {
+        report.waits += 1
+        context.reset()
+      }
+    }
+    try context.persistentStoreCoordinator.close()
+    return report
+  }
+
+  private static func change(_ context: ManagedObjectContext, _ process: Int, _ done: Int) throws -> Ship? {
+    let berths = try berths(context)
+    berths[0].count += 1
+    berths[1 + process % 2].count += 1
+    guard done % stride == 0 else { return nil }
+    let ship = context.insert(Ship.self)
+    ship.name = "Ship \(done) of \(process)"
+    ship.number = Int64(process * 1_000_000 + done)
+    ship.berth = berths[1 + process % 2]
+    return ship
+  }
+
+  static func expect(_ reports: [Report], saves: Int, _ store: FileStore, _ path: String) throws {
+    let context = try Harbour.context(store.description(at: path))
+    let odd = reports.count / 2
+    #expect(try berths(context).map(\.count) == [reports.count * saves, (reports.count - odd) * saves, odd * saves])
+    let ships = try context.fetch(FetchRequest<Ship>())
+    let expected = reports.count * ((saves + stride - 1) / stride)
+    #expect(Set(reports.flatMap(\.ships.keys)).count == expected, "Two processes gave the same key.")
+    #expect(ships.count == expected)
+    let given = reports.reduce(into: [:]) { $0.merge($1.ships) { first, _ in first } }
+    for ship in ships { #expect(given[ship.objectID.uriRepresentation] == ship.number, "\(ship.name)") }
+    try context.persistentStoreCoordinator.close()
+  }
+}

@@ -1,0 +1,312 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Calls to the operating system that fail or do less than was asked for, through the whole stack on a simulated disk.
+@Suite struct WholeFileFaultTests {
+  static let numbers = [EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EACCES, EPERM, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG]
+  /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
+  private static let harmless: Set<StoreFileOperation> = [.names, .unlink, .close, .unlock]
+  /// The name that a killed process left.
+  private static let stale = ".harbour.0123456789abcdef.tmp"
+
+  /// A disk with a file of twelve saves, and what else there may be.
+  private static func harbour(_ store: FileStore, _ contents: [UInt8]) -> SimulatedHarbour {
+    let harbour = SimulatedHarbour(store, contents: contents)
+    harbour.disk.setContents(of: stale, [1])
+    return harbour
+  }
+
+  /// How often each call is made by what `body` does.
+  private static func calls(_ disk: SimulatedFileSystem, _ body: () throws -> Void) rethrows -> [StoreFileOperation: Int] {
+    let before = StoreFileOperation.allCases.map { disk.count(of: $0) }
+    try body()
+    let counts = zip(StoreFileOperation.allCases, before).map { ($0, disk.count(of: $0) - $1) }
+    return Dictionary(uniqueKeysWithValues: counts.filter { $0.1 > 0 })
+  }
+
+  /// What every error of a failing call says.
+  private static func expectTyped(_ error: StoreError, _ operation: StoreFileOperation, _ number: Int32, _ name: String) {
+    let cause = error.cause as? FileSystemError
+    #expect(cause?.operation == operation && cause?.number == number && cause?.name.isEmpty == false, "\(name): \(error)")
+    #expect(error.path == SimulatedHarbour.path && error.description.contains("(errno \(number))"), "\(name): \(error)")
+    #expect(error.code != .general && error.code != .damaged, "\(name): \(error)")
+  }
+
+  private static func refusal(_ body: () throws -> Void) throws -> StoreError? {
+    do {
+      try body()
+      return nil
+    } catch let error as StoreError {
+      return error
+    }
+  }
+
+  // MARK: C1, saving
+
+  @Test(arguments: FileStore.wholeFile, Self.numbers)
+  func C1_everyFailingCallOfASaveIsATypedErrorAndLosesNothing(store: FileStore, number: Int32) throws {
+    let contents = try SimulatedHarbour.contents(store)
+    let made = try calls(ofSaveWith: contents, store)
+    #expect(Set(made.keys).isSuperset(of: [.openLockFile, .lock, .create, .write, .synchronize, .rename, .setPermissions, .statusOfName]))
+    var cases = 0
+    for (operation, count) in made {
+      for nth in 1...count {
+        for isPersistent in [EIO, ENOSPC].contains(number) ? [false, true] : [false] {
+          let fault = FileFault(operation, nth: nth, .error(number), isPersistent: isPersistent)
+          try check(fault, number, Self.harbour(store, contents))
+          cases += 1
+        }
+      }
+    }
+    print("C1, \(store), saving: \(cases) cases with errno \(number)")
+    #expect(cases > 20)
+  }
+
+  private func calls(ofSaveWith contents: [UInt8], _ store: FileStore) throws -> [StoreFileOperation: Int] {
+    let harbour = Self.harbour(store, contents)
+    let context = try harbour.context()
+    _ = try Voyage.changeNext(context)
+    return try Self.calls(harbour.disk) { try context.save() }
+  }
+
+  private func check(_ fault: FileFault, _ number: Int32, _ harbour: SimulatedHarbour) throws {
+    let name = "\(fault.operation) \(fault.nth) fails with \(number)\(fault.isPersistent ? " for good" : "")"
+    let context = try harbour.context()
+    let journal = try Voyage.changeNext(context)
+    let inserted = context.insertedObjects.count
+    let (openCount, old) = (harbour.disk.openCount, harbour.contents)
+    harbour.disk.inject(fault)
+    let error = try Self.refusal { try context.save() }
+    harbour.disk.clearFaults()
+    if let error {
+      Self.expectTyped(error, fault.operation, number, name)
+      #expect(context.hasChanges && context.insertedObjects.count == inserted && journal.saves == 13 && journal.isUpdated, "\(name)")
+      if error.code == .durabilityUnknown {
+        #expect(try harbour.found() == (13, nil), "\(name)")
+      } else {
+        #expect(harbour.contents == old, "\(name)")
+      }
+      #expect(harbour.disk.openCount == openCount, "\(name): something stays open")
+    } else {
+      let isWithoutRights = [EACCES, EPERM].contains(number) && [.setOwner, .copyAttributes].contains(fault.operation)
+      // Whoever cannot tell which file was saved reads it anew.
+      #expect(Self.harmless.contains(fault.operation) || isWithoutRights || fault.operation == .status, "\(name): no error")
+      #expect(try !context.hasChanges && harbour.found() == (13, nil), "\(name): no error, and not saved")
+    }
+    let isUntidy = [.names, .unlink].contains(fault.operation)
+    #expect(isUntidy || harbour.temporaryNames.allSatisfy { $0 == Self.stale }, "\(name): \(harbour.disk.names)")
+    try goOn(context, harbour, name)
+  }
+
+  /// Once the disk is well again, the same save succeeds, and so does the next one.
+  private func goOn(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour, _ name: String) throws {
+    do {
+      try context.save()
+      #expect(try !context.hasChanges && harbour.found() == (13, nil), "\(name): the repeated save")
+      #expect(try Voyage.saveNext(context) == 14)
+    } catch {
+      Issue.record("\(name): the next save fails with \(error)")
+    }
+    #expect(try Voyage.check(context) == (14, nil), "\(name)")
+    #expect(try harbour.found() == (14, nil), "\(name)")
+    #expect(harbour.disk.names == SimulatedHarbour.names, "\(name): \(harbour.disk.names)")
+    try context.persistentStoreCoordinator.close()
+    #expect(harbour.disk.openCount == 0, "\(name): something stays open")
+  }
+
+  // MARK: C1, opening
+
+  @Test(arguments: FileStore.wholeFile, [true, false])
+  func C1_everyFailingCallOfOpeningIsATypedErrorAndMakesNothingHalf(store: FileStore, exists: Bool) throws {
+    let contents = exists ? try SimulatedHarbour.contents(store) : nil
+    let sample = SimulatedHarbour(store, contents: contents)
+    let made = try Self.calls(sample.disk) { try sample.context().persistentStoreCoordinator.close() }
+    #expect(Set(made.keys).isSuperset(of: exists ? [.resolve, .openDirectory, .openForReading, .read] : [.create, .write, .rename]))
+    var cases = 0
+    for (operation, count) in made {
+      for (nth, number) in (1...count).flatMap({ nth in Self.numbers.map { (nth, $0) } }) {
+        let harbour = SimulatedHarbour(store, contents: contents)
+        harbour.disk.inject(FileFault(operation, nth: nth, .error(number)))
+        try checkOpening(harbour, contents, operation, number, "\(operation) \(nth) fails with \(number)")
+        cases += 1
+      }
+    }
+    print("C1, \(store), \(exists ? "opening" : "making"): \(cases) cases")
+  }
+
+  private func checkOpening(
+    _ harbour: SimulatedHarbour, _ contents: [UInt8]?, _ operation: StoreFileOperation, _ number: Int32, _ name: String
+  ) throws {
+    let error = try Self.refusal { try harbour.context().persistentStoreCoordinator.close() }
+    harbour.disk.clearFaults()
+    if let error {
+      Self.expectTyped(error, operation, number, name)
+      #expect(harbour.contents == contents || error.code == .durabilityUnknown, "\(name)")
+    } else {
+      let isWithoutRights = [EACCES, EPERM].contains(number) && [.setOwner, .copyAttributes].contains(operation)
+      #expect(Self.harmless.contains(operation) || isWithoutRights || operation == .status, "\(name): no error")
+    }
+    #expect(harbour.disk.openCount == 0 && harbour.temporaryNames.isEmpty, "\(name): \(harbour.disk.names)")
+    // It is not taken for open, and nothing of the attempt is in the way.
+    let context = try harbour.context()
+    #expect(try Voyage.check(context) == (contents == nil ? 0 : 12, nil), "\(name)")
+    try Voyage.saveNext(context)
+    try context.persistentStoreCoordinator.close()
+    #expect(try harbour.found() == (contents == nil ? 1 : 13, nil), "\(name)")
+  }
+
+  // MARK: C1, metadata
+
+  @Test(arguments: FileStore.wholeFile)
+  func C1_everyFailingCallOfWritingMetadataIsATypedErrorAndLosesNothing(store: FileStore) throws {
+    let contents = try SimulatedHarbour.contents(store)
+    let sample = SimulatedHarbour(store, contents: contents)
+    let opened = try sample.context()
+    let made = try Self.calls(sample.disk) { try opened.persistentStoreCoordinator.setMetadata(["owner": .string("Ada")]) }
+    #expect(Set(made.keys).isSuperset(of: [.lock, .create, .write, .synchronize, .rename]))
+    for (operation, count) in made {
+      for (nth, number) in (1...count).flatMap({ nth in Self.numbers.map { (nth, $0) } }) {
+        try checkMetadata(
+          FileFault(operation, nth: nth, .error(number)), number, SimulatedHarbour(store, contents: contents),
+          "\(operation) \(nth) fails with \(number)")
+      }
+    }
+  }
+
+  private func checkMetadata(_ fault: FileFault, _ number: Int32, _ harbour: SimulatedHarbour, _ name: String) throws {
+    let (context, old) = (try harbour.context(), harbour.contents)
+    let coordinator = context.persistentStoreCoordinator
+    harbour.disk.inject(fault)
+    let error = try Self.refusal { try coordinator.setMetadata(["owner": .string("Ada")]) }
+    harbour.disk.clearFaults()
+    if let error {
+      Self.expectTyped(error, fault.operation, number, name)
+      #expect(coordinator.metadata == [:], "\(name)")
+      #expect(harbour.contents == old || error.code == .durabilityUnknown, "\(name)")
+    }
+    #expect(fault.operation == .unlink || harbour.temporaryNames.isEmpty, "\(name)")
+    try coordinator.setMetadata(["owner": .string("Eve")])
+    try Voyage.saveNext(context)
+    try coordinator.close()
+    let again = try harbour.context()
+    #expect(again.persistentStoreCoordinator.metadata == ["owner": .string("Eve")], "\(name)")
+    #expect(try Voyage.check(again) == (13, nil), "\(name)")
+    try again.persistentStoreCoordinator.close()
+  }
+
+  // MARK: C1, the folder
+
+  /// The file has been replaced, but nobody knows whether a power loss brings the old one back.
+  @Test(arguments: FileStore.wholeFile)
+  func C1_afterAnUnconfirmedSaveTheNextOneMeetsNoConflictWithItself(store: FileStore) throws {
+    let (context, harbour) = try unconfirmed(store)
+    try goOn(context, harbour, "unconfirmed")
+  }
+
+  /// Nor does the store know which file it has saved: it takes it for somebody else's, and says so rather than overwrite it.
+  @Test(arguments: FileStore.wholeFile)
+  func C1_afterAnUnconfirmedSaveOfAFileThatCannotBeToldNothingIsLost(store: FileStore) throws {
+    let statuses = try calls(ofSaveWith: try SimulatedHarbour.contents(store), store)[.status] ?? 0
+    let (context, harbour) = try unconfirmed(store, FileFault(.status, nth: statuses, .error(EIO)))
+    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    #expect(conflict.code == .conflict && context.hasChanges, "\(conflict)")
+    context.reset()
+    #expect(try Voyage.check(context) == (13, nil))
+    try goOn(context, harbour, "unconfirmed and unknown")
+  }
+
+  private func unconfirmed(_ store: FileStore, _ other: FileFault? = nil) throws -> (ManagedObjectContext, SimulatedHarbour) {
+    let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
+    let context = try harbour.context()
+    _ = try Voyage.changeNext(context)
+    harbour.disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
+    if let other { harbour.disk.inject(other) }
+    let error = try #require(try Self.refusal { try context.save() })
+    #expect(error.code == .durabilityUnknown && error.coreDataCode == 134_030 && context.hasChanges, "\(error)")
+    #expect(try harbour.found() == (13, nil))
+    harbour.disk.clearFaults()
+    return (context, harbour)
+  }
+
+  // MARK: C3
+
+  @Test(arguments: FileStore.wholeFile)
+  func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
+    let random = Seeded("C3, \(store)")
+    let (whole, short) = (SimulatedHarbour(store), SimulatedHarbour(store))
+    short.disk.shortenAllTransfers(seed: random.seed)
+    let contexts = [try whole.context(), try short.context()]
+    for save in 1...200 {
+      for context in contexts { #expect(try Voyage.saveNext(context) == save) }
+      guard Self.withoutIdentity(whole.contents) == Self.withoutIdentity(short.contents) else {
+        Issue.record("Save \(save) made another file.")
+        return
+      }
+      if save % 20 == 0 {
+        let (context, other) = (try Self.reopened(contexts[1], short), save)
+        #expect(try Voyage.check(context) == (other, nil))
+        try context.persistentStoreCoordinator.close()
+      }
+    }
+    #expect(short.disk.count(of: .write) > 3 * whole.disk.count(of: .write))
+    #expect(short.disk.count(of: .read) > whole.disk.count(of: .read) && short.disk.names == SimulatedHarbour.names)
+  }
+
+  /// A reader of the same bytes whose transfers are short too.
+  private static func reopened(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour) throws -> ManagedObjectContext {
+    let other = SimulatedHarbour(harbour.store, contents: harbour.contents)
+    other.disk.shortenAllTransfers(seed: 7)
+    return try other.context()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func C3_oneByteAtATimeIsEnough(store: FileStore) throws {
+    let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
+    harbour.disk.inject(FileFault(.read, .short(1), isPersistent: true))
+    harbour.disk.inject(FileFault(.write, .short(1), isPersistent: true))
+    let context = try harbour.context()
+    try Voyage.saveNext(context)
+    #expect(try Voyage.check(context) == (13, nil))
+    #expect(try harbour.found() == (13, nil))
+    #expect(harbour.disk.count(of: .write) > (harbour.contents?.count ?? .max))
+  }
+
+  /// The text of a file without what names the store, and without the digest that follows from it.
+  private static func withoutIdentity(_ contents: [UInt8]?) -> String {
+    let text = String(decoding: contents ?? [], as: UTF8.self)
+    let identity = /"uuid":"[0-9A-F-]{36}"|"digest":"[^"]*"/
+    let found = text.matches(of: identity)
+    #expect(found.count == 2)
+    return text.replacing(identity, with: "")
+  }
+
+  // MARK: C6
+
+  @Test(arguments: FileStore.wholeFile)
+  func C6_whatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
+    for number in Self.numbers {
+      let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
+      let context = try harbour.context()
+      _ = try Voyage.changeNext(context)
+      harbour.disk.startRecording()
+      harbour.disk.inject(FileFault(.synchronize, .error(number)))
+      let error = try #require(try Self.refusal { try context.save() })
+      #expect((error.cause as? FileSystemError)?.operation == .synchronize)
+      let failed = try #require(harbour.disk.calls.first { $0.operation == .synchronize }).name
+      try context.save()
+      let synchronized = harbour.disk.calls.filter { $0.operation == .synchronize }.map(\.name)
+      #expect(synchronized.count == 3 && synchronized.count { $0 == failed } == 1, "\(number): \(synchronized)")
+      #expect(try harbour.found() == (13, nil))
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+}

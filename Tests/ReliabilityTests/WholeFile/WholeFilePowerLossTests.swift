@@ -1,0 +1,170 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Power losses at every instant of a voyage on a simulated disk, through the whole stack.
+@Suite(.serialized) struct WholeFilePowerLossTests {
+  @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
+  func B1_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
+    for saves in [0, 3, 6, 12] {
+      var losses = PowerLosses(store, durability)
+      try losses.record(after: saves, 1)
+      #expect(losses.summary.stateCount > 100 && (losses.summary.isExhaustive || saves == 0))
+      #expect(losses.acceptsOnlyWholeSaves, "\(losses)")
+      #expect(losses.continued > 10)
+    }
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(store: FileStore) throws {
+    for (before, saves) in [(0, 2), (5, 3)] {
+      var losses = PowerLosses(store, .full)
+      try losses.record(after: before, saves)
+      #expect(losses.acceptsOnlyWholeSaves && losses.stale == 0, "\(losses)")
+      #expect(losses.versions.count == saves + (before == 0 ? 2 : 1), "Each version was seen.")
+    }
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func B2_withFastDurabilityAnOlderSaveMayComeBackButNoMixture(store: FileStore) throws {
+    var losses = PowerLosses(store, .fast)
+    try losses.record(after: 5, 3)
+    #expect(losses.acceptsOnlyWholeSaves && losses.stale > 0, "\(losses)")
+  }
+
+  @Test(arguments: FileStore.wholeFile, AlteredFileSystem.Mistake.allCases)
+  func B3_everyWrongRecipeIsCaught(store: FileStore, mistake: AlteredFileSystem.Mistake) throws {
+    var losses = PowerLosses(store, .full)
+    try losses.record(after: 5, 1, mistake)
+    switch mistake {
+    case .noFolderSynchronization: #expect(losses.stale > 0 && losses.damaged == 0, "\(losses)")
+    case .noSynchronization, .synchronizationAfterRenaming, .writingInPlace: #expect(losses.damaged > 0, "\(losses)")
+    }
+    #expect(losses.mixed == 0, "The digest finds every torn file: \(losses)")
+  }
+}
+
+/// What is found after all power losses during a few saves.
+private struct PowerLosses: CustomStringConvertible {
+  /// What a file says to whoever opens it.
+  private enum Finding: Equatable {
+    case holds(Int)
+    case mixture(String)
+    case damage(String)
+  }
+
+  let store: FileStore
+  let durability: DurableFileOptions.Durability
+  var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
+  /// States in which the file is refused.
+  var damaged = 0
+  /// States that open and hold parts of a save, or what nobody saved.
+  var mixed = 0
+  /// States that lack a save that had returned.
+  var stale = 0
+  /// States that hold a save that had not begun.
+  var tooNew = 0
+  /// The numbers of saves that were found; -1 for no file.
+  var versions: Set<Int> = []
+  /// How often the stack went on with what was found.
+  var continued = 0
+  /// The first state that is not as it should be.
+  var example = ""
+  /// What the disk held before anything was recorded.
+  private var recorded = -1
+  /// Equal files say the same, so each is opened once. There are few, and a list compares faster than a dictionary hashes.
+  private var findings: [(contents: [UInt8], finding: Finding)] = []
+
+  var acceptsOnlyWholeSaves: Bool { damaged == 0 && mixed == 0 && tooNew == 0 }
+
+  var description: String {
+    "\(store), \(durability): HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states, \(findings.count) different files, "
+      + "damaged \(damaged), mixed \(mixed), stale \(stale), too new \(tooNew). \(example)"
+  }
+
+  init(_ store: FileStore, _ durability: DurableFileOptions.Durability) {
+    self.store = store
+    self.durability = durability
+  }
+
+  /// Saves while recording, and looks at every state. With no saves before, the making of the file is recorded too.
+  mutating func record(after before: Int, _ saves: Int, _ mistake: AlteredFileSystem.Mistake? = nil) throws {
+    let harbour = SimulatedHarbour(store, contents: before == 0 ? nil : try SimulatedHarbour.contents(store, saves: before))
+    let fileSystem: any StoreFileSystem =
+      mistake.map { AlteredFileSystem(harbour.disk, $0, storeName: SimulatedHarbour.name) } ?? harbour.disk
+    harbour.disk.startRecording()
+    recorded = before == 0 ? -1 : before
+    let context = try harbour.context(durability, through: fileSystem)
+    harbour.disk.mark(before)
+    for _ in 0..<saves { harbour.disk.mark(try Voyage.saveNext(context)) }
+    try context.persistentStoreCoordinator.close()
+    let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) }
+    summary = try harbour.disk.forEachCrashState(seed: seed) { try look(at: $0) }
+    print("power losses: \(self)")
+  }
+
+  private mutating func look(at state: CrashState) throws {
+    let confirmed = state.lastMark ?? recorded
+    let known = findings.count
+    switch try finding(state) {
+    case .holds(let saves):
+      let isNew = versions.insert(saves).inserted || findings.count > known
+      let isStale = saves < confirmed, isTooNew = saves > confirmed + 1
+      if isStale { stale += 1 }
+      if isTooNew { tooNew += 1 }
+      if isTooNew || isStale && durability == .full { note(state, "\(saves) saves") }
+      // That takes as long as all else, so not every state is written to.
+      if isNew || state.eventCount % 3 == 0 && continued < 40 { try goOn(state, saves) }
+    case .mixture(let fault):
+      mixed += 1
+      note(state, fault)
+    case .damage(let error):
+      damaged += 1
+      note(state, error)
+    }
+  }
+
+  private mutating func finding(_ state: CrashState) throws -> Finding {
+    guard let contents = state.fileSystem.contents(of: SimulatedHarbour.name) else { return .holds(-1) }
+    if let known = findings.first(where: { Self.areEqual($0.contents, contents) }) { return known.finding }
+    let finding: Finding
+    do {
+      let found = try SimulatedHarbour.found(store, contents)
+      finding = found.fault.map { .mixture($0) } ?? .holds(found.saves)
+    } catch let error as StoreError {
+      finding = .damage("\(error)")
+    }
+    findings.append((contents, finding))
+    return finding
+  }
+
+  private static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
+    first.count == second.count && (first.isEmpty || memcmp(first, second, first.count) == 0)
+  }
+
+  /// The store can be used as if nothing had happened, and what the lost save left behind goes.
+  private mutating func goOn(_ state: CrashState, _ saves: Int) throws {
+    continued += 1
+    let context = try Harbour.context(
+      store.description(at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: 0, fileSystem: state.fileSystem)))
+    let next = try Voyage.saveNext(context)
+    let found = try Voyage.check(context)
+    try context.persistentStoreCoordinator.close()
+    guard next == max(saves, 0) + 1, found == (next, nil), state.fileSystem.names == SimulatedHarbour.names else {
+      mixed += 1
+      return note(state, "after \(saves) saves: \(next), \(found), \(state.fileSystem.names)")
+    }
+  }
+
+  private mutating func note(_ state: CrashState, _ fault: String) {
+    if example.isEmpty { example = "\(fault), after: \("\(state)".prefix(2000))" }
+  }
+}

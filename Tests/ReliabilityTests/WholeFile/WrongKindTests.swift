@@ -1,0 +1,135 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Things at the path of a whole-file store that are no stores, or not of its kind.
+@Suite struct WrongKindTests {
+  private let folder: Folder
+  private var path: String { folder.file("harbour") }
+
+  init() throws { folder = try Folder() }
+
+  private func expectRefusal(_ codes: StoreError.Code..., by store: FileStore, _ comment: String = "") throws {
+    try ReliabilityTests.expectRefusal(codes, by: store.description(at: path), of: path, in: folder, comment)
+    let readOnly = store.description(at: path, file: DurableFileOptions(isReadOnly: true))
+    try ReliabilityTests.expectRefusal(codes, by: readOnly, of: path, in: folder, comment + " read-only")
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
+    #expect(OtherKinds.all.count >= 40)
+    for (name, bytes) in OtherKinds.all {
+      try Folder.write(bytes, to: path)
+      try expectRefusal(.notAStore, by: store, name)
+      // Somebody who trusts what is edited by hand still does not get something else.
+      var options = JSONStore.Options()
+      options.wholeFile.allowsUnverified = true
+      try ReliabilityTests.expectRefusal([.notAStore], by: .json(at: path, options: options), of: path, in: folder, name + " unverified")
+    }
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E3_theFileOfAnotherStoreIsRefused(store: FileStore) throws {
+    try Harbour.makeFile(.sqlite(at: path))
+    try expectRefusal(.notAStore, by: store)
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E3_anEmptyFileIsRefused(store: FileStore) throws {
+    try Folder.write([], to: path)
+    try expectRefusal(.notAStore, by: store)
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E3_aFolderIsRefused(store: FileStore) throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    try expectRefusal(.notAStore, by: store)
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  func E3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
+    #expect(mkfifo(path, 0o600) == 0)
+    try expectRefusal(.notAStore, by: store)
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  func E3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
+    for device in ["/dev/null", "/dev/zero", "/dev/tty"] {
+      try? FileManager.default.removeItem(atPath: path)
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: device)
+      // The error names the file that the path leads to.
+      try ReliabilityTests.expectRefusal([.notAStore], by: store.description(at: path), of: device, in: folder, device)
+      try ReliabilityTests.expectRefusal([.notAStore], by: store.description(at: device), of: device, in: folder, device)
+    }
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E3_linksThatGoInCirclesOrNowhereAreRefused(store: FileStore) throws {
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "other")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("other"), withDestinationPath: "harbour")
+    try expectRefusal(.notAStore, by: store)
+    try FileManager.default.removeItem(atPath: folder.file("other"))
+    try expectRefusal(.notFound, by: store)
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  func E3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
+    try Folder.write([0x7B], to: path)
+    #expect(truncate(path, 1 << 40) == 0)
+    let began = Date()
+    // Its bytes are not compared: there are a million million of them.
+    let error = try #require(throws: StoreError.self) {
+      try PersistentStoreCoordinator(model: Harbour.model, store: store.description(at: path)).close()
+    }
+    #expect(error.code == .tooLarge && error.path == path && error.operation == "open the store", "\(error)")
+    #expect(Date().timeIntervalSince(began) < 5)
+    #expect(folder.openDescriptors == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour"])
+  }
+}
+
+/// The beginnings of files of many kinds.
+private enum OtherKinds {
+  static let all: [(String, [UInt8])] = binary + text + json
+
+  private static let binary: [(String, [UInt8])] = [
+    ("PNG", [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]),
+    ("JPEG", [0xFF, 0xD8, 0xFF, 0xE0, 0, 0x10, 0x4A, 0x46, 0x49, 0x46, 0]), ("GIF", Array("GIF89a".utf8) + [1, 0, 1, 0]),
+    ("BMP", Array("BM".utf8) + [0x3E, 0, 0, 0, 0, 0]), ("TIFF", [0x49, 0x49, 0x2A, 0, 8, 0, 0, 0]),
+    ("WebP", Array("RIFF".utf8) + [4, 0, 0, 0] + Array("WEBPVP8 ".utf8)), ("zip", [0x50, 0x4B, 3, 4, 20, 0, 0, 0]),
+    ("gzip", [0x1F, 0x8B, 8, 0, 0, 0, 0, 0]), ("bzip2", Array("BZh91AY&SY".utf8)), ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]),
+    ("zstd", [0x28, 0xB5, 0x2F, 0xFD]), ("7z", [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]),
+    ("tar", Array(repeating: 0x61, count: 100) + Array("0000644\0".utf8) + Array(repeating: 0, count: 149) + Array("ustar".utf8)),
+    ("ELF", [0x7F, 0x45, 0x4C, 0x46, 2, 1, 1, 0]), ("Mach-O", [0xCF, 0xFA, 0xED, 0xFE]), ("DOS program", Array("MZ".utf8) + [0x90, 0]),
+    ("WebAssembly", [0, 0x61, 0x73, 0x6D, 1, 0, 0, 0]), ("class", [0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 52]),
+    ("SQLite", Array("SQLite format 3\0".utf8) + Array(repeating: 0, count: 4080)), ("binary property list", Array("bplist00".utf8) + [8]),
+    ("Ogg", Array("OggS".utf8) + [0, 2]), ("MP3", Array("ID3".utf8) + [3, 0, 0]), ("MP4", [0, 0, 0, 24] + Array("ftypmp42".utf8)),
+    ("PDF", Array("%PDF-1.7\n".utf8)), ("zeros", Array(repeating: 0, count: 70_000)), ("ones", Array(repeating: 0xFF, count: 70_000)),
+    ("CBOR", [0xA1, 0x61, 0x61, 0x01]), ("MessagePack", [0x81, 0xA1, 0x61, 0x01]),
+    ("UTF-16 JSON", Array("{\"format\":\"holdfast-json\"}".utf8).flatMap { [$0, 0] }),
+    ("UTF-16 JSON with a mark", [0xFF, 0xFE] + Array("{\"format\":\"holdfast-json\"}".utf8).flatMap { [$0, 0] }),
+    ("UTF-32 JSON", Array("{}".utf8).flatMap { [$0, 0, 0, 0] }), ("Latin-1", [0x67, 0x72, 0xFC, 0xDF, 0x65]),
+  ]
+
+  private static let text: [(String, [UInt8])] = [
+    ("diary", "Dear diary,\ntoday the sea was calm.\n"), ("a line's end", "\n"), ("a blank", " "), ("a mark alone", "\u{FEFF}"),
+    ("XML", "<?xml version=\"1.0\"?><database/>"), ("XML property list", "<?xml version=\"1.0\"?><!DOCTYPE plist><plist/>"),
+    ("HTML", "<!DOCTYPE html><html></html>"), ("YAML", "---\nformat: holdfast-json\n"), ("TOML", "[format]\nname = \"holdfast-json\"\n"),
+    ("CSV", "format,version\nholdfast-json,1\n"), ("shell", "#!/bin/sh\nexit 0\n"), ("SQL", "CREATE TABLE a (b);\n"),
+    ("source", "struct Ship {}\n"), ("JSON lines", "{}\n{}\n"), ("JSON5", "{format: 'holdfast-json'}"),
+  ].map { ($0, Array($1.utf8)) }
+
+  private static let json: [(String, [UInt8])] = [
+    "{}", "[]", "null", "true", "7", "\"holdfast-json\"", "{\"name\":\"package\",\"version\":\"1.0.0\"}",
+    "{\"format\":\"geojson\",\"version\":1}", "{\"format\":7,\"version\":1}", "{\"type\":\"FeatureCollection\",\"features\":[]}",
+    "[{\"format\":\"holdfast-json\"}]", "{\"version\":1,\"format\":\"holdfast-json\"}",
+  ].map { ("JSON \($0)", Array($0.utf8)) }
+}
