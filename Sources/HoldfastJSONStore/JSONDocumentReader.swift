@@ -16,6 +16,8 @@ final class JSONDocumentReader {
   /// Whether the document has come to its end.
   var isComplete: Bool { place == .end }
 
+  /// Called when an object of the model begins and ends: names and values in it may be told to ``withRows(_:)`` instead.
+  var rowsBeginOrEnd: ((Bool) -> Void)?
   /// Whether an event came since ``takeHeard()`` was called.
   @exclusivity(unchecked) var hasHeard = false
 
@@ -109,9 +111,11 @@ final class JSONDocumentReader {
     case .rows:
       place = .row
       rows?.beginRow()
+      rowsBeginOrEnd?(true)
     case .row:
       guard rows?.wantsOrders == true else { throw unexpected("an object") }
       place = .orders
+      rowsBeginOrEnd?(false)
     default: throw unexpected("an object")
     }
   }
@@ -134,7 +138,10 @@ final class JSONDocumentReader {
     case .row:
       try rows?.endRow()
       place = .rows
-    case .orders: place = .row
+      rowsBeginOrEnd?(false)
+    case .orders:
+      place = .row
+      rowsBeginOrEnd?(true)
     case .model:
       names.removeLast()
       model?.end("}")
@@ -177,6 +184,7 @@ final class JSONDocumentReader {
       rows?.endEntity()
       place = .entities
     case .targets:
+      rows?.endTargets()
       place = .row
     case .orderKeys:
       try rows?.endOrderKeys()
@@ -190,7 +198,6 @@ final class JSONDocumentReader {
   }
 
   func name(_ text: UnsafeRawBufferPointer) throws {
-    if place == .row { return try withRows { try $0.name(text) } }
     if text.count > options.longestName {
       throw refusal(errors.limit("It has a name of more than \(options.longestName) bytes.", ""))
     }
@@ -225,7 +232,7 @@ final class JSONDocumentReader {
   }
 
   /// Calls what reads objects of the model.
-  @inline(__always) private func withRows(_ body: (JSONRowReader) throws -> Void) throws {
+  @inline(__always) func withRows(_ body: (JSONRowReader) throws -> Void) throws {
     guard let uncountedRows else { throw unexpected("an object of the model") }
     try uncountedRows._withUnsafeGuaranteedRef { try body($0) }
   }
@@ -234,7 +241,6 @@ final class JSONDocumentReader {
 
   func null() throws {
     switch place {
-    case .row: try withRows { try $0.null() }
     case .metadataValue: try takeMetadata(.null)
     case .model: model?.scalar(.null)
     default: throw unexpected("a null")
@@ -243,7 +249,6 @@ final class JSONDocumentReader {
 
   func boolean(_ value: Bool) throws {
     switch place {
-    case .row: try withRows { try $0.boolean(value) }
     case .metadataValue: try takeMetadata(.boolean(value))
     case .model: model?.scalar(.boolean(value))
     default: throw unexpected("a truth value")
@@ -252,8 +257,6 @@ final class JSONDocumentReader {
 
   func number(_ text: UnsafeRawBufferPointer) throws {
     switch place {
-    case .row: try withRows { try $0.number(text) }
-    case .targets: try withRows { try $0.target(text) }
     case .orderKeys: try withRows { try $0.orderKey(text) }
     case .nextKeys: try takeNextKey(text)
     case .metadataValue: try takeMetadata(.number(text))
@@ -265,8 +268,6 @@ final class JSONDocumentReader {
 
   func string(_ text: UnsafeRawBufferPointer) throws {
     switch place {
-    case .row: try withRows { try $0.string(text) }
-    case .targets: try withRows { try $0.target(text) }
     case .orderKeys: try withRows { try $0.orderKey(text) }
     case .nextKeys: try takeNextKey(text)
     case .hashes: header.versionHashes[name] = try hash(text)

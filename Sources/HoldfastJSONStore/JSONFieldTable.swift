@@ -1,13 +1,5 @@
 import HoldfastStore
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The fields of an entity as reader and writer go over them: in one piece of memory, so that none is retained for each
 /// member of each object.
 final class JSONFieldTable {
@@ -66,9 +58,30 @@ final class JSONFieldTable {
     return nil
   }
 
+  @inline(__always) private static func differ<Word: FixedWidthInteger>(
+    _ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ offset: Int, _ word: Word.Type
+  ) -> Bool {
+    a.loadUnaligned(fromByteOffset: offset, as: word) != b.loadUnaligned(fromByteOffset: offset, as: word)
+  }
+
   @inline(__always) private func isName(_ place: Int, _ text: UnsafeRawBufferPointer) -> Bool {
-    let entry = entries[place]
-    guard entry.nameCount == text.count, let other = text.baseAddress else { return false }
-    return memcmp(labels + entry.labelStart + 2, other, text.count) == 0
+    guard entries[place].nameCount == text.count, let other = text.baseAddress else { return false }
+    let name = UnsafeRawPointer(labels + entries[place].labelStart + 2)
+    // Names are short: a call would cost more than the comparison. Words may overlap.
+    if text.count >= 8 {
+      var index = 0
+      while index + 8 < text.count {
+        if JSONFieldTable.differ(name, other, index, UInt64.self) { return false }
+        index += 8
+      }
+      return !JSONFieldTable.differ(name, other, text.count - 8, UInt64.self)
+    }
+    if text.count >= 4 {
+      return !JSONFieldTable.differ(name, other, 0, UInt32.self) && !JSONFieldTable.differ(name, other, text.count - 4, UInt32.self)
+    }
+    if text.count >= 2 {
+      return !JSONFieldTable.differ(name, other, 0, UInt16.self) && !JSONFieldTable.differ(name, other, text.count - 2, UInt16.self)
+    }
+    return !JSONFieldTable.differ(name, other, 0, UInt8.self)
   }
 }

@@ -22,6 +22,8 @@ struct JSONParser {
     let callbacks = UnsafeMutablePointer<yajl_callbacks>.allocate(capacity: 1)
     callbacks.initialize(to: JSONParser.callbacks())
     defer { callbacks.deallocate() }
+    document.rowsBeginOrEnd = { JSONParser.setCallbacks(callbacks, inRow: $0) }
+    defer { document.rowsBeginOrEnd = nil }
     try withExtendedLifetime(document) {
       guard let handle = yajl_alloc(callbacks, nil, Unmanaged.passUnretained(document).toOpaque()) else {
         throw StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There is no memory for a parser.")
@@ -132,7 +134,31 @@ struct JSONSealCheck {
   }
 }
 
+/// As ``tell(_:_:)``, what reads objects of the model.
+@inline(__always) private func tellRows(_ context: UnsafeMutableRawPointer?, _ body: (JSONRowReader) throws -> Void) -> Int32 {
+  tell(context) { try $0.withRows(body) }
+}
+
 extension JSONParser {
+  /// Values and names in an object of the model, which are most of a file, go straight to what reads those objects.
+  fileprivate static func setCallbacks(_ callbacks: UnsafeMutablePointer<yajl_callbacks>, inRow: Bool) {
+    if !inRow {
+      callbacks.pointee = JSONParser.callbacks()
+      return
+    }
+    callbacks.pointee.yajl_null = { tellRows($0) { try $0.null() } }
+    callbacks.pointee.yajl_boolean = { context, value in tellRows(context) { try $0.boolean(value != 0) } }
+    callbacks.pointee.yajl_number = { context, text, count in
+      tellRows(context) { try $0.number(UnsafeRawBufferPointer(start: text, count: count)) }
+    }
+    callbacks.pointee.yajl_string = { context, text, count in
+      tellRows(context) { try $0.string(UnsafeRawBufferPointer(start: text, count: count)) }
+    }
+    callbacks.pointee.yajl_map_key = { context, text, count in
+      tellRows(context) { try $0.name(UnsafeRawBufferPointer(start: text, count: count)) }
+    }
+  }
+
   fileprivate static func callbacks() -> yajl_callbacks {
     yajl_callbacks(
       yajl_null: { tell($0) { try $0.null() } },

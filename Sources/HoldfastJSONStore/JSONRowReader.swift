@@ -28,10 +28,12 @@ final class JSONRowReader {
   /// A bit for each field that has come.
   @exclusivity(unchecked) private var seen: UnsafeMutableBufferPointer<UInt64> = .allocate(capacity: 0)
   /// The links of each of the model's written relationships, in the order of the document, and their order keys.
-  @exclusivity(unchecked) private var links: [[SaveRequest.Link]]
+  private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
   /// How many links of each the object under way has.
-  @exclusivity(unchecked) private var linkCounts: [Int]
+  private let linkCounts: UnsafeMutableBufferPointer<Int>
+  /// Whether keys of targets come.
+  @exclusivity(unchecked) private var isInTargets = false
   /// Whether the object under way says the order keys of each.
   @exclusivity(unchecked) private var hasOrderKeys: [Bool]
   /// The relationship of which order keys come, and how many came.
@@ -43,13 +45,20 @@ final class JSONRowReader {
     self.errors = errors
     model = JSONModel(loader.model)
     values = JSONRowValues(slotCount: loader.model.entities.map(\.slots.count).max() ?? 0)
-    links = model.written.map { _ in [] }
-    orderKeys = links.map { _ in [] }
-    linkCounts = links.map { _ in 0 }
-    hasOrderKeys = links.map { _ in false }
+    links = .allocate(capacity: model.written.count)
+    links.initialize(repeating: [])
+    linkCounts = .allocate(capacity: model.written.count)
+    linkCounts.initialize(repeating: 0)
+    orderKeys = model.written.map { _ in [] }
+    hasOrderKeys = model.written.map { _ in false }
   }
 
-  deinit { seen.deallocate() }
+  deinit {
+    seen.deallocate()
+    links.deinitialize()
+    links.deallocate()
+    linkCounts.deallocate()
+  }
 
   private var name: String { fields.entity?.name ?? "" }
 
@@ -92,6 +101,7 @@ final class JSONRowReader {
     key = 0
     version = 1
     field = 0
+    isInTargets = false
     values.clear()
     seen.update(repeating: 0)
     for place in linkCounts.indices {
@@ -139,6 +149,7 @@ final class JSONRowReader {
     case .version: version = try whole(text, in: 1...Int64.max - 1)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, number: text)
+    case .targets where isInTargets: try target(text)
     case .targets, .orders: throw damaged("A number does not fit.")
     }
   }
@@ -167,6 +178,7 @@ final class JSONRowReader {
     case .version: version = try whole(text, in: 1...Int64.max - 1)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, string: text)
+    case .targets where isInTargets: try target(text)
     case .targets, .orders: throw damaged("A text does not fit.")
     }
   }
@@ -205,10 +217,13 @@ final class JSONRowReader {
 
   /// Whether the field under way has a list of keys.
   func beginTargets() -> Bool {
-    if case .targets = fields.kind(field) { true } else { false }
+    if case .targets = fields.kind(field) { isInTargets = true }
+    return isInTargets
   }
 
-  @inline(__always) func target(_ text: UnsafeRawBufferPointer) throws {
+  func endTargets() { isInTargets = false }
+
+  @inline(__always) private func target(_ text: UnsafeRawBufferPointer) throws {
     guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("A key does not fit.") }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
     // Order keys that are not the usual ones follow the lists, and replace these.
