@@ -118,7 +118,9 @@ final class JSONRowReader {
 
   /// Finds the field of a name. They mostly come in the order in which they are written.
   @inline(__always) func name(_ text: UnsafeRawBufferPointer) throws {
-    guard let found = fields.place(named: text, after: field) else {
+    // The table is this reader's, so it need not be counted for each name.
+    let place = Unmanaged.passUnretained(fields)._withUnsafeGuaranteedRef { $0.place(named: text, after: field) }
+    guard let found = place else {
       throw errors.newerFormat(
         "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(name), which the model has not")
     }

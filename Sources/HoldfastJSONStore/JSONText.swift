@@ -7,24 +7,26 @@ enum JSONText {
   static func decodeBase64(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
     if text.isEmpty { return 0 }
     guard text.count % 4 == 0 else { return nil }
-    var count = 0
-    for start in stride(from: 0, to: text.count, by: 4) {
-      let isLast = start + 4 == text.count
-      let padding = isLast ? (text[start + 3] != pad ? 0 : text[start + 2] != pad ? 1 : 2) : 0
-      var bits: UInt32 = 0
-      for place in 0..<4 {
-        let value = place < 4 - padding ? base64Values[Int(text[start + place])] : 0
-        if value == 255 { return nil }
-        bits = bits << 6 | UInt32(value)
+    let padding = text[text.count - 1] != pad ? 0 : text[text.count - 2] != pad ? 1 : 2
+    return base64Values.withUnsafeBufferPointer { values in
+      var count = 0
+      for start in stride(from: 0, to: text.count, by: 4) {
+        let missing = start + 4 == text.count ? padding : 0
+        var bits: UInt32 = 0
+        for place in 0..<4 {
+          let value = place < 4 - missing ? values[Int(text[start + place])] : 0
+          if value == 255 { return nil }
+          bits = bits << 6 | UInt32(value)
+        }
+        // Bits that stand for no byte have to be 0, so that equal bytes have equal texts.
+        if missing == 1 && bits & 0xFF != 0 || missing == 2 && bits & 0xFFFF != 0 { return nil }
+        for place in 0..<3 - missing {
+          output.storeBytes(of: UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(place))), toByteOffset: count, as: UInt8.self)
+          count += 1
+        }
       }
-      // Bits that stand for no byte have to be 0, so that equal bytes have equal texts.
-      if padding == 1 && bits & 0xFF != 0 || padding == 2 && bits & 0xFFFF != 0 { return nil }
-      for place in 0..<3 - padding {
-        output.storeBytes(of: UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(place))), toByteOffset: count, as: UInt8.self)
-        count += 1
-      }
+      return count
     }
-    return count
   }
 
   /// Decodes the 36 characters of a UUID into 16 bytes.
