@@ -1,5 +1,6 @@
 // swift-format-ignore-file
 // The examples of README.md and of articles, word for word; `ReadmeTests` compares them.
+import HoldfastJSONStore
 import Holdfast
 import HoldfastMemoryStore
 
@@ -180,4 +181,13 @@ final class Track: ManagedObject {
     let store = coordinator.persistentStore(for: book.objectID)
     return "\(book.entity.name) in \(store?.configurationName ?? "")"
   }  // ["Book in own", "Book in shared"]
+}
+
+func mend(_ path: String, _ model: ManagedObjectModel) throws {
+  var options = JSONStore.Options()
+  options.wholeFile.allowsUnverified = true
+  let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path, options: options))
+  // Look at what was changed, then let a save give the file its new digest; writing the metadata is one.
+  try coordinator.setMetadata(coordinator.metadata)
+  try coordinator.close()
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastJSONStore
 import HoldfastMemoryStore
 import Testing
 
@@ -40,8 +41,27 @@ import Testing
     #expect(try library() == ["Book in own", "Book in shared"])
   }
 
+  @Test func aFileThatWasChangedByHandIsMendedAsTheTextSays() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-mend-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let path = folder.appendingPathComponent("dogs.json").path
+    let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])])
+    try PersistentStoreCoordinator(model: model, store: .json(at: path)).close()
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    try text.replacingOccurrences(of: "\"Dog\":[]", with: "\"Dog\":[{\"$key\":1,\"name\":\"Fido\"}]")
+      .write(toFile: path, atomically: true, encoding: .utf8)
+    #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: model, store: .json(at: path)) }
+    try mend(path, model)
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .json(at: path)))
+    #expect(
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).map { try $0.value(forKey: "name").storeValue } == [.string("Fido")]
+    )
+  }
+
   @Test(arguments: [
     ("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 2), ("Sources/Holdfast/Holdfast.docc/SeveralStores.md", 1),
+    ("Sources/HoldfastJSONStore/HoldfastJSONStore.docc/Format.md", 1),
   ])
   func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
