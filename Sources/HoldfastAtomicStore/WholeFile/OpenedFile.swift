@@ -121,6 +121,12 @@ final class OpenedFile: Sendable {
         .storeReplaced, operation: "save", path: path,
         reason: "Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
     }
+    if tables.generation.contradicts(loaded.generation) {
+      throw StoreError(
+        .storeReplaced, operation: "save", path: path,
+        reason: "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
+          + "Close the store, and open the one that is there.")
+    }
     tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)

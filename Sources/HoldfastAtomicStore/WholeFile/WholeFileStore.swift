@@ -14,9 +14,10 @@ import Synchronization
 ///
 /// **Other processes.** Each save is made while a lock is held and begins with a look at the file. When somebody else has
 /// replaced it by a later version of the same store, that version is read first, and the save is compared with it: rows that
-/// both have changed are conflicts, and nothing of either is lost. A file that became another store, or went, is an error.
-/// Keys of new objects are set aside in the lock file, so that no two processes give out the same. Reading never waits nor
-/// looks at the file: what others have saved is seen from this store's next save on, whether that succeeds or is a conflict.
+/// both have changed are conflicts, and nothing of either is lost. A file that became another store, or went, is an error; so is
+/// one that was copied and went its own way, as far as rows tell. Keys of new objects are set aside in the lock file, so that no
+/// two processes give out the same. Reading never waits nor looks at the file: what others have saved is seen from this store's
+/// next save on, whether that succeeds or is a conflict.
 ///
 /// **Costs.** Opening reads the whole file; a save writes all of it, however little has changed.
 public final class WholeFileStore: IncrementalStore {

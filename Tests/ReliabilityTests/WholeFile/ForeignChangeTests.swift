@@ -143,6 +143,41 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// Both have gone on from the same copy, so equal versions of a row are not the same row.
+  @Test(arguments: FileStore.wholeFile, [0, 1, 3])
+  func D3_aVersionThatWentItsOwnWayIsNotOverwrittenUnseen(store: FileStore, further: Int) throws {
+    let context = try opened(store)
+    let ship = try ships(context)[0]
+    let copy = try Folder()
+    try Folder.write(try Folder.read(path), to: copy.file("harbour"))
+    let other = try Harbour.context(store.description(at: copy.file("harbour")))
+    let theirs = try ships(other)
+    theirs[0].name = "Theirs"
+    try other.save()
+    for _ in 0..<further {
+      theirs[1].tons += 1
+      try other.save()
+    }
+    try other.persistentStoreCoordinator.close()
+    ship.name = "Ours"
+    try context.save()
+    #expect(rename(copy.file("harbour"), path) == 0)
+
+    let before = try Folder.read(path)
+    ship.tons = 77
+    for _ in 0..<2 {
+      let error = try #require(throws: StoreError.self) { try context.save() }
+      #expect(error.code == .storeReplaced && error.path == path && error.reason.contains("older copy") && context.hasChanges, "\(error)")
+    }
+    #expect(ship.name == "Ours" && ship.tons == 77)
+    let isAsBefore = try Folder.read(path) == before
+    #expect(isAsBefore)
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: path))
+    #expect(try ships(again)[0].name == "Theirs")
+    try again.persistentStoreCoordinator.close()
+  }
+
   // MARK: D3, something else
 
   @Test(arguments: FileStore.wholeFile)

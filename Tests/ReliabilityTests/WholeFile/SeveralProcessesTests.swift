@@ -37,6 +37,34 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
+  /// Who comes too late to make the file takes the one that is there.
+  @Test(arguments: FileStore.wholeFile)
+  func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+    let processes = 8
+    await withTaskGroup(of: Void.self) { group in
+      for process in 0..<processes {
+        group.addTask { [folder = folder.path] in
+          await #expect(processExitsWith: .success) {
+            [folder = folder as String, store = store as FileStore, process = process as Int] in
+            // They wait for each other, so that they meet.
+            try Folder.write([], to: folder + "/ready\(process)")
+            while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < 8 {}
+            let context = try Harbour.context(store.description(at: folder + "/harbour"))
+            let route = context.insert(Route.self)
+            (route.number, route.count) = (process, 0)
+            try context.save()
+            try context.persistentStoreCoordinator.close()
+          }
+        }
+      }
+    }
+    let context = try Harbour.context(store.description(at: path))
+    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    #expect(routes.map(\.number) == Array(0..<processes))
+    try context.persistentStoreCoordinator.close()
+    #expect(try store.fault(at: path) == nil)
+  }
+
   /// What the sum looks for: a process that goes on with what it had read.
   @Test(arguments: FileStore.wholeFile)
   func D1_whatIsNotReadAgainIsAConflictEachTime(store: FileStore) async throws {
