@@ -162,6 +162,12 @@ enum TableError {
     StoreError(.locked, operation: "prepare a save", reason: "Another prepared save waits for its commit or abort.", isRetryable: true)
   }
 
+  static func noMoreKeys(_ entity: ManagedObjectModel.Entity) -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "set keys of \(entity.name) aside",
+      reason: "There are no keys left after \(TableLoader.keys.upperBound). Copy the objects into a new store.")
+  }
+
   static func wrongLayout(_ entity: ManagedObjectModel.Entity) -> StoreError {
     StoreError(.wrongType, operation: "save rows of \(entity.name)", reason: "The rows do not have the entity's columns.")
   }

@@ -152,9 +152,18 @@ struct TableSave {
   }
 
   private func repeatedKey(_ batch: RowBatch, _ entity: Int) -> StoreError {
-    let table = base.table(of: entity)
-    let repeated = (0..<batch.count).first { table.row(batch.pointer($0).key) != nil } ?? 0
-    return TableError.repeatedKey(schema.model.entities[entity], batch.pointer(repeated).key)
+    var seen: Set<Int64> = []
+    for changes in request.entities where schema.tableOfEntity[changes.entity] == schema.tableOfEntity[entity] {
+      for batch in changes.inserted {
+        for row in 0..<batch.count {
+          let key = batch.pointer(row).key
+          if base.table(of: entity).row(key) != nil || !seen.insert(key).inserted {
+            return TableError.repeatedKey(schema.model.entities[changes.entity], key)
+          }
+        }
+      }
+    }
+    return TableError.repeatedKey(schema.model.entities[entity], batch.pointer(0).key)
   }
 
   /// The batch itself, or a copy when its rows carry the IDs of another store.
@@ -350,7 +359,7 @@ struct TableSave {
 /// Copies a row without some of its values.
 enum RowCopy {
   static func append(_ row: RowPointer, emptying slots: Set<Int>, kinds: [CellKind], to builder: RowBatchBuilder) {
-    builder.beginRow(key: row.key, version: row.version + 1)
+    builder.beginRow(key: row.key, version: RowPointer.version(after: row.version))
     for (slot, kind) in kinds.enumerated() {
       if !row.isPresent(slot) || slots.contains(slot) {
         builder.appendNull()

@@ -101,9 +101,11 @@ public final class TableStore: Sendable {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("set keys aside") }
     guard !isReadOnly else { throw TableError.readOnly("set keys aside") }
     let table = schema.tableOfEntity[entity]
-    let first = state.withLock { state in
-      defer { state.nextKeys[table] += Int64(count) }
-      return state.nextKeys[table]
+    let first = try state.withLock { state throws in
+      let first = state.nextKeys[table]
+      guard Int64(count) <= TableLoader.nextKeys.upperBound - first else { throw TableError.noMoreKeys(schema.model.entities[entity]) }
+      state.nextKeys[table] = first + Int64(count)
+      return first
     }
     return Array(first..<first + Int64(count))
   }

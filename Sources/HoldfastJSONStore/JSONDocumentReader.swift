@@ -316,7 +316,7 @@ final class JSONDocumentReader {
   }
 
   private func takeNextKey(_ text: UnsafeRawBufferPointer) throws {
-    guard let key = JSONNumber.integer(text), TableLoader.keys.contains(key) else { throw damaged("A next key is no key.") }
+    guard let key = JSONNumber.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("A next key is no key.") }
     header.nextKeys[name] = key
   }
 

@@ -51,8 +51,30 @@ struct JSONFormat: StoreFileFormat {
   }
 
   func write(_ image: StoreImage, to file: FileReplacement) throws {
+    try check(image.header)
     let output = JSONOutput { try file.write($0) }
     try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
+  }
+}
+
+extension JSONFormat {
+  /// Refuses to write what would be refused when it is read.
+  private func check(_ header: StoreFileHeader) throws {
+    for members in [Array(header.versionHashes.keys), Array(header.metadata.keys)] {
+      if members.count > options.mostMembers {
+        throw unstorable("There are \(members.count) names where the options allow \(options.mostMembers).")
+      }
+      if members.contains(where: { $0.utf8.count > options.longestName }) {
+        throw unstorable("A name of an entity or of metadata has more than \(options.longestName) bytes.")
+      }
+    }
+    for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
+      throw unstorable("The metadata name an object that was never saved. Save it first.")
+    }
+  }
+
+  private func unstorable(_ reason: String) -> StoreError {
+    StoreError(.unstorableValue, operation: "write the store", path: path, reason: reason)
   }
 }
 

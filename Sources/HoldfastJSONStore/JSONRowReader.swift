@@ -148,7 +148,7 @@ final class JSONRowReader {
   func number(_ text: UnsafeRawBufferPointer) throws {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
-    case .version: version = try whole(text, in: 1...Int64.max - 1)
+    case .version: version = try whole(text, in: 1...Int64.max)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, number: text)
     case .targets where isInTargets: try target(text)
@@ -177,7 +177,7 @@ final class JSONRowReader {
   func string(_ text: UnsafeRawBufferPointer) throws {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
-    case .version: version = try whole(text, in: 1...Int64.max - 1)
+    case .version: version = try whole(text, in: 1...Int64.max)
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, string: text)
     case .targets where isInTargets: try target(text)

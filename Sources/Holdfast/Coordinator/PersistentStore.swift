@@ -78,7 +78,12 @@ public final class PersistentStore: Sendable {
   /// - Throws: ``StoreError``; with code ``StoreError/Code/notOpen`` after the store was removed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try saveLock.withLock {
-      try wrapping("write the metadata") { try base.setMetadata(metadata) }
+      do {
+        try wrapping("write the metadata") { try base.setMetadata(metadata) }
+      } catch let error as StoreError where error.code == .durabilityUnknown {
+        userInfo.withLock { $0 = UserInfo(metadata) }
+        throw error
+      }
       userInfo.withLock { $0 = UserInfo(metadata) }
     }
   }

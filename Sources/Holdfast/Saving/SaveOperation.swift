@@ -23,6 +23,8 @@ final class SaveOperation {
   @exclusivity(unchecked) var parts: [StoreChanges] = []
   /// Why not all stores have their changes; nil when they have.
   var incompletion: (any Error)?
+  /// The error of a store that has its changes, but could not make sure that they outlive a power loss.
+  var unconfirmed: StoreError?
 
   init(_ context: ManagedObjectContext) {
     self.context = context
@@ -58,6 +60,7 @@ final class SaveOperation {
     callDidSave()
     tellDidSave()
     if let incompletion { throw incompletion }
+    if let unconfirmed { throw unconfirmed }
   }
 
   // MARK: Steps
@@ -75,7 +78,7 @@ final class SaveOperation {
       let round = context.changed[called...]
       if round.isEmpty { return }
       called = context.changed.count
-      for object in round where object.hasChanges && !object.isDeleted { object.willSave() }
+      for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
       try processPendingChanges()
     }
     throw ContextError(.endlessSave, reason: "willSave changed further objects a hundred times over; let it come to an end.")
@@ -128,7 +131,8 @@ final class SaveOperation {
   /// All stores make their part ready before any commits. When one cannot, all are as before.
   private func prepare() throws {
     do {
-      for part in parts where !part.request.isEmpty {
+      // In an order that all processes share, since a prepared save may hold a lock that others wait for.
+      for part in parts.sorted(by: { $0.store.identifier < $1.store.identifier }) where !part.request.isEmpty {
         part.prepared = try part.store.wrapping("save") { try part.store.store.prepare(part.request) }
       }
     } catch {
@@ -155,6 +159,9 @@ final class SaveOperation {
       part.prepared = nil
       do {
         try part.store.wrapping("save") { try prepared.commit() }
+      } catch let error as StoreError where error.code == .durabilityUnknown {
+        // The store has the changes, and everybody sees them.
+        unconfirmed = unconfirmed ?? error
       } catch {
         for part in parts { part.abort() }
         coordinator.rowCache.removeAll()
@@ -199,6 +206,9 @@ extension ManagedObjectContext {
   /// is changed. Each part is all or nothing. Should a commit fail after another succeeded, the error is
   /// ``ContextError/Code/incompleteSave`` (134040), which names the stores that have their changes; objects of those are
   /// clean, and the others have their changes still.
+  ///
+  /// A ``StoreError`` with code ``StoreError/Code/durabilityUnknown`` says that everything is saved and to be seen by everybody,
+  /// and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was there before.
   ///
   /// - Throws: ``ContextError`` for validation failures (all together, 1560), conflicts, relationships between stores (133010)
   ///   and stores that are missing, ``StoreError`` for the rest.

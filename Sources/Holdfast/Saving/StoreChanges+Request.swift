@@ -95,7 +95,7 @@ extension StoreChanges {
       if object.isInaccessible { continue }
       let mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
-      append(object, key: object.objectKey, version: committed.version &+ 1, to: builder)
+      append(object, key: object.objectKey, version: RowPointer.version(after: committed.version), to: builder)
       inBatch.append(object)
       versions.append(committed.version)
       masks += mask

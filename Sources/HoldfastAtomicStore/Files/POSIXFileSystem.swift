@@ -22,7 +22,7 @@ public struct POSIXFileSystem: StoreFileSystem {
   public var nameSpace: String { "POSIX" }
 
   /// `realpath` of the file, or of its folder when there is no file.
-  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath {
+  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath {
     do throws(FileSystemError) {
       return try Self.split(Self.realPath(path), path)
     } catch {
@@ -30,7 +30,7 @@ public struct POSIXFileSystem: StoreFileSystem {
       guard error.number == ENOENT, lstat(path, &status) != 0 else { throw error }
     }
     let missing = try Self.split(path, path)
-    return ResolvedPath(folder: try Self.realPath(missing.folder), name: missing.name)
+    return ResolvedFilePath(folder: try Self.realPath(missing.folder), name: missing.name)
   }
 
   /// `open` with `O_DIRECTORY`.
@@ -201,7 +201,7 @@ public struct POSIXFileSystem: StoreFileSystem {
     return String(cString: resolved)
   }
 
-  private static func split(_ path: String, _ given: String) throws(FileSystemError) -> ResolvedPath {
+  private static func split(_ path: String, _ given: String) throws(FileSystemError) -> ResolvedFilePath {
     let name: String
     let folder: String
     if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -214,7 +214,7 @@ public struct POSIXFileSystem: StoreFileSystem {
     guard !name.isEmpty, name != ".", name != ".." else {
       throw FileSystemError(.resolve, name: given, number: path == "/" ? EISDIR : ENOENT)
     }
-    return ResolvedPath(folder: folder, name: name)
+    return ResolvedFilePath(folder: folder, name: name)
   }
 }
 

@@ -21,7 +21,7 @@ public protocol StoreFileSystem: Sendable {
   /// target is replaced.
   ///
   /// - Throws: `ENOENT` when there is no such folder, or when a symbolic link leads nowhere.
-  func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath
+  func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath
 
   /// Opens a folder, for all calls that take one.
   func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle

@@ -74,7 +74,7 @@ public struct StoreFileStatus: Sendable, Hashable {
 }
 
 /// Where a file lies: an absolute folder without links, and a name in it.
-public struct ResolvedPath: Sendable, Hashable {
+public struct ResolvedFilePath: Sendable, Hashable {
   /// The folder's absolute path.
   public var folder: String
   /// The file's name in the folder. Not empty, without slashes.

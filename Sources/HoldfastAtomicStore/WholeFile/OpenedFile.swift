@@ -66,6 +66,9 @@ final class OpenedFile: Sendable {
     do {
       try write(tables.generation, to: replacement, metadata: metadata)
       try replacement.commit()
+    } catch let error as StoreError where error.code == .durabilityUnknown {
+      written.withLock { $0.metadata = metadata }
+      throw error
     } catch {
       replacement.abort()
       throw error
@@ -146,12 +149,14 @@ private final class WholeFileSave: PreparedSave {
     self.replacement = Mutex(replacement)
   }
 
-  /// When the file could be put in its place but not made durable, nothing is published: the context keeps its changes, and
-  /// its next save writes them again.
+  /// A file that is in its place but was not confirmed to be durable is what everybody sees: so it is published all the same.
   func commit() throws {
     do {
       try replacement.withLock { try $0?.commit() }
       preparation.publish()
+    } catch let error as StoreError where error.code == .durabilityUnknown {
+      preparation.publish()
+      throw error
     } catch {
       preparation.discard()
       throw error
@@ -181,7 +186,7 @@ struct KeyRecord {
     guard bytes.starts(with: uuid), (bytes.count - uuid.count) % 8 == 0 else { return }
     for start in stride(from: uuid.count, to: bytes.count, by: 8) {
       let key = bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | Int64($1) }
-      nextKeys.append(TableLoader.keys.contains(key) ? key : 1)
+      nextKeys.append(TableLoader.nextKeys.contains(key) ? key : 1)
     }
     if nextKeys.count == 1 { nextKeys = Array(repeating: nextKeys[0], count: tableCount) }
   }

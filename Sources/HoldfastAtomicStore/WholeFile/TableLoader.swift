@@ -53,8 +53,10 @@ public final class TableLoader {
     request.orders.append(changes)
   }
 
-  /// The keys that objects in a file may have: there is always room for further ones.
+  /// The keys that objects in a file may have.
   public static let keys: ClosedRange<Int64> = 1...(1 << 62)
+  /// The least key that was never handed out may be one more than the last.
+  public static let nextKeys: ClosedRange<Int64> = 1...(1 << 62 + 1)
 
   /// Makes the tables.
   ///
@@ -72,45 +74,9 @@ public final class TableLoader {
     } catch let error as StoreError {
       throw damaged("What it says contradicts itself.", error)
     }
-    try checkKeys(generation, header)
-    try checkLinks(generation)
-    try checkOrders(generation)
+    let checks = LoadedTableChecks(generation, request)
+    if let contradiction = checks.keys(header) ?? checks.links() ?? checks.pairs() ?? checks.orders() { throw damaged(contradiction) }
     return LoadedStore(header: header, generation: generation, nextKeys: header.nextKeys(schema, after: generation))
-  }
-
-  private func checkKeys(_ generation: TableGeneration, _ header: StoreFileHeader) throws {
-    let keys = generation.tables.map(\.largestKey).filter { $0 != 0 } + header.nextKeys.values
-    if keys.allSatisfy(TableLoader.keys.contains) { return }
-    throw damaged("It has an object whose key is not between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound).")
-  }
-
-  /// No link may come twice, and a target that belongs to one object may not be that of two; both ends of a relationship that
-  /// is its own inverse have to name each other.
-  private func checkLinks(_ generation: TableGeneration) throws {
-    for changes in request.links {
-      let relationship = model.entities[changes.entity].relationships[changes.relationship]
-      let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
-      var agrees = index.count == changes.added.count
-      if relationship.isReflexive {
-        index.forEach { link in if !index.withTargets(of: link.target, { LinkOrder.contains($0, link.source) }) { agrees = false } }
-      }
-      if agrees { continue }
-      throw damaged(
-        "The links \(relationship.name) of \(model.entities[changes.entity].name) contradict each other: one comes twice, or only one of its "
-          + "ends names it.")
-    }
-  }
-
-  /// A list of ordered targets has to name those that are linked, and no others.
-  private func checkOrders(_ generation: TableGeneration) throws {
-    for changes in request.orders {
-      let relationship = model.entities[changes.entity].relationships[changes.relationship]
-      for link in changes.links where !generation.withTargets(of: link.source, relationship, { LinkOrder.contains($0, link.target) }) {
-        throw damaged(
-          "The list \(relationship.name) of \(model.entities[changes.entity].name) \(link.source) names an object that is not linked to it."
-        )
-      }
-    }
   }
 
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {

@@ -16,6 +16,10 @@
   /// The version.
   @inlinable @inline(__always) public var version: Int64 { base.load(fromByteOffset: 8, as: Int64.self) }
 
+  /// The version that follows another. Versions are compared for being equal only; after the largest comes 1, which only a file
+  /// made by hand will see.
+  @inlinable public static func version(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
+
   /// Whether the slot holds a value.
   @inlinable @inline(__always) public func isPresent(_ slot: Int) -> Bool {
     base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0

@@ -58,7 +58,7 @@ package final class AlteredFileSystem: StoreFileSystem {
   // MARK: Passed on
 
   package var nameSpace: String { base.nameSpace }
-  package func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath { try base.resolve(path) }
+  package func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath { try base.resolve(path) }
   package func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try base.openForReading(name, in: directory)
   }

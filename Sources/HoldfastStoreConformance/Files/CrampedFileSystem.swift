@@ -47,7 +47,7 @@ public struct CrampedFileSystem: StoreFileSystem {
     try base.rename(name, to: newName, in: directory)
   }
   public var nameSpace: String { base.nameSpace }
-  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath { try base.resolve(path) }
+  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath { try base.resolve(path) }
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try base.openForReading(name, in: directory)
   }

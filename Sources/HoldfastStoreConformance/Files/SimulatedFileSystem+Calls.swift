@@ -17,11 +17,11 @@ extension SimulatedFileSystem {
   // MARK: Opening
 
   /// Takes a path apart: a slash and a name.
-  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedPath {
+  public func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath {
     try perform(.resolve, path) { _, _ in
       let name = String(path.drop { $0 == "/" })
       guard path.hasPrefix("/"), !name.isEmpty, !name.contains("/"), name != ".", name != ".." else { return .failure(.init(ENOENT)) }
-      return .success(ResolvedPath(folder: Self.folder, name: name))
+      return .success(ResolvedFilePath(folder: Self.folder, name: name))
     }
   }
 

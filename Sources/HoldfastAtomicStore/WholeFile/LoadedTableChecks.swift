@@ -1,0 +1,93 @@
+import HoldfastStore
+
+/// Looks for what tables that were read from a file say against themselves, and a save never would. Each check answers with what
+/// is wrong, or nil.
+///
+/// What leads to an object that is not there is no contradiction: it is left behind by a deletion whose delete rule does nothing.
+struct LoadedTableChecks {
+  private let generation: TableGeneration
+  private let request: SaveRequest
+  private let schema: TableSchema
+  private var model: ManagedObjectModel { schema.model }
+
+  init(_ generation: TableGeneration, _ request: SaveRequest) {
+    self.generation = generation
+    self.request = request
+    schema = generation.schema
+  }
+
+  /// Keys within their bounds.
+  func keys(_ header: StoreFileHeader) -> String? {
+    let keys = generation.tables.map(\.largestKey).filter { $0 != 0 }
+    if keys.allSatisfy(TableLoader.keys.contains) && header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { return nil }
+    return "It has an object whose key is not between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound)."
+  }
+
+  /// No link may come twice, and a target that belongs to one object may not be that of two; both ends of a to-many relationship
+  /// that is its own inverse have to name each other.
+  func links() -> String? {
+    for changes in request.links {
+      let relationship = relationship(changes.entity, changes.relationship)
+      let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
+      var agrees = index.count == changes.added.count
+      if relationship.isReflexive {
+        index.forEach { link in
+          if exists(link.target, relationship.destinationIndex), !contains(index, link.target, link.source) { agrees = false }
+        }
+      }
+      if !agrees {
+        return "The links \(name(relationship)) contradict each other: one comes twice, or only one of its ends names it."
+      }
+    }
+    return nil
+  }
+
+  /// Both ends of a one-to-one relationship have to name each other.
+  func pairs() -> String? {
+    for relationship in model.entities.flatMap(\.ownRelationships) where !relationship.isToMany && !relationship.inverseIsToMany {
+      guard let inverse = model.inverse(of: relationship), case .slot(let index) = schema.storage(of: relationship),
+        case .slot(let back) = schema.storage(of: inverse)
+      else { continue }
+      var agrees = true
+      // An index leads from targets to the rows that name them.
+      generation.adjacencies[index].forEach { link in
+        if exists(link.source, relationship.destinationIndex), !contains(generation.adjacencies[back], link.target, link.source) {
+          agrees = false
+        }
+      }
+      if !agrees { return "Two objects do not lead to each other by \(name(relationship)) and its inverse." }
+    }
+    return nil
+  }
+
+  /// The list of ordered targets has to name all that are linked, each once, and no others.
+  func orders() -> String? {
+    for changes in request.orders {
+      let relationship = relationship(changes.entity, changes.relationship)
+      var (next, agrees) = (0, true)
+      generation.adjacencies[generation.forwardIndex(of: relationship)].forEach { link in
+        if next < changes.links.count, changes.links[next] == link {
+          next += 1
+        } else if exists(link.source, relationship.entityIndex) {
+          agrees = false
+        }
+      }
+      if !agrees || next < changes.links.count {
+        return "A list \(name(relationship)) does not name the objects that are linked to its object, each once, and no others."
+      }
+    }
+    return nil
+  }
+
+  private func relationship(_ entity: Int, _ place: Int) -> ManagedObjectModel.Relationship { model.entities[entity].relationships[place] }
+
+  private func name(_ relationship: ManagedObjectModel.Relationship) -> String {
+    "\(relationship.name) of \(model.entities[relationship.entityIndex].name)"
+  }
+
+  private func exists(_ key: Int64, _ entity: Int) -> Bool { generation.row(entity: entity, key: key) != nil }
+
+  private func contains(_ index: AdjacencyIndex, _ source: Int64, _ target: Int64) -> Bool {
+    index.withTargets(of: source) { LinkOrder.contains($0, target) }
+  }
+}
