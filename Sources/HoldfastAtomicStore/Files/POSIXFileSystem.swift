@@ -27,7 +27,8 @@ public struct POSIXFileSystem: StoreFileSystem {
       return try Self.split(Self.realPath(path), path)
     } catch {
       var status = stat()
-      guard error.number == ENOENT, lstat(path, &status) != 0 else { throw error }
+      // A link that leads nowhere is an error. A file is one that somebody has made since: processes may begin together.
+      guard error.number == ENOENT, lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFLNK else { throw error }
     }
     let missing = try Self.split(path, path)
     return ResolvedFilePath(folder: try Self.realPath(missing.folder), name: missing.name)

@@ -49,17 +49,22 @@ import Testing
             // They wait for each other, so that they meet.
             try Folder.write([], to: folder + "/ready\(process)")
             while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < 8 {}
-            let context = try Harbour.context(store.description(at: folder + "/harbour"))
-            let route = context.insert(Route.self)
-            (route.number, route.count) = (process, 0)
-            try context.save()
-            try context.persistentStoreCoordinator.close()
+            do {
+              let context = try Harbour.context(store.description(at: folder + "/harbour"))
+              let route = context.insert(Route.self)
+              (route.number, route.count) = (process, 0)
+              try context.save()
+              try context.persistentStoreCoordinator.close()
+            } catch { try Folder.write(Array("\(error)".utf8), to: folder + "/error\(process)") }
           }
         }
       }
     }
     let context = try Harbour.context(store.description(at: path))
     let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("error") {
+      Issue.record("\(name): \(String(decoding: try Folder.read(folder.file(name)), as: UTF8.self))")
+    }
     #expect(routes.map(\.number) == Array(0..<processes))
     try context.persistentStoreCoordinator.close()
     #expect(try store.fault(at: path) == nil)
