@@ -342,6 +342,34 @@ private final class Note: ManagedObject {
   override func didSave() { didSaves += 1 }
 }
 
+/// Tells when it is saved, and whether it is being deleted then.
+private final class Farewell: ManagedObject {
+  override class var entityName: String { "Licence" }
+  var told: [String] = []
+  override func willSave() { told.append("will, deleted: \(isDeleted)") }
+  override func didSave() { told.append("did") }
+}
+
+@Suite struct SaveCallbackTests {
+  @Test(arguments: TestStore.allCases) func deletedObjectsAreToldBeforeAndAfterTheirLastSave(_ store: TestStore) throws {
+    let place = try store.makePlace(classes: [Farewell.self]), context = try place.context()
+    let licence = try context.insert(entityNamed: "Licence")
+    try licence.setValue(.int32(1), forKey: "number")
+    let holder = try context.insert(entityNamed: "Person")
+    try holder.setValue(.string("Ann"), forKey: "name")
+    try licence.setValue(.objectID(holder.objectID), forKey: "holder")
+    try context.save()
+    context.delete(licence)
+    try context.save()
+    #expect((licence as? Farewell)?.told == ["will, deleted: false", "did", "will, deleted: true", "did"])
+    // One that was never saved is no more to do with the save.
+    let never = try context.insert(entityNamed: "Licence")
+    context.delete(never)
+    try context.save()
+    #expect((never as? Farewell)?.told == [])
+  }
+}
+
 /// When a deletion is denied, on every store.
 @Suite struct DeniedDeletionTests {
   @Test(arguments: TestStore.allCases) func whoIsLedElsewhereAfterTheDeletionNoLongerDeniesIt(_ store: TestStore) throws {

@@ -95,10 +95,12 @@ open class ManagedObject {
   /// Called for every call that deletes the object, by the program or by a cascade, before delete rules are applied.
   open func prepareForDeletion() {}
 
-  /// Called before a save for every object that is to be saved. May change objects; those are saved too.
+  /// Called before a save for every object that is to be inserted, updated or deleted; ``isDeleted`` tells the last. May change
+  /// objects; those are saved too.
   open func willSave() {}
 
-  /// Called after a save for every object that was saved.
+  /// Called after a save for every object that was saved, deleted ones included. ``isDeleted`` is false again by then, as in Core
+  /// Data, which lets it become false at any time after the deletion was saved.
   open func didSave() {}
 
   // MARK: State

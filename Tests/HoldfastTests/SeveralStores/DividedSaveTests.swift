@@ -5,6 +5,22 @@ import Testing
 
 /// Which store gets what, and what happens when one of them refuses or fails.
 @Suite struct DividedSaveTests {
+  /// A prepared save may hold a lock, so processes that list the same stores in other orders would wait for each other.
+  @Test func storesAreAskedInAnOrderThatDoesNotDependOnTheirPlaces() throws {
+    for first in [0, 1] {
+      let pack = try StorePack([.memory, .memory])
+      let ordered = [0, 1].sorted { pack.stores[$0].identifier < pack.stores[$1].identifier }
+      let context = try pack.context()
+      for store in pack.stores { try context.assign(context.dog("d"), to: store) }
+      let refusing = ordered[first]
+      pack.faults[refusing].fail(.prepare, with: StoreError(.diskFull, operation: "save", reason: "There is no room."))
+      #expect(throws: StoreError.self) { try context.save() }
+      // What stands behind the one that refuses was not asked.
+      #expect(pack.recorders[ordered[0]].saves.count == 1 && pack.recorders[ordered[1]].saves.count == first)
+      try context.save()
+    }
+  }
+
   private let refusal = StoreError(.diskFull, operation: "save", reason: "A test said so.")
 
   @Test(arguments: StorePair.allCases) func assignedObjectsGoToTheirStoresAndOthersToTheFirst(_ pair: StorePair) throws {
@@ -162,7 +178,8 @@ import Testing
     pack.clearRecords()
     pack.faults[1].fail(.prepare, with: refusal)
     #expect(try #require(throws: StoreError.self) { try context.save() }.code == .diskFull)
-    #expect(pack.recorders[0].requests.last == .abort)
+    // It may not have been asked.
+    #expect(pack.recorders[0].saves.isEmpty || pack.recorders[0].requests.last == .abort)
     #expect(context.insertedObjects == [a, b] && a.objectID.isTemporaryID)
     #expect(try pack.context().count(for: FetchRequest<Dog>()) == 0)
     try context.save()
