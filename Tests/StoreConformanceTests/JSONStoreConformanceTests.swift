@@ -17,7 +17,7 @@ struct JSONHarness: StoreHarness {
   private func place(in folder: URL) -> StorePlace {
     let file = folder.appending(path: "store.json")
     var cramped = JSONStore.Options()
-    cramped.wholeFile.file.fileSystem = CrampedFileSystem(room: 256 << 10)
+    cramped.wholeFile.file.fileSystem = POSIXFileSystem().withRoom(256 << 10)
     return StorePlace(
       .json(at: file.path), readOnly: .json(at: file.path, isReadOnly: true),
       damage: { try Data("This is no store.".utf8).write(to: file) },
