@@ -39,8 +39,8 @@ import Testing
 
   @Test("Phases stand in their order, whatever the order of measuring; others follow")
   func order() {
-    let samples = ["W4i", "W3", "W1save", "W2", "W1"].map { sample("memory", $0, wall: 1, cpu: 1) }
-    #expect(Summary.of(samples).map(\.phase) == ["W1", "W2", "W3", "W4i", "W1save"])
+    let samples = ["W4i", "W3", "other", "W2", "W1"].map { sample("memory", $0, wall: 1, cpu: 1) }
+    #expect(Summary.of(samples).map(\.phase) == ["W1", "W2", "W3", "W4i", "other"])
   }
 
   @Test("The table is aligned and has a block per phase")

@@ -39,8 +39,9 @@ import Testing
       #expect(timed.allSatisfy { $0.requests == nil && $0.statements == nil })
       let counted = try StoreBench().run(store, .people, people: 1000, isCounting: true)
       #expect(counted.allSatisfy { ($0.statements != nil) == (store.name == "sqlite") })
-      // All rows come with one request; what the employers' keys need is in the rows.
-      #expect(counted.first { $0.workload == "W2" }?.requests == 1, "\(store.name)")
+      // All rows come with one request; what the employers' keys need is in the rows. A store that is read as a whole has been
+      // asked for one person first.
+      #expect(counted.first { $0.workload == "W2" }?.requests == (store.name == "json" ? 2 : 1), "\(store.name)")
       #expect(counted.first { $0.workload == "W8" }?.requests == 2, "\(store.name)")
     }
   }

@@ -22,7 +22,7 @@ public enum PeoplePhase: String, CaseIterable, Sendable {
   /// Other figures with the same answer: the same done in another way.
   public var variants: [String] {
     switch self {
-    case .insert: ["W1close"]
+    case .insert: ["W1close", "W1save"]
     case .readAll: ["W2again"]
     case .search: ["W4i"]
     case .walk: ["W5b"]
