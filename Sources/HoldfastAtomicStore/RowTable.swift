@@ -159,18 +159,22 @@ struct RowTable: Sendable {
     }
   }
 
-  /// Enters the values of a constraint of a row that is in the table.
+  /// Enters the values of a constraint of rows that are in the table.
   ///
-  /// - Returns: the key of the row that has the values already; nothing was entered then.
-  @inline(__always) mutating func enter(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
-    guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return nil }
-    if let existing = key(like: row, hash: hash, constraint, at: place) { return existing }
-    unique[place].insert(hash: hash, key: row.key)
-    return nil
+  /// - Parameter taken: called with the key of each row whose values another row has, and with that row's key; such a row was
+  ///   not entered.
+  mutating func enter(_ entries: [UniqueIndex.Entry], _ constraint: TableSchema.Constraint, at place: Int, taken: (Int64, Int64) -> Void) {
+    // The index is taken out meanwhile, so that the rows can be looked at.
+    var index = UniqueIndex()
+    swap(&index, &unique[place])
+    index.insert(entries, isSame: { isSame($0, $1, constraint) }, taken: taken)
+    swap(&index, &unique[place])
   }
 
-  /// Makes room in an index for more values.
-  mutating func reserveValues(_ count: Int, at place: Int) { unique[place].reserve(count) }
+  private func isSame(_ a: Int64, _ b: Int64, _ constraint: TableSchema.Constraint) -> Bool {
+    guard let a = row(a), let b = row(b) else { return false }
+    return Hashing.same(a, b, constraint.slots, constraint.kinds)
+  }
 
   /// Takes the values of a constraint of a row out of its index.
   mutating func forget(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) {

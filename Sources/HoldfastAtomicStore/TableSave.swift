@@ -131,6 +131,8 @@ struct TableSave {
 
   private mutating func insertRows() throws {
     for changes in request.entities {
+      let count = changes.inserted.reduce(0) { $0 + $1.count }
+      for link in schema.keySlots[changes.entity] { added[link.adjacency].reserveCapacity(added[link.adjacency].count + count) }
       for batch in changes.inserted { try insert(page(batch, changes.entity), changes.entity) }
     }
   }
@@ -182,22 +184,15 @@ struct TableSave {
   /// Enters new values into the indexes when all old ones have left, so that values may change hands in one save.
   private mutating func enterUniqueValues() throws {
     var conflicts: [ConstraintConflict] = []
-    var totals = schema.constraints.map { Array(repeating: 0, count: $0.count) }
-    for values in newValues { totals[schema.tableOfEntity[values.entity]][values.constraint] += values.rows?.count ?? values.batch.count }
-    for table in totals.indices {
-      for (place, total) in totals[table].enumerated() { tables[table].reserveValues(total, at: place) }
-    }
-    for values in newValues {
-      let table = schema.tableOfEntity[values.entity]
-      let constraint = schema.constraints[table][values.constraint]
-      for row in values.rows ?? Array(0..<values.batch.count) {
-        let pointer = values.batch.pointer(row)
-        guard let existing = tables[table].enter(pointer, constraint, at: values.constraint) else { continue }
-        let prefix = schema.prefixes[tables[table].entity(tables[table].location(existing))]
-        conflicts.append(
-          ConstraintConflict(
-            objectID: schema.prefixes[values.entity].withKey(pointer.key), existing: prefix.withKey(existing), constraint: constraint.names)
-        )
+    for table in tables.indices {
+      for (place, constraint) in schema.constraints[table].enumerated() {
+        let entries = newEntries(table, place, constraint)
+        if entries.isEmpty { continue }
+        var taken: [(key: Int64, existing: Int64)] = []
+        tables[table].enter(entries, constraint, at: place) { taken.append(($0, $1)) }
+        for (key, existing) in taken.sorted(by: { $0.key < $1.key }) {
+          conflicts.append(ConstraintConflict(objectID: id(key, table), existing: id(existing, table), constraint: constraint.names))
+        }
       }
     }
     guard conflicts.isEmpty else {
@@ -206,6 +201,29 @@ struct TableSave {
         reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
         constraintConflicts: conflicts)
     }
+  }
+
+  /// The hashes of the new values of a constraint. Values that are missing, or equal nothing, have no place in an index.
+  private func newEntries(_ table: Int, _ place: Int, _ constraint: TableSchema.Constraint) -> [UniqueIndex.Entry] {
+    let new = newValues.filter { schema.tableOfEntity[$0.entity] == table && $0.constraint == place }
+    var entries: [UniqueIndex.Entry] = []
+    entries.reserveCapacity(new.reduce(0) { $0 + ($1.rows?.count ?? $1.batch.count) })
+    func add(_ row: RowPointer) {
+      guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
+      entries.append(UniqueIndex.Entry(hash: hash, key: row.key))
+    }
+    for values in new {
+      if let rows = values.rows {
+        for row in rows { add(values.batch.pointer(row)) }
+      } else {
+        for row in 0..<values.batch.count { add(values.batch.pointer(row)) }
+      }
+    }
+    return entries
+  }
+
+  private func id(_ key: Int64, _ table: Int) -> ManagedObjectID {
+    schema.prefixes[tables[table].entity(tables[table].location(key))].withKey(key)
   }
 
   // MARK: Links

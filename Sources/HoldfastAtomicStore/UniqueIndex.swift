@@ -49,6 +49,46 @@ struct UniqueIndex: Sendable {
     count += 1
   }
 
+  /// A key to be added, with the hash of its values.
+  struct Entry {
+    var hash: UInt64
+    var key: Int64
+  }
+
+  /// Adds many keys, those of one segment after the other, which then stays in the processor's cache.
+  ///
+  /// - Parameters:
+  ///   - isSame: whether the rows of two keys have the same values; asked when they have one hash.
+  ///   - taken: called with a key that is not added, because the second key has its values.
+  mutating func insert(_ entries: [Entry], isSame: (Int64, Int64) -> Bool, taken: (Int64, Int64) -> Void) {
+    reserve(entries.count)
+    for entry in entries.count < UniqueIndex.fewEntries ? entries : bySegment(entries) {
+      if let other = key(hash: entry.hash, matches: { isSame($0, entry.key) }) {
+        taken(entry.key, other)
+      } else {
+        insert(hash: entry.hash, key: entry.key)
+      }
+    }
+  }
+
+  /// Fewer are not worth being put in order.
+  private static let fewEntries = 4096
+
+  /// The entries in the order of their segments; those of one segment stay in their order.
+  private func bySegment(_ entries: [Entry]) -> [Entry] {
+    var places = [Int](repeating: 0, count: segments.count + 1)
+    for entry in entries { places[segment(UniqueIndex.nonzero(entry.hash)) + 1] += 1 }
+    for index in 1..<places.count { places[index] += places[index - 1] }
+    return [Entry](unsafeUninitializedCapacity: entries.count) { sorted, initialized in
+      for entry in entries {
+        let segment = segment(UniqueIndex.nonzero(entry.hash))
+        sorted.initializeElement(at: places[segment], to: entry)
+        places[segment] += 1
+      }
+      initialized = entries.count
+    }
+  }
+
   /// Adds a key to its segment.
   ///
   /// - Returns: false when the segment is full, which with hashes as good as those of ``Hashing`` never comes before the

@@ -68,6 +68,9 @@ final class JSONDocumentReader {
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
 
+  /// Is told how much of the file was handed over, from 0 to 1.
+  func proceeded(to progress: Double) { rows?.progress = progress }
+
   func takeHeard() -> Bool {
     defer { hasHeard = false }
     return hasHeard

@@ -45,6 +45,7 @@ struct JSONParser {
         // The parser never sees what is wrong.
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
+        document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
         let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }

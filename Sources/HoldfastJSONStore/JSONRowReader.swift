@@ -30,6 +30,8 @@ final class JSONRowReader {
   /// The links of each of the model's written relationships, in the order of the document, and their order keys.
   private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
+  /// How much of the file was read, from 0 to 1.
+  @exclusivity(unchecked) var progress = 0.0
   /// How many links of each the object under way has.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
   /// Whether keys of targets come.
@@ -92,6 +94,8 @@ final class JSONRowReader {
     for (place, relationship) in model.written.enumerated() {
       if JSONModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
       if relationship.isOrdered { loader.take(order: links[place], keys: orderKeys[place], of: relationship) }
+      links[place] = []
+      orderKeys[place] = []
     }
   }
 
@@ -227,10 +231,18 @@ final class JSONRowReader {
 
   @inline(__always) private func target(_ text: UnsafeRawBufferPointer) throws {
     guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("A key does not fit.") }
+    if links[place].count == links[place].capacity { makeRoom(place) }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
     // Order keys that are not the usual ones follow the lists, and replace these.
     if isOrdered { orderKeys[place].append(JSONOrder.usual(linkCounts[place])) }
     linkCounts[place] += 1
+  }
+
+  /// Makes room for as many links as there will be if the file goes on as it began: a list that grows by doubling takes twice
+  /// the memory.
+  private func makeRoom(_ place: Int) {
+    let likely = Double(links[place].count) * min(1 / max(progress, 1e-6), 64) * 17 / 16
+    if likely > 1024 { links[place].reserveCapacity(max(Int(likely), 2 * links[place].count)) }
   }
 
   var wantsOrders: Bool {

@@ -76,6 +76,32 @@ import Testing
     }
   }
 
+  @Test(arguments: [10, 5_000, 40_000])
+  func manyEntriesAtOnceAnswerLikeOneAfterTheOther(_ count: Int) {
+    var numbers = Numbers(state: UInt64(count))
+    // Key 100,000 + n has the values that key n has; a third of them have company, and some different values share a hash.
+    func values(_ key: Int64) -> Int64 { key % 100_000 }
+    var entries = (1...Int64(count)).flatMap { key -> [UniqueIndex.Entry] in
+      let hash = UInt64.random(in: 0...0xFFFF_FFFF, using: &numbers) << 32 | UInt64(key % 7)
+      let entry = UniqueIndex.Entry(hash: key % 500 == 0 ? 99 : hash, key: key)
+      return key % 3 == 0 ? [entry, UniqueIndex.Entry(hash: entry.hash, key: 100_000 + key)] : [entry]
+    }
+    let early = UniqueIndex.Entry(hash: entries[0].hash, key: 100_000 + entries[0].key)
+    entries.shuffle(using: &numbers)
+    var index = UniqueIndex(), taken: [Int64: Int64] = [:]
+    index.insert(hash: early.hash, key: early.key)
+    index.insert(entries, isSame: { values($0) == values($1) }, taken: { taken[$0] = $1 })
+    var first: [Int64: Int64] = [values(early.key): early.key], expected: [Int64: Int64] = [:]
+    for entry in entries {
+      if let other = first[values(entry.key)] { expected[entry.key] = other } else { first[values(entry.key)] = entry.key }
+    }
+    #expect(taken == expected)
+    #expect(index.count == first.count)
+    for entry in entries where index.key(hash: entry.hash, matches: { values($0) == values(entry.key) }) != first[values(entry.key)] {
+      Issue.record("Key \(entry.key) is not found.")
+    }
+  }
+
   @Test(arguments: Keys.allCases)
   func anAdjacencyIndexAnswersLikeADictionaryOfSets(_ keys: Keys) {
     var numbers = Numbers(state: 3)
