@@ -3,7 +3,7 @@ import HoldfastStoreConformance
 
 /// Two kinds of stores that stand beside each other in a test.
 enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
-  case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite
+  case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite, memoryAndJSON, jsonAndSQLite, jsons
 
   var kinds: [TestStore] {
     switch self {
@@ -13,6 +13,9 @@ enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
     case .sqlites: [.sqlite, .sqlite]
     case .memoryAndWeakest: [.memory, .weakest]
     case .weakestAndSQLite: [.weakest, .sqlite]
+    case .memoryAndJSON: [.memory, .json]
+    case .jsonAndSQLite: [.json, .sqlite]
+    case .jsons: [.json, .json]
     }
   }
 
