@@ -221,6 +221,44 @@ import Testing
     try goOn(context, harbour, "unconfirmed and unknown")
   }
 
+  /// What somebody else saves meanwhile stays, also when a save that could not be confirmed is repeated.
+  @Test(arguments: FileStore.wholeFile)
+  func C1_anUnconfirmedSaveThatIsRepeatedTakesNothingFromSomebodyElse(store: FileStore) throws {
+    let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
+    let context = try harbour.context()
+    let mine = try ship(10, context)
+    mine.name = "Unconfirmed"
+    harbour.disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
+    #expect(try #require(try Self.refusal { try context.save() }).code == .durabilityUnknown)
+    harbour.disk.clearFaults()
+    try renameElsewhere(11, "Theirs", harbour)
+    // What a program does that was told that its save is not certain: it saves again, and goes on.
+    try context.save()
+    mine.name = "Confirmed"
+    try context.save()
+    try renameElsewhere(12, "Theirs too", harbour)
+    try ship(9, context).name = "Last"
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let found = try harbour.context()
+    #expect(try (9...12).map { try ship($0, found).name } == ["Last", "Confirmed", "Theirs", "Theirs too"])
+    try found.persistentStoreCoordinator.close()
+  }
+
+  private func ship(_ number: Int64, _ context: ManagedObjectContext) throws -> Ship {
+    try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == number)).first)
+  }
+
+  /// Another process saves the file, which is a new one then.
+  private func renameElsewhere(_ number: Int64, _ name: String, _ harbour: SimulatedHarbour) throws {
+    let other = SimulatedHarbour(harbour.store, contents: harbour.contents)
+    let context = try other.context()
+    try ship(number, context).name = name
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    harbour.disk.setContents(of: SimulatedHarbour.name, other.contents ?? [])
+  }
+
   private func unconfirmed(_ store: FileStore, _ other: FileFault? = nil) throws -> (ManagedObjectContext, SimulatedHarbour) {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     let context = try harbour.context()

@@ -1,0 +1,70 @@
+import Holdfast
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// Deleting many objects asks a store as often as deleting few, and links go by the objects that lose them, not one by one.
+@Suite struct DeletionCostTests {
+  /// Saves so many dogs with an owner, friends and a vaccination each.
+  private func fill(_ place: TestStore.Place, _ count: Int, friends: Int) throws {
+    let context = try place.context()
+    let ann = context.insert(Person.self)
+    ann.name = "Ann"
+    let dogs = (0..<count).map { number in
+      let dog = context.insert(Dog.self)
+      dog.name = "Dog \(number)"
+      dog.owner = ann
+      let vaccination = context.insert(Vaccination.self)
+      vaccination.kind = "rabies"
+      vaccination.dog = dog
+      return dog
+    }
+    for (number, dog) in dogs.enumerated() {
+      for step in 1...friends { dog.friends.insert(dogs[(number + step) % count]) }
+    }
+    try context.save()
+  }
+
+  private struct Cost: Equatable {
+    var requests: [String: Int] = [:]
+    var statements = 0
+  }
+
+  /// Deletes all dogs but one in ten, and tells what the store was asked.
+  private func deleteMost(_ store: TestStore, of count: Int, friends: Int = 6) throws -> Cost {
+    let place = try store.makePlace()
+    try fill(place, count, friends: friends)
+    let sqlite = Mutex<SQLiteStore?>(nil)
+    let (context, recorder) = try place.recording { store in
+      sqlite.withLock { $0 = store as? SQLiteStore }
+      return store
+    }
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(dogs.count == count)
+    recorder.clear()
+    let before = sqlite.withLock { $0?.statementCount ?? 0 }
+    for (number, dog) in dogs.enumerated() where number % 10 != 0 { context.delete(dog) }
+    try context.save()
+    var cost = Cost(statements: sqlite.withLock { $0?.statementCount ?? 0 } - before)
+    for request in recorder.requests { cost.requests["\(request)".prefix { $0 != "(" }.description, default: 0] += 1 }
+    let left = try context.fetch(FetchRequest<Dog>())
+    #expect(left.count == (count + 9) / 10 && left.allSatisfy { $0.friends.allSatisfy { !$0.isDeleted } })
+    #expect(try context.count(for: FetchRequest<Vaccination>()) == left.count)
+    return cost
+  }
+
+  @Test(arguments: TestStore.allCases) func aStoreIsAskedAsOftenForManyAsForFew(_ store: TestStore) throws {
+    let (few, many) = (try deleteMost(store, of: 100), try deleteMost(store, of: 1_000))
+    #expect(few.requests == many.requests, "\(store)")
+    // A store whose rows lie in memory is asked for a few objects one by one before it is asked for all others at once.
+    #expect(many.requests.values.reduce(0, +) <= (store.hasResidentRows || store == .second ? 80 : 10), "\(many.requests)")
+  }
+
+  /// For a dog: its row, both sides of its links, its collar's and its vaccination's key; for the vaccination: reading and
+  /// deleting it. And the version of each dog that lost friends.
+  @Test(arguments: [2, 6]) func statementsOfSQLiteAreByObjectsAndNotByLinks(_ friends: Int) throws {
+    let few = try deleteMost(.sqlite, of: 100, friends: friends), many = try deleteMost(.sqlite, of: 1_000, friends: friends)
+    #expect(many.statements - few.statements == 7 * 810 + 90, "\(few.statements), \(many.statements)")
+  }
+}
