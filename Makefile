@@ -1,7 +1,7 @@
 # The commands of a checkout. `make compare` and `make test` do all their own set-up; they need Swift, gcc and apt.
 
-# What `compare` is asked, for example: make compare COMPARE_ARGS="--people 100000 --stores memory,sqlite"
-COMPARE_ARGS ?=
+# What `compare` is asked, for example: make compare ARGS="--dataset people --size 100000 --stores sqlite,json"
+ARGS ?=
 
 BENCHMARKS := --package-path Benchmarks
 # A statically linked runtime starts two milliseconds sooner, which is half of what a small process takes.
@@ -10,10 +10,11 @@ SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift B
 
 .PHONY: compare test build format lint clean setup setup-compare
 
-# Puts people and this machine's own package index through every store; prints a table, writes comparison/results.json.
+# Puts people, ordered lists and this machine's own package index through every store; prints tables, and writes
+# comparison/results.json and comparison/report.html.
 compare: setup-compare
 	swift build $(BENCHMARKS) $(RELEASE) --product holdfast-bench
-	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(COMPARE_ARGS)
+	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(ARGS)
 
 # Runs all tests of the library and of the benchmarks.
 test: setup
@@ -42,4 +43,4 @@ setup:
 
 # The same, with a package index to compare on unless a file of packages is named.
 setup-compare:
-	@.ci/setup build $(if $(findstring --packages,$(COMPARE_ARGS)),,packages)
+	@.ci/setup build $(if $(findstring --packages,$(ARGS)),,packages)

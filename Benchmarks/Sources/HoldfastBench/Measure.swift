@@ -9,20 +9,23 @@ struct Measure: ParsableCommand {
   @Argument(transform: parseInput) var input: MeasurementInput
   @Argument var workload: String
   @Argument var path: String
-  @Option var people = 0
+  @Option var size = 0
   @Option var packages: String?
   @Option var plan: String?
   @Flag var counting = false
 
   func run() throws {
     let files = packages.flatMap { stanzas in plan.map { WorkloadContext.PackageFiles(stanzas: stanzas, plan: $0) } }
-    let context = WorkloadContext(path: path, peopleCount: people, isCounting: counting, packageFiles: files)
+    let context = WorkloadContext(path: path, size: size, isCounting: counting, packageFiles: files)
     let process = MeasuringProcess(stores: storesUnderTest)
     throw ExitCode(process.run(store: store, input: input, workload: workload, context))
   }
 }
 
-private func parseInput(_ text: String) throws -> MeasurementInput {
-  guard let input = MeasurementInput(rawValue: text) else { throw ValidationError("There is no input \(text).") }
+/// The input with a name.
+func parseInput(_ text: String) throws -> MeasurementInput {
+  guard let input = MeasurementInput(rawValue: text) else {
+    throw ValidationError("There is no dataset \(text). Datasets: \(MeasurementInput.allCases.map(\.rawValue).joined(separator: ", ")).")
+  }
   return input
 }

@@ -33,7 +33,7 @@ struct Peer: ParsableCommand {
 
   /// Runs the workload and gives the exit status.
   func measure() -> Int32 {
-    let context = WorkloadContext(path: path, peopleCount: count)
+    let context = WorkloadContext(path: path, size: count)
     return MeasuringProcess(stores: storesUnderTest).run(store: store, input: .people, workload: workload, context)
   }
 }

@@ -39,20 +39,24 @@ import Testing
 
   /// Compares the two stores; `answer` may put another result in place of the right one.
   func compare(
-    stores: [String]? = nil, rounds: Int = 2, answer: @escaping (ComparisonStep, ChildProcess.Result) -> ChildProcess.Result = { $1 }
+    stores: [String]? = nil, rounds: Int = 2, sizes: [Int] = [150], terminal: Comparison.Terminal = .plain,
+    answer: @escaping (ComparisonStep, ChildProcess.Result) -> ChildProcess.Result = { $1 },
+    change: (inout ComparisonOptions, _ folder: String) throws -> Void = { _, _ in }
   ) throws -> Outcome {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Self.packages.write(toFile: folder + "/input", atomically: true, encoding: .utf8)
     var options = ComparisonOptions()
-    options.peopleCount = 150
+    options.inputs = [.people, .packages]
+    options.sizes = sizes
     options.packages = .file(folder + "/input")
     options.stores = stores
     options.rounds = rounds
     options.outputFolder = folder + "/out"
+    try change(&options, folder)
     let outcome = Outcome()
     var comparison = Comparison(
-      options, stores: [Self.memory, Self.sqlite],
+      options, stores: [Self.memory, Self.sqlite], terminal: terminal,
       launch: { step, path, files in
         outcome.steps.append(
           "\(step.store.name) \(step.workload.name) \(path.split(separator: "/").last ?? "")" + (step.isCounting ? " counted" : ""))
@@ -75,14 +79,19 @@ import Testing
     }
     let figures =
       try step.workload.input == .people
-      ? peopleFigures(step.workload.name) : packageFigures(step.workload.name, WorkloadContext(path: path, packageFiles: files))
+      ? peopleFigures(step) : packageFigures(step.workload.name, WorkloadContext(path: path, packageFiles: files))
     return ChildProcess.Result(status: 0, output: figures.map { $0.line + "\n" }.joined(), seconds: 1)
   }
 
-  static func peopleFigures(_ workload: String) -> [Figure] {
-    let people = PeopleDataset(count: 150)
+  /// Times in proportion to the size; counts in the round that counts.
+  static func peopleFigures(_ step: ComparisonStep) -> [Figure] {
+    let people = PeopleDataset(count: step.size), workload = step.workload.name
     let phases = workload == "READ" ? [.insert, .readAll, .delete] : PeoplePhase.allCases.filter { $0.rawValue == workload }
-    return phases.map { Figure(workload: $0.rawValue, seconds: 0.1, cpuSeconds: 0.1, check: people.expected($0)) }
+    return phases.map {
+      var figure = Figure(workload: $0.rawValue, seconds: Double(step.size) * 1e-3, cpuSeconds: 0.1, check: people.expected($0))
+      if step.isCounting { (figure.allocations, figure.requests, figure.synchronizations) = (10 * step.size, 3, 1) }
+      return figure
+    }
   }
 
   static func packageFigures(_ workload: String, _ context: WorkloadContext) throws -> [Figure] {
@@ -96,11 +105,11 @@ import Testing
   func agreement() throws {
     let outcome = try compare()
     #expect(outcome.status == 0)
-    #expect(outcome.printed.contains("\npeople\n"))
-    #expect(outcome.printed.contains("\npackages\n"))
-    #expect(outcome.report["schema"] as? Int == 1)
+    #expect(outcome.printed.contains("\n150 people, time\n"))
+    #expect(outcome.printed.contains("\n2 packages, time\n"))
+    #expect(outcome.report["schema"] as? Int == 2)
     #expect(outcome.report["agreement"] as? Bool == true)
-    #expect((outcome.report["people"] as? [String: Any])?["persons"] as? Int == 150)
+    #expect((outcome.report["people"] as? [[String: Any]])?.first?["persons"] as? Int == 150)
     #expect((outcome.report["packages"] as? [String: Any])?["packages"] as? Int == 2)
     let samples = try #require(outcome.report["samples"] as? [[String: Any]])
     let perRound = 3 + 3 + 7 + 1
@@ -111,14 +120,16 @@ import Testing
     #expect(made["check"] as? String == "150")
     #expect(made["fileBytes"] as? Int == 1000)
     #expect(made["round"] as? Int == 1)
+    #expect(made["size"] as? Int == 150)
+    #expect((outcome.report["summaries"] as? [[String: Any]])?.count == 14)
   }
 
   @Test("Each round makes a fresh store, reads it and changes a copy; a last one counts")
   func steps() throws {
     let outcome = try compare(rounds: 1)
     let round = [
-      "memory READ memory-people", "sqlite W1 sqlite-people", "sqlite W2 sqlite-people", "sqlite W7 sqlite-people-copy",
-      "memory READ memory-packages", "sqlite import sqlite-packages",
+      "memory READ memory-people-150", "sqlite W1 sqlite-people-150", "sqlite W2 sqlite-people-150", "sqlite W7 sqlite-people-150-copy",
+      "memory READ memory-packages-2", "sqlite import sqlite-packages-2",
     ]
     #expect(outcome.steps == round + round.map { $0 + " counted" })
   }
@@ -131,7 +142,7 @@ import Testing
       wrong.output = Figure(workload: "W7", seconds: 0.1, cpuSeconds: 0.1, check: 3173).line
       return wrong
     }
-    let sentence = "The stores do not agree: in W7 on people, sqlite gives 3173 where the input gives 3172."
+    let sentence = "The stores do not agree: in W7 on 150 people, sqlite gives 3173 where the input gives 3172."
     #expect(outcome.status == 1)
     #expect(outcome.complained.contains(sentence))
     #expect(outcome.report["agreement"] as? Bool == false)
@@ -142,12 +153,12 @@ import Testing
   func storesAgainstEachOther() {
     var ledger = ChecksumLedger()
     func sample(_ store: String, _ check: UInt64) -> Sample {
-      Sample(store: store, input: .people, round: 1, figure: Figure(workload: "W4i", seconds: 1, cpuSeconds: 1, check: check))
+      Sample(store: store, input: .people, size: 9, round: 1, figure: Figure(workload: "W4i", seconds: 1, cpuSeconds: 1, check: check))
     }
     for sample in [sample("memory", 5), sample("sqlite", 6), sample("xml", 5), sample("sqlite", 6)] { ledger.record(sample) }
     #expect(
       ledger.disagreements.map(\.description) == [
-        "The stores do not agree: in W4i on people, sqlite gives 6 where memory gives 5."
+        "The stores do not agree: in W4i on 9 people, sqlite gives 6 where memory gives 5."
       ])
   }
 
@@ -159,11 +170,11 @@ import Testing
     #expect(outcome.status == 1)
     #expect(
       outcome.report["problems"] as? [String] == [
-        "sqlite people W1, round 1: the measuring process ended with status -9.",
-        "sqlite people W1, counted: the measuring process ended with status -9.",
+        "sqlite, 150 people, W1, round 1: the measuring process ended with status -9.",
+        "sqlite, 150 people, W1, counted: the measuring process ended with status -9.",
       ])
-    #expect(!outcome.steps.contains("sqlite W2 sqlite-people"))
-    #expect(outcome.steps.contains("sqlite import sqlite-packages"))
+    #expect(!outcome.steps.contains("sqlite W2 sqlite-people-150"))
+    #expect(outcome.steps.contains("sqlite import sqlite-packages-2"))
   }
 
   @Test("A process that prints no figure, or something else, fails the run", arguments: ["", "Segmentation fault\n"])
@@ -177,7 +188,8 @@ import Testing
 
   @Test("Some stores can be chosen, and one that does not exist is refused")
   func choice() throws {
-    #expect(try compare(stores: ["memory"], rounds: 1).steps.prefix(2) == ["memory READ memory-people", "memory READ memory-packages"])
+    #expect(
+      try compare(stores: ["memory"], rounds: 1).steps.prefix(2) == ["memory READ memory-people-150", "memory READ memory-packages-2"])
     let refused = try compare(stores: ["memory", "floppy"])
     #expect(refused.status == 64)
     #expect(refused.complained == "There is no store floppy to compare. Stores: memory, sqlite.\n")
@@ -195,7 +207,7 @@ import Testing
   func noPackages() {
     var complained = ""
     var options = ComparisonOptions()
-    options.peopleCount = 1
+    options.sizes = [1]
     options.packages = .file("/no/such/file")
     options.outputFolder = folder
     var comparison = Comparison(options, stores: [Self.memory], complain: { complained += $0 })
@@ -203,4 +215,153 @@ import Testing
     #expect(complained.contains("Could not read the package index /no/such/file"))
     try? FileManager.default.removeItem(atPath: folder)
   }
+
+  @Test("Sizes are measured one after the other in each round, and growth is told")
+  func sizes() throws {
+    let outcome = try compare(stores: ["memory"], rounds: 1, sizes: [2000, 150])
+    #expect(outcome.steps.prefix(2) == ["memory READ memory-people-150", "memory READ memory-people-2000"])
+    #expect(outcome.printed.contains("how times grow with the number of objects\n"))
+    let growth = try #require(outcome.report["growth"] as? [[String: Any]])
+    #expect(growth.count == 3 && growth.allSatisfy { abs(($0["exponent"] as? Double ?? 0) - 1) < 1e-9 })
+  }
+
+  @Test("A count above its threshold fails the run and is named; thresholds that are written are kept")
+  func thresholds() throws {
+    func written(_ options: inout ComparisonOptions, _ folder: String) {
+      (options.thresholds, options.writesThresholds) = (folder + "/thresholds.json", true)
+    }
+    func read(_ options: inout ComparisonOptions, _ folder: String) throws {
+      let limits = Thresholds(
+        Summary.of([
+          Sample(
+            store: "sqlite", input: .people, size: 150, round: 0,
+            figure: Figure(workload: "W2", seconds: 1, cpuSeconds: 1, check: 1, requests: 2, allocations: 1500, synchronizations: 1))
+        ]))
+      try limits.write(to: folder + "/thresholds.json")
+      options.thresholds = folder + "/thresholds.json"
+    }
+    #expect(try compare(change: written).status == 0)
+    let failed = try compare(change: read)
+    #expect(failed.status == 1)
+    #expect(failed.report["problems"] as? [String] == ["W2 of sqlite on 150 people takes 3 requests, and 2 are allowed."])
+  }
+
+  @Test("Thresholds and baselines that cannot be read are told before anything is measured")
+  func unreadableReferences() throws {
+    let first = try compare(change: { options, folder in options.thresholds = folder + "/none.json" })
+    #expect(first.status == 1 && first.steps.isEmpty && first.complained.contains("/none.json holds no thresholds"))
+    let second = try compare(change: { options, folder in options.baseline = folder + "/input" })
+    #expect(second.status == 1 && second.steps.isEmpty && second.complained.contains("/input is no result of a comparison of schema 2"))
+  }
+
+  @Test("An earlier result is compared line by line")
+  func baseline() throws {
+    let outcome = try compare(change: { options, folder in
+      let samples = [1, 0].map { round in
+        Sample(
+          store: "sqlite", input: .people, size: 150, round: round,
+          figure: Figure(workload: "W2", seconds: 0.3, cpuSeconds: 0.1, check: 1, requests: 5))
+      }
+      let earlier = ComparisonReport(date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 1, samples: samples)
+      try earlier.write(to: folder + "/earlier.json")
+      options.baseline = folder + "/earlier.json"
+    })
+    #expect(
+      outcome.printed.contains(
+        """
+        against 2026-01-01T00:00:00Z  store   before     now  now/before
+        ----------------------------  ------  ------  ------  ----------  -------------------
+        open, load everything, 150    sqlite  300 ms  150 ms        0.50  faster, -2 requests
+        """), "\(outcome.printed)")
+  }
+
+  @Test("A terminal gets a bar that is drawn again, something else plain lines; the table is the same")
+  func terminal() throws {
+    let plain = try compare(stores: ["sqlite"], rounds: 1), terminal = try compare(stores: ["sqlite"], rounds: 1, terminal: .screen)
+    #expect(plain.printed == terminal.printed)
+    #expect(
+      plain.complained == """
+        Preparing the inputs
+        people: 150 persons, 1 companies, 457 friend links, 11160 bytes of values
+        packages: 2 packages, 0 maintainers, 2 sections, 1 links, 16 bytes of text from 89 bytes
+        Comparing: 1 of 8 measurements: sqlite, 150 people, W1, round 1
+        Comparing: 2 of 8 measurements: sqlite, 150 people, W2, round 1
+        Comparing: 3 of 8 measurements: sqlite, 150 people, W7, round 1
+        Comparing: 4 of 8 measurements: sqlite, 2 packages, import, round 1
+        Comparing: 5 of 8 measurements: sqlite, 150 people, W1, counted
+        Comparing: 6 of 8 measurements: sqlite, 150 people, W2, counted
+        Comparing: 7 of 8 measurements: sqlite, 150 people, W7, counted
+        Comparing: 8 of 8 measurements: sqlite, 2 packages, import, counted
+        Comparing: 8 measurements in 0.0 s
+
+        """)
+    let drawn = terminal.complained.split(separator: "\r").dropFirst()
+    #expect(drawn.count == 8 + 1 + 1 + 1)
+    #expect(drawn.first == "Comparing [........................] 0 % 0/8 sqlite, 150 people, W1, round 1\u{1B}[K")
+    #expect(drawn.last == "Comparing: 8 measurements in 0.0 s\u{1B}[K\n")
+  }
+
+  @Test("What is printed fits 80 columns, and is this")
+  func printed() throws {
+    let outcome = try compare()
+    let lines = outcome.printed.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.dropLast(3).allSatisfy { $0.count <= 80 })
+    #expect(
+      lines.dropLast(3).joined(separator: "\n") + "\n" == """
+
+        150 people, time
+
+                                   memory   sqlite
+        ------------------------  -------  -------
+        open, load everything     150 ms*  150 ms~
+        make and save everything  150 ms*  150 ms~
+        find and delete 1 in 100  150 ms*  150 ms~
+
+        2 packages, time
+
+                                    memory   sqlite
+        -------------------------  -------  -------
+        open, load everything      100 ms
+        import in batches          100 ms*  100 ms~
+        change a section           100 ms
+        delete a section           100 ms
+        filter, sort, first 200    100 ms
+        follow every link          100 ms
+        dependencies, all the way  100 ms
+
+        150 people, requests/statements/fsyncs
+
+                                  memory  sqlite
+        ------------------------  ------  ------
+        open, load everything      3/-/1   3/-/1
+        make and save everything   3/-/1   3/-/1
+        find and delete 1 in 100   3/-/1   3/-/1
+
+        150 people, memory and file
+
+                                   memory   sqlite
+        -------------------------  ------  -------
+        peak while making, saving     0 B      0 B
+        peak while loading            0 B      0 B
+        kept, all loaded              0 B      0 B
+        of that for each object       0 B      0 B
+        allocations while loading    1500     1500
+        file                               1.00 kB
+
+        Smallest memory with everything loaded: memory (0 B); of those that keep a file
+          sqlite (0 B).
+        Fastest to load everything: memory and sqlite, which do not differ (150 ms).
+        Fastest to make and save everything: memory and sqlite, which do not differ
+          (150 ms).
+
+        Times are medians of 2 rounds, * the least, ~ not to be told from it. Between
+          rounds times differ by 0 % on the median.
+
+        """)
+  }
+}
+
+extension Comparison.Terminal {
+  static let plain = Comparison.Terminal(isTerminal: false, columns: 80) { 0 }
+  static let screen = Comparison.Terminal(isTerminal: true, columns: 80) { 0 }
 }

@@ -11,7 +11,7 @@ import Testing
       "memory",
       workloads: [
         Workload("READ", .people, .needsNoFile) {
-          var figure = Mark.begin().figure("W1", check: UInt64($0.peopleCount))
+          var figure = Mark.begin().figure("W1", check: UInt64($0.size))
           figure.requests = 3
           $0.report(figure)
         },
@@ -24,13 +24,13 @@ import Testing
   func run(_ store: String, _ input: MeasurementInput = .people, _ workload: String) -> (status: Int32, text: String) {
     var text = ""
     let process = MeasuringProcess(stores: Self.stores) { text += $0 }
-    let status = process.run(store: store, input: input, workload: workload, WorkloadContext(path: "-", peopleCount: 5) { _ in })
+    let status = process.run(store: store, input: input, workload: workload, WorkloadContext(path: "-", size: 5) { _ in })
     return (status, text)
   }
 
   @Test("A workload that exists is run and its figures are handed on")
   func figures() {
-    let context = WorkloadContext(path: "-", peopleCount: 5) { figure in
+    let context = WorkloadContext(path: "-", size: 5) { figure in
       #expect(figure.workload == "W1")
       #expect(figure.check == 5)
       #expect(figure.requests == 3)

@@ -45,7 +45,7 @@ final class StoreBench {
   ) throws -> [Figure] {
     let figures = Mutex<[Figure]>([])
     try workload.run(
-      WorkloadContext(path: path, peopleCount: people, isCounting: isCounting, packageFiles: files) { figure in
+      WorkloadContext(path: path, size: people, isCounting: isCounting, packageFiles: files) { figure in
         figures.withLock { $0.append(figure) }
       })
     return figures.withLock { $0 }

@@ -11,6 +11,7 @@ import Testing
     let expected = PeoplePhase.allCases.reduce(into: [String: UInt64]()) { expected, phase in
       for name in [phase.rawValue] + phase.variants { expected[name] = people.expected(phase) }
     }
+    .merging(SavePhase.phases(of: count).map { ($0.rawValue, people.expected($0)) }) { first, _ in first }
     for store in StoreBench.all {
       let figures = try StoreBench().run(store, .people, people: count)
       #expect(Set(figures.map(\.workload)).isSuperset(of: PeoplePhase.allCases.map(\.rawValue)), "\(store.name)")
@@ -29,6 +30,31 @@ import Testing
         let phase = try #require(PackagePhase(rawValue: figure.workload))
         #expect(figure.check == index.expected(phase, PackagePlan(index: index)), "\(store.name) \(figure.workload)")
       }
+    }
+  }
+
+  @Test("The workload on lists gives the orders that an array has", arguments: [2, 500])
+  func lists(_ count: Int) throws {
+    let plan = ListPlan(count: count)
+    for store in StoreBench.all {
+      let figures = try StoreBench().run(store, .lists, people: count)
+      #expect(figures.map(\.workload) == ListPhase.allCases.map(\.rawValue), "\(store.name)")
+      for (figure, phase) in zip(figures, ListPhase.allCases) { #expect(figure.check == plan.expected(phase), "\(store.name) \(phase)") }
+    }
+  }
+
+  /// Other tests in this process are counted too, so these are the least; what exactly a store takes is held by thresholds.
+  @Test("Allocations and synchronisations are counted")
+  func operations() throws {
+    for store in StoreBench.all {
+      let counted = try StoreBench().run(store, .people, people: 200, isCounting: true)
+      #if os(Linux)
+        let save = try #require(counted.first { $0.workload == "S10" }?.synchronizations)
+        #expect(save >= ["json": 2, "sqlite": 1][store.name] ?? 0, "\(store.name)")
+      #endif
+      #if canImport(Glibc)
+        #expect(try #require(counted.first { $0.workload == "W2" }?.allocations) > 200, "\(store.name)")
+      #endif
     }
   }
 

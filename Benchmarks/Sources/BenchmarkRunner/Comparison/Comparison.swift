@@ -19,41 +19,64 @@ public struct Comparison {
   private let launch: Launch
   private let print: (String) -> Void
   private let complain: (String) -> Void
+  private let terminal: Terminal
 
   private var ledger = ChecksumLedger()
   private var report: ComparisonReport
   /// Stores whose making failed in this round, with the input; their other workloads are left out.
   private var broken: Set<String> = []
 
+  /// What progress is shown on, and how wide the table may be.
+  public struct Terminal: Sendable {
+    /// Whether lines can be drawn again.
+    public var isTerminal: Bool
+    /// How many characters a line has.
+    public var columns: Int
+    /// Seconds of a clock, by which progress is told.
+    public var clock: @Sendable () -> Double
+
+    /// Describes a terminal, or what stands for one.
+    public init(
+      isTerminal: Bool = Output.standardError.isTerminal, columns: Int = Output.standardOutput.columns,
+      clock: @escaping @Sendable () -> Double = { Mark.now }
+    ) {
+      (self.isTerminal, self.columns, self.clock) = (isTerminal, columns, clock)
+    }
+  }
+
   /// Prepares a comparison.
   ///
   /// - Parameters:
   ///   - options: what to do.
   ///   - stores: the stores that this build has.
+  ///   - terminal: what progress is shown on.
   ///   - launch: how a step is run; nil runs it as a process of this program.
   ///   - print: where the table goes.
   ///   - complain: where progress and sentences about what went wrong go.
   public init(
-    _ options: ComparisonOptions, stores: [StoreUnderTest], launch: Launch? = nil,
+    _ options: ComparisonOptions, stores: [StoreUnderTest], terminal: Terminal = Terminal(), launch: Launch? = nil,
     print: @escaping (String) -> Void = Output.standardOutput.write, complain: @escaping (String) -> Void = Output.standardError.write
   ) {
     self.options = options
     self.stores = stores
-    self.launch = launch ?? { try Self.measure($0, $1, $2, peopleCount: options.peopleCount) }
+    self.terminal = terminal
+    self.launch = launch ?? { try Self.measure($0, $1, $2) }
     self.print = print
     self.complain = complain
     report = ComparisonReport(rounds: options.rounds)
   }
 
-  /// Does everything and gives the exit status: 0, 1 when something does not agree or failed, 64 when there is nothing to do.
+  /// Does everything and gives the exit status: 0, 1 when something does not agree, failed or exceeds a threshold, 64 when there
+  /// is nothing to do.
   public mutating func run() -> Int32 {
     guard let chosen = chooseStores() else { return ExitStatus.usage }
     do {
+      let references = try ComparisonReferences(options)
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: folder) }
       let inputs = try prepareInputs()
       measureAll(chosen, inputs)
-      return try conclude()
+      return try conclude(references)
     } catch {
       complain("The comparison could not be made: \(error)\n")
       return ExitStatus.failure
@@ -64,8 +87,8 @@ public struct Comparison {
 
   private func chooseStores() -> [StoreUnderTest]? {
     let all = stores.filter { !$0.workloads.isEmpty }
-    guard options.rounds > 0, options.peopleCount > 0 else {
-      complain("A comparison needs at least one round and one person.\n")
+    guard options.rounds > 0, !options.inputs.isEmpty, !options.sizes.isEmpty, options.sizes.allSatisfy({ $0 > 0 }) else {
+      complain("A comparison needs at least one round, one dataset and one size of 1 or more.\n")
       return nil
     }
     for name in options.stores ?? [] where !all.contains(where: { $0.name == name }) {
@@ -79,7 +102,7 @@ public struct Comparison {
 
   private mutating func prepareInputs() throws -> ComparisonInputs {
     complain("Preparing the inputs\n")
-    let inputs = try ComparisonInputs(peopleCount: options.peopleCount, source: options.packages, folder: folder)
+    let inputs = try ComparisonInputs(options, folder: folder)
     complain(inputs.description)
     inputs.expect(in: &ledger)
     report.people = inputs.people
@@ -88,8 +111,10 @@ public struct Comparison {
   }
 
   private mutating func measureAll(_ chosen: [StoreUnderTest], _ inputs: ComparisonInputs) {
-    let steps = ComparisonStep.all(chosen, rounds: options.rounds)
-    var progress = ProgressBar("Comparing", total: steps.count, unit: "measurements")
+    let steps = ComparisonStep.all(chosen, inputs.subjects, rounds: options.rounds)
+    var progress = ProgressBar(
+      "Comparing", total: steps.count, unit: "measurements", isTerminal: terminal.isTerminal, columns: terminal.columns,
+      clock: terminal.clock, write: complain)
     for step in steps {
       progress.begin(step: step.title)
       do {
@@ -102,14 +127,14 @@ public struct Comparison {
     progress.finish()
   }
 
-  private mutating func conclude() throws -> Int32 {
+  private mutating func conclude(_ references: ComparisonReferences) throws -> Int32 {
     report.problems += ledger.disagreements.map(\.description)
-    let path = options.outputFolder + "/results.json"
-    try report.write(to: path)
-    for input in MeasurementInput.allCases where report.samples.contains(where: { $0.input == input }) {
-      print("\n\(input.rawValue)\n\n" + ComparisonTable(report.samples).text(for: input))
-    }
-    print("\nTimes are the least of \(options.rounds) rounds, memory the most; all samples are in \(path).\n")
+    report.conclude()
+    report.problems += try references.check(report)
+    try report.write(to: options.outputFolder + "/results.json")
+    print(ComparisonText(report, width: terminal.columns).text)
+    print(references.comparison(of: report, width: terminal.columns))
+    print("Every figure of every round is in \(options.outputFolder)/results.json.\n")
     for problem in report.problems { complain(problem + "\n") }
     return report.problems.isEmpty ? ExitStatus.success : ExitStatus.failure
   }
@@ -124,9 +149,9 @@ public struct Comparison {
     if figures.isEmpty { return fail(step, "the measuring process gave no figure") }
     for figure in figures {
       let sample = Sample(
-        store: step.store.name, input: step.workload.input, round: step.round, figure: figure,
+        store: step.store.name, input: step.workload.input, size: step.size, round: step.round, figure: figure,
         fileBytes: step.workload.use == .makesStore ? files.size : nil, processSeconds: result.seconds)
-      report.samples.append(sample)
+      report.add(sample)
       ledger.record(sample)
     }
     if step.workload.use == .changesStore { try files.remove() }
@@ -157,17 +182,17 @@ public struct Comparison {
     report.problems.append("\(step.title): \(reason).")
   }
 
-  private func storeName(_ step: ComparisonStep) -> String { step.store.name + "-" + step.workload.input.rawValue }
+  private func storeName(_ step: ComparisonStep) -> String { "\(step.store.name)-\(step.workload.input.rawValue)-\(step.size)" }
 
   /// Where stores are made: beside the results, because a folder for temporary files may be memory and not a disk.
   private var folder: String { options.outputFolder + "/stores" }
 
   private static func measure(
-    _ step: ComparisonStep, _ path: String, _ packages: WorkloadContext.PackageFiles, peopleCount: Int
+    _ step: ComparisonStep, _ path: String, _ packages: WorkloadContext.PackageFiles
   ) throws -> ChildProcess.Result {
     var arguments = ["measure", step.store.name, step.workload.input.rawValue, step.workload.name, path]
     switch step.workload.input {
-    case .people: arguments += ["--people", String(peopleCount)]
+    case .people, .lists: arguments += ["--size", String(step.size)]
     case .packages: arguments += ["--packages", packages.stanzas, "--plan", packages.plan]
     }
     if step.isCounting { arguments.append("--counting") }

@@ -8,46 +8,73 @@ internal import BenchmarkData
 
 /// The inputs of a comparison: made once, counted, and with the answers that every store must give.
 struct ComparisonInputs {
-  let people: ComparisonReport.People
-  let packages: ComparisonReport.Packages
+  /// What is measured: an input and how many objects it has.
+  struct Subject: Hashable {
+    let input: MeasurementInput
+    let size: Int
+  }
+
+  /// In the order of measuring.
+  private(set) var subjects: [Subject] = []
+  private(set) var people: [ComparisonReport.People] = []
+  private(set) var packages: ComparisonReport.Packages?
   /// What measuring processes read, so that all of them get the same bytes.
   let packageFiles: WorkloadContext.PackageFiles
-  let plan: PackagePlan
-  private let peopleAnswers: [(phase: String, value: UInt64)]
-  private let packageAnswers: [(phase: String, value: UInt64)]
+  private var answers: [(subject: Subject, phase: String, value: UInt64)] = []
 
   /// Makes the people, reads the packages and writes the files for the measuring processes into a folder.
-  init(peopleCount: Int, source: PackageSource, folder: String) throws {
-    let dataset = PeopleDataset(count: peopleCount)
-    people = ComparisonReport.People(dataset)
-    peopleAnswers = PeoplePhase.allCases.map { ($0.rawValue, dataset.expected($0)) }
+  init(_ options: ComparisonOptions, folder: String) throws {
     packageFiles = WorkloadContext.PackageFiles(stanzas: folder + "/packages", plan: folder + "/plan.json")
-    let index = try Self.read(source, copyTo: packageFiles.stanzas)
-    let plan = PackagePlan(index: index)
-    self.plan = plan
-    packages = ComparisonReport.Packages(index)
-    packageAnswers = PackagePhase.allCases.map { ($0.rawValue, index.expected($0, plan)) }
-    try JSONEncoder().encode(plan).write(to: URL(filePath: packageFiles.plan))
+    let sizes = unique(options.sizes).sorted()
+    if options.inputs.contains(.people) { sizes.forEach { addPeople($0) } }
+    if options.inputs.contains(.packages) { try addPackages(options.packages) }
+    if options.inputs.contains(.lists) { sizes.forEach { addList($0) } }
   }
 
   /// Tells a ledger what the inputs give.
   func expect(in ledger: inout ChecksumLedger) {
-    for answer in peopleAnswers {
-      ledger.expect(answer.value, in: answer.phase, on: .people)
-      for variant in PeoplePhase(rawValue: answer.phase)?.variants ?? [] { ledger.expect(answer.value, in: variant, on: .people) }
-    }
-    for answer in packageAnswers { ledger.expect(answer.value, in: answer.phase, on: .packages) }
+    for answer in answers { ledger.expect(answer.value, in: answer.phase, on: answer.subject.input, size: answer.subject.size) }
   }
 
-  /// One sentence about each input.
+  /// A line about each input.
   var description: String {
-    let links = packages.links.values.reduce(0, +)
-    return """
-      people: \(people.persons) persons, \(people.companies) companies, \(people.friendLinks) friend links, \(people.bytes) bytes of values
-      packages: \(packages.packages) packages, \(packages.maintainers) maintainers, \(packages.sections) sections, \(links) links, \
-      \(packages.bytes) bytes of text from \(packages.inputBytes) bytes
+    var text = ""
+    for people in people {
+      text +=
+        "people: \(people.persons) persons, \(people.companies) companies, \(people.friendLinks) friend links, "
+        + "\(people.bytes) bytes of values\n"
+    }
+    if let packages {
+      text +=
+        "packages: \(packages.packages) packages, \(packages.maintainers) maintainers, \(packages.sections) sections, "
+        + "\(packages.links.values.reduce(0, +)) links, \(packages.bytes) bytes of text from \(packages.inputBytes) bytes\n"
+    }
+    return text
+  }
 
-      """
+  private mutating func addPeople(_ size: Int) {
+    let subject = Subject(input: .people, size: size), dataset = PeopleDataset(count: size)
+    subjects.append(subject)
+    people.append(ComparisonReport.People(dataset))
+    for phase in PeoplePhase.allCases {
+      for name in [phase.rawValue] + phase.variants { answers.append((subject, name, dataset.expected(phase))) }
+    }
+    for phase in SavePhase.phases(of: size) { answers.append((subject, phase.rawValue, dataset.expected(phase))) }
+  }
+
+  private mutating func addPackages(_ source: PackageSource) throws {
+    let index = try Self.read(source, copyTo: packageFiles.stanzas), plan = PackagePlan(index: index)
+    let subject = Subject(input: .packages, size: index.count)
+    subjects.append(subject)
+    packages = ComparisonReport.Packages(index)
+    answers += PackagePhase.allCases.map { (subject, $0.rawValue, index.expected($0, plan)) }
+    try JSONEncoder().encode(plan).write(to: URL(filePath: packageFiles.plan))
+  }
+
+  private mutating func addList(_ size: Int) {
+    let subject = Subject(input: .lists, size: size), plan = ListPlan(count: size)
+    subjects.append(subject)
+    answers += ListPhase.allCases.map { (subject, $0.rawValue, plan.expected($0)) }
   }
 
   private static func read(_ source: PackageSource, copyTo path: String) throws -> PackageIndex {

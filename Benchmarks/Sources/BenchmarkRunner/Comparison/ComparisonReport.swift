@@ -6,29 +6,28 @@ public import BenchmarkData
   internal import Foundation
 #endif
 
-/// What `comparison/results.json` holds: one JSON object, every number of it measured or asked of the machine.
+/// What `comparison/results.json` holds: one JSON object, every number of it measured or asked of the machine. Its JSON Schema is
+/// `Benchmarks/results.schema.json`.
 ///
 /// | key | value |
 /// |---|---|
-/// | `schema` | 1; grows when a reader has to change |
+/// | `schema` | 2; grows when a reader has to change |
 /// | `date` | when the comparison began, ISO 8601, UTC |
 /// | `machine` | `processor`, `processorCount`, `memoryKilobytes`, `system`, `kernel`, `compiler`; what the machine does not say is missing |
 /// | `source` | `commit`, `isModified`; missing outside a git repository |
-/// | `rounds` | how often each workload was run |
-/// | `people` | `persons`, `companies`, `friendLinks`, `bytes` of the input; missing when it was not used |
+/// | `rounds` | how often each workload was run for its times |
+/// | `people` | for each size `persons`, `companies`, `friendLinks`, `bytes` of the input |
 /// | `packages` | `packages`, `maintainers`, `sections`, `links` by kind, `bytes` of all texts, `inputBytes`; missing when not used |
 /// | `agreement` | whether all stores gave the same checksums and nothing failed |
 /// | `problems` | sentences about what did not agree or failed |
-/// | `samples` | one object per figure and round, in the order of measuring |
-///
-/// A sample has `store`, `input` ("people" or "packages"), `phase`, `round` (from 1; 0 for the one in
-/// which requests and statements were counted, whose times mean nothing), `wallSeconds`, `cpuSeconds`, `check`
-/// (decimal digits as a string, since many readers keep only 53 bits of a number), `residentDeltaKilobytes`,
-/// `peakResidentKilobytes`, `heapDeltaBytes`, `processSeconds` (start to end of the process that measured), and, where
-/// they are known, `fileBytes`, `requests` and `statements`.
-public struct ComparisonReport: Encodable, Sendable {
+/// | `noise` | how much rounds differ (``Noise``); missing with one round |
+/// | `findings` | what follows for who chooses a store (``Finding``) |
+/// | `summaries` | what the rounds of each figure come to (``Summary``) |
+/// | `growth` | how figures grow with the size (``Growth``) |
+/// | `samples` | one object per figure and round, in the order of measuring (``Sample``) |
+public struct ComparisonReport: Codable, Sendable {
   /// The figures of the people input.
-  public struct People: Hashable, Encodable, Sendable {
+  public struct People: Hashable, Codable, Sendable {
     var persons: Int
     var companies: Int
     var friendLinks: Int
@@ -44,7 +43,7 @@ public struct ComparisonReport: Encodable, Sendable {
   }
 
   /// The figures of the package input.
-  public struct Packages: Hashable, Encodable, Sendable {
+  public struct Packages: Hashable, Codable, Sendable {
     var packages: Int
     var maintainers: Int
     var sections: Int
@@ -64,7 +63,9 @@ public struct ComparisonReport: Encodable, Sendable {
   }
 
   /// The version of this format.
-  public let schema = 1
+  public static let schemaVersion = 2
+  /// The version of the format that was read or is written.
+  public var schema = ComparisonReport.schemaVersion
   /// When the comparison began.
   public var date: String
   /// What it ran on.
@@ -73,16 +74,26 @@ public struct ComparisonReport: Encodable, Sendable {
   public var source: SourceFacts?
   /// How often each workload was run.
   public var rounds: Int
-  /// The people input.
-  public var people: People?
+  /// The people inputs, by size.
+  public var people: [People] = []
   /// The package input.
   public var packages: Packages?
   /// Whether nothing is wrong.
-  public var agreement: Bool { problems.isEmpty }
+  public private(set) var agreement = true
   /// What did not agree or failed.
-  public var problems: [String] = []
+  public var problems: [String] = [] {
+    didSet { agreement = problems.isEmpty }
+  }
+  /// How much the rounds differ.
+  public private(set) var noise: Noise?
+  /// What follows for who chooses a store.
+  public private(set) var findings: [Finding] = []
+  /// What the rounds of each figure come to.
+  public private(set) var summaries: [Summary] = []
+  /// How figures grow.
+  public private(set) var growth: [Growth] = []
   /// Every figure of every round.
-  public var samples: [Sample] = []
+  public private(set) var samples: [Sample] = []
 
   /// Begins a report now, on this machine.
   public init(rounds: Int) {
@@ -92,6 +103,24 @@ public struct ComparisonReport: Encodable, Sendable {
     self.rounds = rounds
   }
 
+  /// Makes a report of samples, with a date and a machine of its own.
+  init(date: String, machine: MachineFacts, rounds: Int, samples: [Sample]) {
+    (self.date, self.machine, self.rounds) = (date, machine, rounds)
+    for sample in samples { add(sample) }
+    conclude()
+  }
+
+  /// Takes down a figure.
+  public mutating func add(_ sample: Sample) { samples.append(sample) }
+
+  /// Works out what the samples come to.
+  public mutating func conclude() {
+    summaries = Summary.of(samples)
+    growth = Growth.of(summaries)
+    noise = Noise(summaries, rounds: rounds)
+    findings = Finding.of(summaries)
+  }
+
   /// Writes the report over what is there.
   public func write(to path: String) throws {
     let encoder = JSONEncoder()
@@ -99,22 +128,27 @@ public struct ComparisonReport: Encodable, Sendable {
     try (encoder.encode(self) + Data("\n".utf8)).write(to: URL(filePath: path))
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case schema, date, machine, source, rounds, people, packages, agreement, problems, samples
+  /// Reads a report.
+  ///
+  /// - Throws: ``UnreadableReport`` when the file is missing, or is not of this version.
+  public static func read(_ path: String) throws -> ComparisonReport {
+    do {
+      return try JSONDecoder().decode(ComparisonReport.self, from: Data(contentsOf: URL(filePath: path)))
+    } catch {
+      throw UnreadableReport(path: path, cause: error)
+    }
   }
+}
 
-  /// Writes the object that the overview describes.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(schema, forKey: .schema)
-    try container.encode(date, forKey: .date)
-    try container.encode(machine, forKey: .machine)
-    try container.encodeIfPresent(source, forKey: .source)
-    try container.encode(rounds, forKey: .rounds)
-    try container.encodeIfPresent(people, forKey: .people)
-    try container.encodeIfPresent(packages, forKey: .packages)
-    try container.encode(agreement, forKey: .agreement)
-    try container.encode(problems, forKey: .problems)
-    try container.encode(samples, forKey: .samples)
+/// A file is not the result of a comparison of this version.
+public struct UnreadableReport: Error, CustomStringConvertible {
+  /// The file.
+  public let path: String
+  /// Why it could not be read.
+  public let cause: any Error
+
+  /// One sentence: what failed, on what, what to do.
+  public var description: String {
+    "\(path) is no result of a comparison of schema \(ComparisonReport.schemaVersion); make it anew with this version. (\(cause))"
   }
 }

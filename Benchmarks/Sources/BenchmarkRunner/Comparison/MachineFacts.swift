@@ -5,7 +5,7 @@
 #endif
 
 /// What a figure depends on besides the program: asked of the machine, never typed.
-public struct MachineFacts: Hashable, Encodable, Sendable {
+public struct MachineFacts: Hashable, Codable, Sendable {
   /// The name of the processor; nil when the machine does not say.
   public var processor: String?
   /// How many processors this process may use.
@@ -20,15 +20,16 @@ public struct MachineFacts: Hashable, Encodable, Sendable {
   public var compiler: String?
 
   /// Asks the machine that this process runs on.
-  public static func ofThisMachine() -> MachineFacts {
-    MachineFacts(
-      processor: value(of: "model name", in: "/proc/cpuinfo", separator: ":"),
-      processorCount: ProcessInfo.processInfo.activeProcessorCount,
-      memoryKilobytes: value(of: "MemTotal", in: "/proc/meminfo", separator: ":").flatMap { Int64($0.prefix { $0.isNumber }) },
-      system: value(of: "PRETTY_NAME", in: "/etc/os-release", separator: "=").map { $0.filter { $0 != "\"" } },
-      kernel: shell("uname -sr"),
-      compiler: shell("swift --version").flatMap { $0.split(separator: "\n").first.map(String.init) })
-  }
+  public static func ofThisMachine() -> MachineFacts { this }
+
+  /// Asked once, since it takes a while and does not change.
+  private static let this = MachineFacts(
+    processor: value(of: "model name", in: "/proc/cpuinfo", separator: ":"),
+    processorCount: ProcessInfo.processInfo.activeProcessorCount,
+    memoryKilobytes: value(of: "MemTotal", in: "/proc/meminfo", separator: ":").flatMap { Int64($0.prefix { $0.isNumber }) },
+    system: value(of: "PRETTY_NAME", in: "/etc/os-release", separator: "=").map { $0.filter { $0 != "\"" } },
+    kernel: shell("uname -sr"),
+    compiler: shell("swift --version").flatMap { $0.split(separator: "\n").first.map(String.init) })
 
   /// What follows a name in the first line of a file that has it.
   private static func value(of name: String, in path: String, separator: Character) -> String? {
@@ -47,7 +48,7 @@ public struct MachineFacts: Hashable, Encodable, Sendable {
 }
 
 /// The state of the source that was built, where git knows it.
-public struct SourceFacts: Hashable, Encodable, Sendable {
+public struct SourceFacts: Hashable, Codable, Sendable {
   /// The commit.
   public var commit: String
   /// Whether files differ from it.

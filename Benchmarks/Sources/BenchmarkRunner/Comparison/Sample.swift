@@ -4,7 +4,9 @@ public struct Sample: Hashable, Sendable {
   public var store: String
   /// What it was measured with.
   public var input: MeasurementInput
-  /// The round, from 1; 0 where requests and statements were counted, whose times mean nothing.
+  /// How many people, packages or objects of a list there were.
+  public var size: Int
+  /// The round, from 1; 0 where allocations, requests and the like were counted, whose times mean nothing.
   public var round: Int
   /// What the measuring process reported.
   public var figure: Figure
@@ -14,9 +16,12 @@ public struct Sample: Hashable, Sendable {
   public var processSeconds: Double
 
   /// Makes a sample.
-  public init(store: String, input: MeasurementInput, round: Int, figure: Figure, fileBytes: Int64? = nil, processSeconds: Double = 0) {
+  public init(
+    store: String, input: MeasurementInput, size: Int, round: Int, figure: Figure, fileBytes: Int64? = nil, processSeconds: Double = 0
+  ) {
     self.store = store
     self.input = input
+    self.size = size
     self.round = round
     self.figure = figure
     self.fileBytes = fileBytes
@@ -27,10 +32,10 @@ public struct Sample: Hashable, Sendable {
   var isTimed: Bool { round > 0 }
 }
 
-extension Sample: Encodable {
+extension Sample: Codable {
   private enum CodingKeys: String, CodingKey {
-    case store, input, phase, round, wallSeconds, cpuSeconds, check, residentDeltaKilobytes, peakResidentKilobytes, heapDeltaBytes
-    case fileBytes, requests, statements, processSeconds
+    case store, input, size, phase, round, wallSeconds, cpuSeconds, check, residentDeltaKilobytes, peakResidentKilobytes, heapDeltaBytes
+    case fileBytes, allocations, requests, statements, synchronizations, processSeconds
   }
 
   /// Writes one flat object; `check` is a string because many readers of JSON keep only 53 bits of a number.
@@ -38,6 +43,7 @@ extension Sample: Encodable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(store, forKey: .store)
     try container.encode(input, forKey: .input)
+    try container.encode(size, forKey: .size)
     try container.encode(figure.workload, forKey: .phase)
     try container.encode(round, forKey: .round)
     try container.encode(figure.seconds, forKey: .wallSeconds)
@@ -47,8 +53,28 @@ extension Sample: Encodable {
     try container.encode(figure.peakKilobytes, forKey: .peakResidentKilobytes)
     try container.encode(figure.heapDeltaBytes, forKey: .heapDeltaBytes)
     try container.encodeIfPresent(fileBytes, forKey: .fileBytes)
+    try container.encodeIfPresent(figure.allocations, forKey: .allocations)
     try container.encodeIfPresent(figure.requests, forKey: .requests)
     try container.encodeIfPresent(figure.statements, forKey: .statements)
+    try container.encodeIfPresent(figure.synchronizations, forKey: .synchronizations)
     try container.encode(processSeconds, forKey: .processSeconds)
+  }
+
+  /// Reads what ``encode(to:)`` writes.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func value<T: Decodable>(_ key: CodingKeys) throws -> T { try container.decode(T.self, forKey: key) }
+    func optional<T: Decodable>(_ key: CodingKeys) throws -> T? { try container.decodeIfPresent(T.self, forKey: key) }
+    guard let check = UInt64(try value(.check) as String) else {
+      throw DecodingError.dataCorruptedError(forKey: .check, in: container, debugDescription: "A checksum is a whole number in digits.")
+    }
+    let figure = Figure(
+      workload: try value(.phase), seconds: try value(.wallSeconds), cpuSeconds: try value(.cpuSeconds), check: check,
+      residentDeltaKilobytes: try value(.residentDeltaKilobytes), peakKilobytes: try value(.peakResidentKilobytes),
+      heapDeltaBytes: try value(.heapDeltaBytes), requests: try optional(.requests), statements: try optional(.statements),
+      allocations: try optional(.allocations), synchronizations: try optional(.synchronizations))
+    self.init(
+      store: try value(.store), input: try value(.input), size: try value(.size), round: try value(.round), figure: figure,
+      fileBytes: try optional(.fileBytes), processSeconds: try value(.processSeconds))
   }
 }

@@ -6,6 +6,9 @@ public struct TextTable: Sendable {
   private let titles: [(text: String, alignment: Alignment)]
   private var rows: [[String]] = []
 
+  /// Whether there is no row.
+  public var isEmpty: Bool { rows.isEmpty }
+
   /// Names the columns.
   public init(_ titles: [(text: String, alignment: Alignment)]) { self.titles = titles }
 

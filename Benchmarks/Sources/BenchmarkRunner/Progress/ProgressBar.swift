@@ -8,6 +8,7 @@ public struct ProgressBar {
   private let isTerminal: Bool
   private let columns: Int
   private let write: (String) -> Void
+  private let clock: () -> Double
   private let start: Double
   private var done = 0
   private var lastDrawn = -Double.infinity
@@ -23,20 +24,25 @@ public struct ProgressBar {
     self.init(label, total: total, unit: unit, isTerminal: output.isTerminal, columns: output.columns, write: output.write)
   }
 
-  init(_ label: String, total: Int, unit: String, isTerminal: Bool, columns: Int, write: @escaping (String) -> Void) {
+  /// Starts at nothing done, for an output of any kind.
+  init(
+    _ label: String, total: Int, unit: String, isTerminal: Bool, columns: Int, clock: @escaping () -> Double = { Mark.now },
+    write: @escaping (String) -> Void
+  ) {
     self.label = label
     self.total = total
     self.unit = unit
     self.isTerminal = isTerminal
     self.columns = columns
     self.write = write
-    start = Mark.now
+    self.clock = clock
+    start = clock()
   }
 
   /// Some units more are done; in a terminal the bar moves.
   public mutating func advance(by count: Int = 1) {
     done += count
-    let now = Mark.now
+    let now = clock()
     guard isTerminal, now - lastDrawn >= 0.1 || done >= total else { return }
     lastDrawn = now
     write("\r" + picture(elapsed: now - start) + eraseToEnd)
@@ -45,7 +51,7 @@ public struct ProgressBar {
   /// A step with a name begins; outside a terminal it gets a line.
   public mutating func begin(step: String) {
     if isTerminal {
-      write("\r" + picture(elapsed: Mark.now - start, step: step) + eraseToEnd)
+      write("\r" + picture(elapsed: clock() - start, step: step) + eraseToEnd)
     } else {
       write("\(label): \(done + 1) of \(total) \(unit): \(step)\n")
     }
@@ -53,7 +59,7 @@ public struct ProgressBar {
 
   /// The work is over: the bar goes away, and what it took stays as a line.
   public func finish() {
-    let text = "\(label): \(done) \(unit) in \(decimal(Mark.now - start, places: 1)) s"
+    let text = "\(label): \(done) \(unit) in \(decimal(clock() - start, places: 1)) s"
     write(isTerminal ? "\r" + text + eraseToEnd + "\n" : text + "\n")
   }
 

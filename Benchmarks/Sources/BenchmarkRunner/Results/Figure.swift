@@ -6,8 +6,7 @@
 
 /// One measured figure: what a measuring process prints as one line of JSON.
 ///
-/// The names of the fields are those that the floors in C print; `requests` and `statements` are there when the store
-/// counted them.
+/// The names of the fields are those that the floors in C print; the counts at the end are there in a process that counts.
 public struct Figure: Hashable, Codable, Sendable {
   /// The name, such as `W2` or `import`.
   public var workload: String
@@ -27,6 +26,10 @@ public struct Figure: Hashable, Codable, Sendable {
   public var requests: Int?
   /// How many statements the store executed.
   public var statements: Int?
+  /// How often memory was asked for: calls of malloc and its like, the program's and its libraries'.
+  public var allocations: Int?
+  /// How often the disk was made to keep what was written: calls of `fsync` and `fdatasync`.
+  public var synchronizations: Int?
 
   private enum CodingKeys: String, CodingKey {
     case workload = "w"
@@ -38,12 +41,14 @@ public struct Figure: Hashable, Codable, Sendable {
     case heapDeltaBytes = "heap_delta"
     case requests
     case statements
+    case allocations
+    case synchronizations = "fsyncs"
   }
 
   /// Makes a figure.
   public init(
     workload: String, seconds: Double, cpuSeconds: Double, check: UInt64, residentDeltaKilobytes: Int64 = 0, peakKilobytes: Int64 = 0,
-    heapDeltaBytes: Int64 = 0, requests: Int? = nil, statements: Int? = nil
+    heapDeltaBytes: Int64 = 0, requests: Int? = nil, statements: Int? = nil, allocations: Int? = nil, synchronizations: Int? = nil
   ) {
     self.workload = workload
     self.seconds = seconds
@@ -54,6 +59,8 @@ public struct Figure: Hashable, Codable, Sendable {
     self.heapDeltaBytes = heapDeltaBytes
     self.requests = requests
     self.statements = statements
+    self.allocations = allocations
+    self.synchronizations = synchronizations
   }
 
   /// One line of JSON without its line feed, byte for byte as the floors write it.
@@ -62,6 +69,8 @@ public struct Figure: Hashable, Codable, Sendable {
     line += #""rss_delta_kb":\#(residentDeltaKilobytes),"maxrss_kb":\#(peakKilobytes),"heap_delta":\#(heapDeltaBytes)"#
     if let requests { line += #","requests":\#(requests)"# }
     if let statements { line += #","statements":\#(statements)"# }
+    if let allocations { line += #","allocations":\#(allocations)"# }
+    if let synchronizations { line += #","fsyncs":\#(synchronizations)"# }
     return line + "}"
   }
 

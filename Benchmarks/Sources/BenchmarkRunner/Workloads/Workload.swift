@@ -4,6 +4,8 @@ public enum MeasurementInput: String, CaseIterable, Codable, Sendable {
   case people
   /// ``/BenchmarkData/PackageIndex``.
   case packages
+  /// A list of objects in an order: ``/BenchmarkData/ListPlan``.
+  case lists
 }
 
 /// One thing that a store can be asked to do, in a process of its own.

@@ -27,27 +27,30 @@ public struct WorkloadContext: Sendable {
 
   /// The file of the store.
   public let path: String
-  /// How many people there are; 0 with packages.
-  public let peopleCount: Int
-  /// Whether requests and statements are to be counted, which costs time: the times of such a run are not used.
+  /// How many people, or objects of a list, there are; 0 with packages.
+  public let size: Int
+  /// Whether allocations, requests and the like are to be counted, which costs time: the times of such a run are not used.
   public let isCounting: Bool
   private let packageFiles: PackageFiles?
   private let sink: @Sendable (Figure) -> Void
 
   /// Describes what a workload is given.
   public init(
-    path: String, peopleCount: Int = 0, isCounting: Bool = false, packageFiles: PackageFiles? = nil,
+    path: String, size: Int = 0, isCounting: Bool = false, packageFiles: PackageFiles? = nil,
     sink: @escaping @Sendable (Figure) -> Void = { Output.standardOutput.write($0.line + "\n") }
   ) {
     self.path = path
-    self.peopleCount = peopleCount
+    self.size = size
     self.isCounting = isCounting
     self.packageFiles = packageFiles
     self.sink = sink
   }
 
   /// Makes the people.
-  public func people() -> PeopleDataset { PeopleDataset(count: peopleCount) }
+  public func people() -> PeopleDataset { PeopleDataset(count: size) }
+
+  /// Plans the list.
+  public func list() -> ListPlan { ListPlan(count: size) }
 
   /// Reads and parses the packages.
   public func packages() throws -> PackageIndex { try PackageSource.file(files().stanzas).parse() }

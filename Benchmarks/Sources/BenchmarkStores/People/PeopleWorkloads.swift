@@ -11,6 +11,7 @@ internal import HoldfastStore
 /// | `W2` `W3` | open … all attributes read, open … object |
 /// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed the store; `W4i` with an index on names, `W5b` with one request for all persons |
 /// | `W6` `W7` | the fetch … saved, the store open |
+/// | `S1` … `S1000` | the change … saved, the store open and the persons read |
 ///
 /// Models are made before any clock starts: an application has its model when it opens a store.
 struct PeopleWorkloads {
@@ -26,16 +27,22 @@ struct PeopleWorkloads {
       workload("W8", .readsStore) { try warm("W8", $0) { try $0.aggregate() } },
       workload("W6", .changesStore) { try update("W6", $0) },
       workload("W7", .changesStore) { try delete("W7", $0) },
+      workload("SAVES", .changesStore) { try saves($0, try open($0, PeopleModel.make())) },
     ]
   }
 
   /// For a store that is read as a whole: a process that makes it, and one that reads it once and does everything with it.
   var whole: [Workload] {
-    [workload("W1", .makesStore, insertAndTimeSave), workload("READ", .changesStore, readOnce)]
+    [
+      workload("W1", .makesStore, insertAndTimeSave), workload("READ", .changesStore, readOnce),
+      workload("SAVES", .changesStore) { try saves($0, try open($0, PeopleModel.make())) },
+    ]
   }
 
   /// For a store in memory: one process that makes the graph and does everything with it.
-  var together: [Workload] { [workload("READ", .needsNoFile, everything)] }
+  var together: [Workload] {
+    [workload("READ", .needsNoFile, everything), workload("SAVES", .needsNoFile) { try saves($0, try made($0)) }]
+  }
 
   private func workload(_ name: String, _ use: Workload.StoreUse, _ body: @escaping @Sendable (StoreRun) throws -> Void) -> Workload {
     let kind = kind
@@ -44,7 +51,7 @@ struct PeopleWorkloads {
 
   private func open(_ run: StoreRun, _ model: ManagedObjectModel) throws -> PeopleGraph {
     let context = try run.open(model, PeopleModel.classes)
-    return PeopleGraph(context: context, count: run.context.peopleCount)
+    return PeopleGraph(context: context, count: run.context.size)
   }
 
   // MARK: Making
@@ -124,10 +131,25 @@ struct PeopleWorkloads {
     try report(name, run, deleted: deleted.count)
   }
 
+  /// Changes persons that were read before, and saves: small saves first, as a program does that keeps what is typed.
+  private func saves(_ run: StoreRun, _ graph: PeopleGraph) throws {
+    for phase in SavePhase.phases(of: graph.count) {
+      let persons = try phase.places.map { try graph.person(PeopleDataset.sampleID($0, of: graph.count)) }
+      let each = persons.count / phase.saveCount
+      run.begin()
+      var sum: UInt64 = 0
+      for save in 0..<phase.saveCount {
+        sum += graph.celebrate(Array(persons[save * each..<(save + 1) * each]))
+        try graph.context.save()
+      }
+      run.report(phase.rawValue, check: sum)
+    }
+  }
+
   /// Counts the remaining links, which is not measured, in a context that knows nothing of the deletion.
   private func report(_ name: String, _ run: StoreRun, deleted: Int) throws {
     let figure = run.figure(name)
-    let remaining = try PeopleGraph(context: run.newContext(), count: run.context.peopleCount).linkCount()
+    let remaining = try PeopleGraph(context: run.newContext(), count: run.context.size).linkCount()
     run.report(figure, check: UInt64(deleted + 7 * remaining))
   }
 
@@ -146,9 +168,10 @@ struct PeopleWorkloads {
   }
 
   private func everything(_ run: StoreRun) throws {
+    let beginning = run.split()
     try makeGraph(run)
-    let graph = PeopleGraph(context: try run.newContext(), count: run.context.peopleCount)
-    let persons = try readGraph(run, graph)
+    let graph = PeopleGraph(context: try run.newContext(), count: run.context.size)
+    let persons = try readGraph(run, graph, since: beginning)
     run.begin()
     run.report("W3", check: try graph.one())
     try useLoaded(run, graph)
@@ -189,11 +212,23 @@ struct PeopleWorkloads {
     withExtendedLifetime(objects) { run.report("W2again", check: sum) }
   }
 
-  private func readGraph(_ run: StoreRun, _ graph: PeopleGraph) throws -> [StoredPerson] {
+  /// A graph of which a store in memory has everything and the context nothing.
+  private func made(_ run: StoreRun) throws -> PeopleGraph {
+    let people = run.context.people()
+    let graph = try open(run, PeopleModel.make())
+    let objects = graph.insert(people)
+    try graph.context.save()
+    return try withExtendedLifetime(objects) { PeopleGraph(context: try run.newContext(), count: run.context.size) }
+  }
+
+  /// What it takes to have everything loaded is what the store keeps as well, so memory is counted from the beginning.
+  private func readGraph(_ run: StoreRun, _ graph: PeopleGraph, since beginning: Mark) throws -> [StoredPerson] {
     run.begin()
     let persons = try graph.all()
     let sum = graph.read(persons)
-    run.report("W2", check: sum)
+    var figure = run.figure("W2")
+    figure.heapDeltaBytes = run.figure("W2", since: beginning).heapDeltaBytes
+    run.report(figure, check: sum)
     return persons
   }
 }

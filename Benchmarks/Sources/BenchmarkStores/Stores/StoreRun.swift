@@ -15,11 +15,13 @@ final class StoreRun {
   private var mark = Mark.begin()
   private var requestsBefore = 0
   private var statementsBefore = 0
+  private var operationsBefore = OperationCounts()
 
   init(_ kind: StoreKind, _ context: WorkloadContext) {
     self.kind = kind
     self.context = context
     counter = context.isCounting ? RequestCounter() : nil
+    if context.isCounting { OperationCounts.start() }
   }
 
   /// Opens the store and makes a context.
@@ -46,6 +48,7 @@ final class StoreRun {
   func begin() {
     requestsBefore = counter?.total ?? 0
     statementsBefore = counter?.statements ?? 0
+    if counter != nil { operationsBefore = .now }
     mark = Mark.begin()
   }
 
@@ -54,6 +57,9 @@ final class StoreRun {
   func figure(_ name: String) -> Figure {
     var figure = mark.figure(name, check: 0)
     if let counter {
+      let operations = OperationCounts.now - operationsBefore
+      figure.allocations = operations.allocations
+      figure.synchronizations = operations.synchronizations
       figure.requests = counter.total - requestsBefore
       figure.statements = counter.statements.map { $0 - statementsBefore }
     }

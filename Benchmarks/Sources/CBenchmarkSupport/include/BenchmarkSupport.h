@@ -10,6 +10,12 @@ int64_t holdfast_benchmark_resident_kb(void);  // memory resident now
 int64_t holdfast_benchmark_peak_kb(void);      // most memory resident at any time since exec
 int64_t holdfast_benchmark_heap_bytes(void);   // bytes in use by malloc
 
+// Counting costs a little time, so it begins when asked for. Calls of malloc and its like, and of fsync and fdatasync, since
+// then; -1 where that cannot be known.
+void holdfast_benchmark_start_counting(void);
+int64_t holdfast_benchmark_allocations(void);
+int64_t holdfast_benchmark_synchronizations(void);
+
 // Whether a file descriptor is a terminal, and how many columns it has (80 when it does not say).
 int holdfast_benchmark_is_terminal(int descriptor);
 int holdfast_benchmark_columns(int descriptor);

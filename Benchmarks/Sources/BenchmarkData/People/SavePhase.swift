@@ -1,0 +1,37 @@
+/// Saves of changes of several sizes; the raw value is the name in results.
+public enum SavePhase: String, CaseIterable, Sendable {
+  /// Twenty saves, each of one changed person.
+  case ones = "S1"
+  /// A save of ten changed persons.
+  case ten = "S10"
+  /// A save of a hundred.
+  case hundred = "S100"
+  /// A save of a thousand.
+  case thousand = "S1000"
+
+  /// How many saves there are.
+  public var saveCount: Int { self == .ones ? 20 : 1 }
+
+  /// The places in the sample of the persons that change; those of another phase are others.
+  public var places: Range<Int> {
+    switch self {
+    case .ones: 0..<20
+    case .ten: 20..<30
+    case .hundred: 30..<130
+    case .thousand: 130..<1130
+    }
+  }
+
+  /// The phases for which there are enough people.
+  public static func phases(of count: Int) -> [SavePhase] { allCases.filter { $0.places.upperBound <= count } }
+}
+
+extension PeopleDataset {
+  /// The answer of a phase: for each person that changed, 1 and the new age, which is a year more.
+  public func expected(_ phase: SavePhase) -> UInt64 {
+    phase.places.reduce(0) { sum, place in
+      let index = Int(Self.sampleID(place, of: count) - Self.id(at: 0)) / 7
+      return sum + 2 + UInt64(self[index].age)
+    }
+  }
+}
