@@ -63,8 +63,9 @@ open class ManagedObject {
     if let toMany { destroyToMany(toMany) }
   }
 
-  /// The name of the entity that the class stands for; empty for `ManagedObject` itself, which stands for any.
-  open class var entityName: String { "" }
+  /// The name of the entity that the class stands for: the name of the class, without module and enclosing types, unless the
+  /// class says otherwise. Empty for what stands for any entity: `ManagedObject` itself, and classes that say so.
+  open class var entityName: String { self == ManagedObject.self ? "" : String(describing: self) }
 
   /// The properties of the class with slots, types and key paths; checked against the model when the class is bound.
   open class var properties: [PropertyBinding] { [] }
