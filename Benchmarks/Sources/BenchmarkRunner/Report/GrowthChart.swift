@@ -1,0 +1,101 @@
+/// How a figure of each store grows with the number of objects: both axes logarithmic, so that a power is a straight line whose
+/// slope is the exponent.
+struct GrowthChart {
+  /// A store with its points and what they come to.
+  struct Line {
+    let look: StoreLook
+    /// By ascending size.
+    let points: [(size: Int, seconds: Double)]
+    /// The growth in words; nil when the sizes lie too close together to tell.
+    let text: String?
+  }
+
+  private let title: String
+  private let unit: String
+  private let lines: [Line]
+  private let sizes: Scale
+  private let times: Scale
+
+  /// Prepares a chart.
+  ///
+  /// - Parameters:
+  ///   - title: what is shown.
+  ///   - unit: what there are so many of, such as "people".
+  ///   - lines: the stores, in their order.
+  init(_ title: String, unit: String, _ lines: [Line]) {
+    (self.title, self.unit, self.lines) = (title, unit, lines)
+    sizes = .logarithmic(lines.flatMap { $0.points.map { Double($0.size) } }, steps: 4)
+    times = .logarithmic(lines.flatMap { $0.points.map(\.seconds) })
+  }
+
+  private static let width = 360.0, left = 56.0, right = 334.0, top = 10.0, bottom = 170.0, keyTop = 222.0, keyHeight = 20.0
+  private var height: Double { Self.keyTop + Double(lines.count) * Self.keyHeight }
+
+  /// Writes it.
+  func write(to page: inout Markup) {
+    page.element("svg", ["role": "img", "viewBox": "0 0 \(place(Self.width)) \(place(height))"]) { page in
+      page.element("title", text: title)
+      page.element("desc", text: description)
+      writeAxes(to: &page)
+      for line in lines { write(line, to: &page) }
+      for (index, line) in lines.enumerated() { writeKey(line, Self.keyTop + (Double(index) + 0.5) * Self.keyHeight, to: &page) }
+    }
+  }
+
+  private var description: String {
+    let parts = lines.map { line in
+      line.look.name + (line.text.map { ", \($0)" } ?? "") + ": "
+        + line.points.map { "\(FigureText.seconds($0.seconds)) with \(Units.count($0.size))" }.joined(separator: ", ")
+    }
+    return "Time over the number of \(unit), both on logarithmic axes. " + parts.joined(separator: "; ") + "."
+  }
+
+  private func x(_ size: Int) -> Double { Self.left + sizes.place(Double(size)) * (Self.right - Self.left) }
+
+  private func y(_ seconds: Double) -> Double { Self.bottom - times.place(seconds) * (Self.bottom - Self.top) }
+
+  // MARK: Axes
+
+  private func writeAxes(to page: inout Markup) {
+    for value in sizes.ticks { writeSize(value, to: &page) }
+    for value in times.ticks { writeTime(value, to: &page) }
+    let middle = (Self.left + Self.right) / 2
+    page.element(
+      "text", ["class": "tick", "x": place(middle), "y": place(Self.bottom + 36), "text-anchor": "middle"], text: "number of \(unit)")
+  }
+
+  private func writeSize(_ value: Double, to page: inout Markup) {
+    let x = place(Self.left + sizes.place(value) * (Self.right - Self.left))
+    page.empty("line", ["class": "grid", "x1": x, "x2": x, "y1": place(Self.top), "y2": place(Self.bottom + 3)])
+    page.element("text", ["class": "tick", "x": x, "y": place(Self.bottom + 17), "text-anchor": "middle"], text: TickText.count(value))
+  }
+
+  private func writeTime(_ value: Double, to page: inout Markup) {
+    let y = y(value)
+    page.empty("line", ["class": "grid", "x1": place(Self.left - 3), "x2": place(Self.right), "y1": place(y), "y2": place(y)])
+    page.element(
+      "text", ["class": "tick", "x": place(Self.left - 7), "y": place(y + 4), "text-anchor": "end"], text: TickText.seconds(value))
+  }
+
+  // MARK: Lines
+
+  private func write(_ line: Line, to page: inout Markup) {
+    let points = line.points.map { (x: x($0.size), y: y($0.seconds)) }
+    page.empty(
+      "polyline",
+      [
+        "class": "line \(line.look.colorClass)", "stroke-dasharray": line.look.dashes,
+        "points": points.map { "\(place($0.x)),\(place($0.y))" }.joined(separator: " "),
+      ])
+    for point in points { line.look.mark(point.x, point.y, to: &page) }
+  }
+
+  private func writeKey(_ line: Line, _ y: Double, to page: inout Markup) {
+    page.empty(
+      "polyline",
+      ["class": "line \(line.look.colorClass)", "stroke-dasharray": line.look.dashes, "points": "8,\(place(y)) 48,\(place(y))"])
+    line.look.mark(28, y, to: &page)
+    page.element("text", ["x": "56", "y": place(y + 4)], text: ChartText.fitted(line.look.name, width: 180))
+    page.element("text", ["class": "value", "x": place(Self.right), "y": place(y + 4), "text-anchor": "end"], text: line.text ?? "")
+  }
+}

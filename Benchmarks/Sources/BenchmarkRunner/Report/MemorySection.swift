@@ -1,0 +1,113 @@
+/// What each store takes of memory and of the disk with one input of one size.
+struct MemorySection {
+  private let figures: ReportFigures
+  private let subject: ReportSubject
+
+  /// Prepares the part.
+  init(_ figures: ReportFigures, _ subject: ReportSubject) { (self.figures, self.subject) = (figures, subject) }
+
+  /// Writes a chart for each kind of figure that some store has, and all of them in a table.
+  func write(to page: inout Markup) {
+    let measures = measures.filter { measure in values(measure).contains { $0.value != nil } }
+    if measures.isEmpty { return }
+    page.element("section") { page in
+      page.element("h3", text: "Memory and files")
+      page.element("div", ["class": "grid"]) { page in
+        for measure in measures { write(measure, to: &page) }
+      }
+      page.element("p", ["class": "note"], text: note)
+      table(measures).writeFolded("Memory and files as a table", to: &page)
+    }
+  }
+
+  // MARK: Figures
+
+  private struct Measure {
+    let title: String
+    let phase: String
+    let isBytes: Bool
+    let value: (Summary) -> Double?
+
+    init(_ title: String, _ phase: String, isBytes: Bool = true, value: @escaping (Summary) -> Double?) {
+      (self.title, self.phase, self.isBytes, self.value) = (title, phase, isBytes, value)
+    }
+
+    func text(_ value: Double?) -> String { isBytes ? FigureText.bytes(value) : FigureText.count(value.map { Int($0) }) }
+
+    func shortText(_ value: Double?) -> String {
+      isBytes ? FigureText.bytes(value) : value.map { Units.shortCount(Int($0)) } ?? FigureText.none
+    }
+  }
+
+  private var measures: [Measure] {
+    var all = [Measure("Peak while making and saving", makingPhase) { timed($0, Double($0.peakKilobytes) * 1024) }]
+    if let loading = loadingPhase {
+      let objects = Double(objectCount)
+      all += [
+        Measure("Peak while loading", loading) { timed($0, Double($0.peakKilobytes) * 1024) },
+        Measure("Kept with everything loaded", loading) { timed($0, Double($0.heapDeltaBytes)) },
+        Measure("Of that for each object", loading) { timed($0, Double($0.heapDeltaBytes) / objects) },
+        Measure("Allocations while loading", loading, isBytes: false) { $0.allocations.map(Double.init) },
+      ]
+    }
+    all.append(Measure("Allocations while making", makingPhase, isBytes: false) { $0.allocations.map(Double.init) })
+    all.append(Measure("Size of the file", makingPhase) { $0.fileBytes.map(Double.init) })
+    return all
+  }
+
+  private func timed(_ summary: Summary, _ value: Double) -> Double? { figures.isTimed(summary) ? value : nil }
+
+  /// In which everything is made and saved.
+  private var makingPhase: String {
+    switch subject.input {
+    case .people: "W1"
+    case .packages: "import"
+    case .lists: "make"
+    }
+  }
+
+  /// In which everything is read; a list is never read as a whole.
+  private var loadingPhase: String? {
+    switch subject.input {
+    case .people: "W2"
+    case .packages: "load"
+    case .lists: nil
+    }
+  }
+
+  /// How many objects are loaded: people come with a company for each hundred.
+  private var objectCount: Int { max(1, subject.input == .people ? subject.size + subject.size / 100 : subject.size) }
+
+  private func values(_ measure: Measure) -> [(look: StoreLook, value: Double?)] {
+    let all = figures.summaries(subject)
+    return figures.looks.filter { look in all.contains { $0.store == look.name } }.map { look in
+      (look, all.first { $0.store == look.name && $0.phase == measure.phase }.flatMap(measure.value))
+    }
+  }
+
+  // MARK: Writing
+
+  /// What the figures are, and why those of a store that keeps everything in memory are not those of the others.
+  private var note: String {
+    var note = "A peak is the most that the process had resident until then"
+    guard loadingPhase != nil else { return note + "." }
+    note += "; kept is what malloc had in use after loading more than before it."
+    let fileless = values(Measure("", makingPhase) { $0.fileBytes.map(Double.init) }).filter { $0.value == nil }.map(\.look.name)
+    if fileless.isEmpty { return note }
+    return note + " \(fileless.joined(separator: " and ")) without a file had the rows before loading began: they are part of the peak, "
+      + "and not of what was kept."
+  }
+
+  private func write(_ measure: Measure, to page: inout Markup) {
+    let rows = values(measure).map { ValueChart.Row($0.look, value: $0.value, text: measure.shortText($0.value)) }
+    let tick = measure.isBytes ? TickText.bytes : TickText.count
+    ReportCard.write(measure.title, nil, ValueChart("\(measure.title), \(subject.title)", rows, tick: tick), to: &page)
+  }
+
+  private func table(_ measures: [Measure]) -> MarkupTable {
+    let stores = measures.first.map { values($0).map(\.look.name) } ?? []
+    var table = MarkupTable("Memory and files, \(subject.title)", columns: ["what"] + stores)
+    for measure in measures { table.append([measure.title] + values(measure).map { measure.text($0.value) }) }
+    return table
+  }
+}

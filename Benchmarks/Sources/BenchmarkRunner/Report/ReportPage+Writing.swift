@@ -1,0 +1,10 @@
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension ReportPage {
+  /// Writes the page over what is there.
+  public func write(to path: String) throws { try Data(html.utf8).write(to: URL(filePath: path)) }
+}
