@@ -31,7 +31,7 @@ import Testing
       for name in ["x", "x1", "x2"] {
         guard let text = element.attributes[name] else { continue }
         let x = Double(text)
-        #expect(x != nil && x ?? -1 >= 0 && x ?? 999 <= 360, "\(element.name) \(name)=\(text)", sourceLocation: location)
+        #expect(x != nil && x ?? -1 >= 0 && x ?? 999 <= 340, "\(element.name) \(name)=\(text)", sourceLocation: location)
       }
     }
     let anchors = page.elements.compactMap { $0.attributes["id"] }

@@ -50,8 +50,8 @@ import Testing
     let page = chart([2], whiskers: [Spread([1, 2, 4])]), path = page.all("path", class: "whisker")[0].attributes["d"] ?? ""
     let bar = page.all("rect", class: "bar")[0].attributes
     let left = bar["x"].flatMap(Double.init) ?? 0, width = bar["width"].flatMap(Double.init) ?? 0
-    #expect(path.hasPrefix("M\(place(left + width / 2)),"))
-    #expect(path.contains("H\(place(left + width * 2))"))
+    #expect(path.hasPrefix("M\(coordinate(left + width / 2)),"))
+    #expect(path.contains("H\(coordinate(left + width * 2))"))
   }
 
   @Test("A long name is shortened in the chart and whole in its description")

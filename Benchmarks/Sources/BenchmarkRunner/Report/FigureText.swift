@@ -31,6 +31,12 @@ enum TickText {
   /// Bytes in powers of ten.
   static func bytes(_ value: Double) -> String { text(value, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")]) }
 
+  /// A count where there is little room: "5,000", "20k", "2M".
+  static func shortCount(_ value: Double) -> String {
+    if value.magnitude < 1e4 { return count(value) }
+    return text(value, [(1e9, "G"), (1e6, "M"), (1e3, "k")], separator: "")
+  }
+
   /// A count: "1,000", "2M".
   static func count(_ value: Double) -> String {
     if value.magnitude < 1e6, value == value.rounded() { return Units.count(Int(value)) }

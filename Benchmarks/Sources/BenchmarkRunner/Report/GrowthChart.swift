@@ -28,12 +28,12 @@ struct GrowthChart {
     times = .logarithmic(lines.flatMap { $0.points.map(\.seconds) })
   }
 
-  private static let width = 360.0, left = 56.0, right = 334.0, top = 10.0, bottom = 170.0, keyTop = 222.0, keyHeight = 20.0
+  private static let width = 340.0, left = 56.0, first = 66.0, right = 314.0, top = 10.0, bottom = 170.0, keyTop = 222.0, keyHeight = 20.0
   private var height: Double { Self.keyTop + Double(lines.count) * Self.keyHeight }
 
   /// Writes it.
   func write(to page: inout Markup) {
-    page.element("svg", ["role": "img", "viewBox": "0 0 \(place(Self.width)) \(place(height))"]) { page in
+    page.element("svg", ["role": "img", "viewBox": "0 0 \(coordinate(Self.width)) \(coordinate(height))"]) { page in
       page.element("title", text: title)
       page.element("desc", text: description)
       writeAxes(to: &page)
@@ -50,7 +50,8 @@ struct GrowthChart {
     return "Time over the number of \(unit), both on logarithmic axes. " + parts.joined(separator: "; ") + "."
   }
 
-  private func x(_ size: Int) -> Double { Self.left + sizes.place(Double(size)) * (Self.right - Self.left) }
+  /// The least size stands a little to the right of the marks of the other axis, so that no shape covers them.
+  private func x(_ size: Double) -> Double { Self.first + sizes.place(size) * (Self.right - Self.first) }
 
   private func y(_ seconds: Double) -> Double { Self.bottom - times.place(seconds) * (Self.bottom - Self.top) }
 
@@ -61,31 +62,35 @@ struct GrowthChart {
     for value in times.ticks { writeTime(value, to: &page) }
     let middle = (Self.left + Self.right) / 2
     page.element(
-      "text", ["class": "tick", "x": place(middle), "y": place(Self.bottom + 36), "text-anchor": "middle"], text: "number of \(unit)")
+      "text", ["class": "tick", "x": coordinate(middle), "y": coordinate(Self.bottom + 36), "text-anchor": "middle"],
+      text: "number of \(unit)")
   }
 
   private func writeSize(_ value: Double, to page: inout Markup) {
-    let x = place(Self.left + sizes.place(value) * (Self.right - Self.left))
-    page.empty("line", ["class": "grid", "x1": x, "x2": x, "y1": place(Self.top), "y2": place(Self.bottom + 3)])
-    page.element("text", ["class": "tick", "x": x, "y": place(Self.bottom + 17), "text-anchor": "middle"], text: TickText.count(value))
+    let x = coordinate(x(value))
+    page.empty("line", ["class": "grid", "x1": x, "x2": x, "y1": coordinate(Self.top), "y2": coordinate(Self.bottom + 3)])
+    page.element(
+      "text", ["class": "tick", "x": x, "y": coordinate(Self.bottom + 17), "text-anchor": "middle"], text: TickText.count(value))
   }
 
   private func writeTime(_ value: Double, to page: inout Markup) {
     let y = y(value)
-    page.empty("line", ["class": "grid", "x1": place(Self.left - 3), "x2": place(Self.right), "y1": place(y), "y2": place(y)])
+    page.empty(
+      "line", ["class": "grid", "x1": coordinate(Self.left - 3), "x2": coordinate(Self.right), "y1": coordinate(y), "y2": coordinate(y)])
     page.element(
-      "text", ["class": "tick", "x": place(Self.left - 7), "y": place(y + 4), "text-anchor": "end"], text: TickText.seconds(value))
+      "text", ["class": "tick", "x": coordinate(Self.left - 7), "y": coordinate(y + 4), "text-anchor": "end"], text: TickText.seconds(value)
+    )
   }
 
   // MARK: Lines
 
   private func write(_ line: Line, to page: inout Markup) {
-    let points = line.points.map { (x: x($0.size), y: y($0.seconds)) }
+    let points = line.points.map { (x: x(Double($0.size)), y: y($0.seconds)) }
     page.empty(
       "polyline",
       [
         "class": "line \(line.look.colorClass)", "stroke-dasharray": line.look.dashes,
-        "points": points.map { "\(place($0.x)),\(place($0.y))" }.joined(separator: " "),
+        "points": points.map { "\(coordinate($0.x)),\(coordinate($0.y))" }.joined(separator: " "),
       ])
     for point in points { line.look.mark(point.x, point.y, to: &page) }
   }
@@ -93,9 +98,10 @@ struct GrowthChart {
   private func writeKey(_ line: Line, _ y: Double, to page: inout Markup) {
     page.empty(
       "polyline",
-      ["class": "line \(line.look.colorClass)", "stroke-dasharray": line.look.dashes, "points": "8,\(place(y)) 48,\(place(y))"])
+      ["class": "line \(line.look.colorClass)", "stroke-dasharray": line.look.dashes, "points": "8,\(coordinate(y)) 48,\(coordinate(y))"])
     line.look.mark(28, y, to: &page)
-    page.element("text", ["x": "56", "y": place(y + 4)], text: ChartText.fitted(line.look.name, width: 180))
-    page.element("text", ["class": "value", "x": place(Self.right), "y": place(y + 4), "text-anchor": "end"], text: line.text ?? "")
+    page.element("text", ["x": "56", "y": coordinate(y + 4)], text: ChartText.fitted(line.look.name, width: 160))
+    page.element(
+      "text", ["class": "value", "x": coordinate(Self.right), "y": coordinate(y + 4), "text-anchor": "end"], text: line.text ?? "")
   }
 }

@@ -92,15 +92,18 @@ struct MemorySection {
     var note = "A peak is the most that the process had resident until then"
     guard loadingPhase != nil else { return note + "." }
     note += "; kept is what malloc had in use after loading more than before it."
-    let fileless = values(Measure("", makingPhase) { $0.fileBytes.map(Double.init) }).filter { $0.value == nil }.map(\.look.name)
+    let fileless = values(Measure("", loadingPhase ?? "") { Double($0.size) }).filter { $0.value != nil && !keepers.contains($0.look.name) }
     if fileless.isEmpty { return note }
-    return note + " \(fileless.joined(separator: " and ")) without a file had the rows before loading began: they are part of the peak, "
-      + "and not of what was kept."
+    let names = fileless.map(\.look.name).joined(separator: ", ")
+    return note + " What has no file (\(names)) had the rows before loading began: they are part of its peak, and not of what it kept."
   }
+
+  /// The stores that have a file.
+  private var keepers: Set<String> { Set(figures.summaries(subject).filter { $0.fileBytes != nil }.map(\.store)) }
 
   private func write(_ measure: Measure, to page: inout Markup) {
     let rows = values(measure).map { ValueChart.Row($0.look, value: $0.value, text: measure.shortText($0.value)) }
-    let tick = measure.isBytes ? TickText.bytes : TickText.count
+    let tick = measure.isBytes ? TickText.bytes : TickText.shortCount
     ReportCard.write(measure.title, nil, ValueChart("\(measure.title), \(subject.title)", rows, tick: tick), to: &page)
   }
 

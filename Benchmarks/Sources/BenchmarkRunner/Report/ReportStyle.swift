@@ -65,12 +65,14 @@ enum ReportStyle {
   private static let tables = """
     .figures summary { color: var(--link); width: fit-content; padding: 0.25rem 0; }
     .scroll { overflow-x: auto; max-width: 100%; }
-    table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+    table { min-width: min(100%, 20rem); border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
     caption { text-align: left; font-weight: 600; padding: 0.5rem 0; }
     th, td { padding: 0.2rem 0.75rem 0.2rem 0; border-bottom: 1px solid var(--rule); vertical-align: baseline; }
-    td, th.figure { text-align: right; white-space: nowrap; }
+    td { text-align: right; white-space: nowrap; }
+    th.figure { text-align: right; max-width: 8rem; }
     th.name, th[scope="row"] { text-align: left; }
     th { font-weight: 400; }
+    th:first-child { min-width: 9rem; }
     thead th { color: var(--faint); }
 
     """
@@ -82,6 +84,7 @@ enum ReportStyle {
       margin: 0; padding: 0.75rem; background: var(--raised); border-radius: 6px; min-width: 0;
       display: grid; grid-row: span 2; grid-template-rows: subgrid; row-gap: 0.5rem; align-content: start;
     }
+    @media (max-width: 30rem) { figure { padding: 0.5rem; } }
     figcaption strong, figcaption span { display: block; }
     figcaption span { color: var(--faint); font-size: 0.875rem; line-height: 1.35; }
     .note { font-style: italic; color: var(--faint); font-size: 0.875rem; }
@@ -98,7 +101,7 @@ enum ReportStyle {
     .mark { fill: var(--store); stroke: var(--ground); stroke-width: 1; }
     .line { stroke: var(--store); stroke-width: 2; fill: none; }
     .whisker { stroke: var(--ink); stroke-width: 1.5; fill: none; }
-    .halo { stroke: var(--ground); stroke-width: 4.5; fill: none; }
+    .halo { stroke: var(--ground); stroke-width: 3.5; fill: none; }
 
     """
 

@@ -30,12 +30,12 @@ struct StoreLook: Hashable {
 
   private func shape(_ x: Double, _ y: Double) -> String {
     switch index % StoreLook.shapeCount {
-    case 0: "M\(place(x - 5)),\(place(y))a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z"
-    case 1: "M\(place(x - 4.5)),\(place(y - 4.5))h9v9h-9z"
-    case 2: "M\(place(x)),\(place(y - 6))l6,10.5h-12z"
-    case 3: "M\(place(x)),\(place(y - 6.5))l6.5,6.5l-6.5,6.5l-6.5,-6.5z"
-    case 4: "M\(place(x - 2)),\(place(y - 6))h4v4h4v4h-4v4h-4v-4h-4v-4h4z"
-    default: "M\(place(x)),\(place(y + 6))l6,-10.5h-12z"
+    case 0: "M\(coordinate(x - 5)),\(coordinate(y))a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z"
+    case 1: "M\(coordinate(x - 4.5)),\(coordinate(y - 4.5))h9v9h-9z"
+    case 2: "M\(coordinate(x)),\(coordinate(y - 6))l6,10.5h-12z"
+    case 3: "M\(coordinate(x)),\(coordinate(y - 6.5))l6.5,6.5l-6.5,6.5l-6.5,-6.5z"
+    case 4: "M\(coordinate(x - 2)),\(coordinate(y - 6))h4v4h4v4h-4v4h-4v-4h-4v-4h4z"
+    default: "M\(coordinate(x)),\(coordinate(y + 6))l6,-10.5h-12z"
     }
   }
 

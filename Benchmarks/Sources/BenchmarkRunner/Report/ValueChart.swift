@@ -31,31 +31,36 @@ struct ValueChart {
   ///   - tick: how a mark of the axis is written.
   init(_ title: String, _ rows: [Row], tick: @escaping (Double) -> String) {
     (self.title, self.rows, self.tick) = (title, rows, tick)
-    scale = Self.scale(of: rows)
-    nameWidth = min(120, rows.map { ChartText.width($0.look.name) }.max() ?? 0)
+    nameWidth = min(Self.widestName, rows.map { ChartText.width($0.look.name) }.max() ?? 0)
+    scale = Self.scale(of: rows, steps: Int((Self.right - Self.left(nameWidth)) / Self.tickWidth))
   }
 
   /// Whether the axis is logarithmic, which a reader has to be told.
   var isLogarithmic: Bool { scale.kind == .logarithmic }
 
-  private static func scale(of rows: [Row]) -> Scale {
+  private static func scale(of rows: [Row], steps: Int) -> Scale {
     let middles = rows.compactMap(\.value).filter { $0.isFinite && $0 > 0 }
     let ends = rows.flatMap { row in [row.whisker?.greatest, row.whisker?.least].compactMap { $0 } }.filter { $0.isFinite && $0 > 0 }
     let all = middles + ends
-    guard let least = middles.min(), let greatest = all.max(), greatest / least > Scale.greatestLinearRatio else { return .linear(all) }
-    return .logarithmic(all)
+    guard let least = middles.min(), let greatest = all.max(), greatest / least > Scale.greatestLinearRatio else {
+      return .linear(all, steps: min(4, steps))
+    }
+    return .logarithmic(all, steps: steps)
   }
 
   // MARK: Drawing
 
-  private static let width = 360.0, rowHeight = 26.0, top = 6.0, valueWidth = 66.0
-  private var left: Double { nameWidth + 10 }
-  private var right: Double { Self.width - Self.valueWidth - 8 }
+  private static let width = 340.0, rowHeight = 26.0, top = 6.0, widestName = 110.0, valueWidth = 64.0, tickWidth = 44.0
+  private static let right = width - valueWidth - 6
+
+  private static func left(_ nameWidth: Double) -> Double { nameWidth + 10 }
+
+  private var left: Double { Self.left(nameWidth) }
   private var bottom: Double { Self.top + Double(rows.count) * Self.rowHeight }
 
   /// Writes it.
   func write(to page: inout Markup) {
-    page.element("svg", ["role": "img", "viewBox": "0 0 \(place(Self.width)) \(place(bottom + 22))"]) { page in
+    page.element("svg", ["role": "img", "viewBox": "0 0 \(coordinate(Self.width)) \(coordinate(bottom + 22))"]) { page in
       page.element("title", text: title)
       page.element("desc", text: description)
       writeAxis(to: &page)
@@ -68,20 +73,22 @@ struct ValueChart {
       + rows.map { "\($0.look.name): \($0.text)" }.joined(separator: "; ") + "."
   }
 
-  private func x(_ value: Double) -> Double { left + scale.place(value) * (right - left) }
+  private func x(_ value: Double) -> Double { left + scale.place(value) * (Self.right - left) }
 
   private func writeAxis(to page: inout Markup) {
     for value in scale.ticks {
-      let x = place(x(value))
-      page.empty("line", ["class": value == 0 ? "axis" : "grid", "x1": x, "x2": x, "y1": place(Self.top), "y2": place(bottom + 3)])
-      page.element("text", ["class": "tick", "x": x, "y": place(bottom + 16), "text-anchor": "middle"], text: tick(value))
+      let x = coordinate(x(value))
+      page.empty(
+        "line", ["class": value == 0 ? "axis" : "grid", "x1": x, "x2": x, "y1": coordinate(Self.top), "y2": coordinate(bottom + 3)])
+      page.element("text", ["class": "tick", "x": x, "y": coordinate(bottom + 16), "text-anchor": "middle"], text: tick(value))
     }
   }
 
   private func write(_ row: Row, _ y: Double, to page: inout Markup) {
     page.element(
-      "text", ["x": place(nameWidth), "y": place(y + 4), "text-anchor": "end"], text: ChartText.fitted(row.look.name, width: nameWidth))
-    page.element("text", ["class": "value", "x": place(Self.width - 2), "y": place(y + 4), "text-anchor": "end"], text: row.text)
+      "text", ["x": coordinate(nameWidth), "y": coordinate(y + 4), "text-anchor": "end"],
+      text: ChartText.fitted(row.look.name, width: nameWidth))
+    page.element("text", ["class": "value", "x": coordinate(Self.width - 2), "y": coordinate(y + 4), "text-anchor": "end"], text: row.text)
     guard let value = row.value, value.isFinite else { return }
     if isLogarithmic {
       row.whisker.map { writeWhisker($0, y, to: &page) }
@@ -96,15 +103,16 @@ struct ValueChart {
     page.empty(
       "rect",
       [
-        "class": "bar \(look.colorClass)", "fill": look.fill, "x": place(left), "y": place(y - 8), "height": "16",
-        "width": place(max(0.5, x(value) - left)),
+        "class": "bar \(look.colorClass)", "fill": look.fill, "x": coordinate(left), "y": coordinate(y - 8), "height": "16",
+        "width": coordinate(max(0.5, x(value) - left)),
       ])
   }
 
   /// A line from the least to the greatest with an end at each, first wide in the colour of the ground, so that it is seen on a bar.
   private func writeWhisker(_ spread: Spread, _ y: Double, to page: inout Markup) {
     let least = x(spread.least), greatest = x(spread.greatest)
-    let path = "M\(place(least)),\(place(y - 4))v8M\(place(least)),\(place(y))H\(place(greatest))M\(place(greatest)),\(place(y - 4))v8"
+    let path =
+      "M\(coordinate(least)),\(coordinate(y - 4))v8M\(coordinate(least)),\(coordinate(y))H\(coordinate(greatest))M\(coordinate(greatest)),\(coordinate(y - 4))v8"
     page.empty("path", ["class": "halo", "d": path])
     page.empty("path", ["class": "whisker", "d": path])
   }
