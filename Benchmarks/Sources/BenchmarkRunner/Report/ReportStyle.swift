@@ -69,11 +69,11 @@ enum ReportStyle {
     caption { text-align: left; font-weight: 600; padding: 0.5rem 0; }
     th, td { padding: 0.2rem 0.75rem 0.2rem 0; border-bottom: 1px solid var(--rule); vertical-align: baseline; }
     td { text-align: right; white-space: nowrap; }
-    th.figure { text-align: right; max-width: 8rem; }
+    th.figure { text-align: right; max-width: 8rem; padding-left: 0.25rem; }
     th.name, th[scope="row"] { text-align: left; }
     th { font-weight: 400; }
     th:first-child { min-width: 9rem; }
-    thead th { color: var(--faint); }
+    thead th { color: var(--faint); vertical-align: bottom; }
 
     """
 

@@ -36,7 +36,7 @@ struct TimeSection {
   }
 
   private func table(_ title: String, _ phases: [PhaseText], _ all: [Summary]) -> MarkupTable {
-    let columns = ["what", "store", "median", "least", "greatest", "CPU", "times the fastest"]
+    let columns = ["what", "store", "median", "least", "greatest", "CPU", "×\u{A0}fastest"]
     var table = MarkupTable("\(title), \(subject.title)", columns: columns, names: 2)
     for phase in phases {
       for summary in all.filter({ $0.phase == phase.phase }) { table.append([phase.title, summary.store] + cells(summary)) }
