@@ -62,7 +62,8 @@ import Testing
   // MARK: Growth and noise
 
   @Test(
-    "Growth is the slope between sizes", arguments: [(0.0, "constant"), (1, "linear"), (0.5, "N^0.5"), (2, "N^2.0"), (-0.3, "constant")])
+    "Growth is the slope between sizes",
+    arguments: [(0.0, "constant"), (1, "linear"), (0.5, "N^0.5"), (2, "N^2.0"), (-0.1, "constant"), (-0.3, "N^-0.3")])
   func growth(_ exponent: Double, _ text: String) {
     let samples = [10, 100, 1000].map { sample("memory", "W2", wall: 1e-6 * pow(Double($0), exponent), size: $0) }
     let growth = Growth.of(Summary.of(samples))
@@ -115,6 +116,14 @@ import Testing
     #expect(
       Finding.of(Summary.of(samples)).first?.text == "Fastest to the first object: sqlite and json, which do not differ (10.6\u{A0}ms).")
     #expect(Finding.of(Summary.of(samples.filter { $0.store == "json" })).isEmpty)
+  }
+
+  @Test("What was counted and never timed is not the fastest")
+  func untimed() {
+    let samples = [
+      sample("json", "W3", wall: 1), sample("sqlite", "W3", wall: 9, round: 0, requests: 1), sample("memory", "W3", wall: 2),
+    ]
+    #expect(Finding.of(Summary.of(samples)).map(\.stores) == [["json"]])
   }
 
   @Test("Of several sizes the largest answers")

@@ -20,6 +20,8 @@ public struct Finding: Hashable, Codable, Sendable {
 
   /// What the largest size on each question says.
   public static func of(_ summaries: [Summary]) -> [Finding] {
+    // What was counted and never timed has no time to compare.
+    let summaries = summaries.filter(\.isTimed)
     let keepers = Set(summaries.filter { $0.fileBytes != nil }.map(\.store))
     return questions.compactMap { question in
       // The first of the phases that was measured answers.

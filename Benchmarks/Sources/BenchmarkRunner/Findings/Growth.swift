@@ -22,7 +22,7 @@ public struct Growth: Hashable, Codable, Sendable {
   /// In words, to a tenth of the exponent.
   public var text: String {
     switch exponent {
-    case ..<0.15: "constant"
+    case -0.15..<0.15: "constant"
     case 0.9..<1.1: "linear"
     default: "N^" + decimal(exponent, places: 1)
     }

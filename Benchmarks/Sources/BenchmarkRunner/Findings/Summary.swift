@@ -34,6 +34,9 @@ public struct Summary: Hashable, Codable, Sendable {
   /// Calls of `fsync` and `fdatasync`.
   public var synchronizations: Int?
 
+  /// Whether it ran in a round for its times at all, and not only in the one that counts.
+  public var isTimed: Bool { wall.greatest > 0 }
+
   /// Sums up samples: inputs in their order, sizes ascending, phases in the order of their cases (those that have no case at the
   /// end in the order of their first coming up), stores in the order of their coming up.
   public static func of(_ samples: [Sample]) -> [Summary] {

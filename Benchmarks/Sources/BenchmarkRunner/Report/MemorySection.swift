@@ -87,19 +87,12 @@ struct MemorySection {
 
   // MARK: Writing
 
-  /// What the figures are, and why those of a store that keeps everything in memory are not those of the others.
+  /// What the figures are.
   private var note: String {
-    var note = "A peak is the most that the process had resident until then"
-    guard loadingPhase != nil else { return note + "." }
-    note += "; kept is what malloc had in use after loading more than before it."
-    let fileless = values(Measure("", loadingPhase ?? "") { Double($0.size) }).filter { $0.value != nil && !keepers.contains($0.look.name) }
-    if fileless.isEmpty { return note }
-    let names = fileless.map(\.look.name).joined(separator: ", ")
-    return note + " What has no file (\(names)) had the rows before loading began: they are part of its peak, and not of what it kept."
+    let peak = "A peak is the most that the process had resident until then"
+    if loadingPhase == nil { return peak + "." }
+    return peak + "; kept is what malloc had in use after loading more than before the store was opened, or filled if it keeps no file."
   }
-
-  /// The stores that have a file.
-  private var keepers: Set<String> { Set(figures.summaries(subject).filter { $0.fileBytes != nil }.map(\.store)) }
 
   private func write(_ measure: Measure, to page: inout Markup) {
     let rows = values(measure).map { ValueChart.Row($0.look, value: $0.value, text: measure.shortText($0.value)) }

@@ -34,8 +34,9 @@ struct PackageWorkloads {
   var together: [Workload] {
     [
       workload("READ", .needsNoFile) { run in
+        let beginning = run.split()
         try importAll(run)
-        try load(run, graph)
+        try load(run, since: beginning, graph)
         try links(run, graph)
         try search(run, graph(run))
         try traverse(run, graph(run))
@@ -67,12 +68,15 @@ struct PackageWorkloads {
     run.report(PackagePhase.importing.rawValue, check: UInt64(count))
   }
 
-  private func load(_ run: StoreRun, _ open: (StoreRun) throws -> PackageGraph) throws {
+  /// - Parameter beginning: from when memory is counted; nil for from now. A store in memory keeps what it was given before.
+  private func load(_ run: StoreRun, since beginning: Mark? = nil, _ open: (StoreRun) throws -> PackageGraph) throws {
     run.begin()
     let graph = try open(run)
     let packages = try graph.all()
     let sum = graph.read(packages)
-    withExtendedLifetime(packages) { run.report(PackagePhase.load.rawValue, check: sum) }
+    var figure = run.figure(PackagePhase.load.rawValue)
+    if let beginning { figure.heapDeltaBytes = run.figure("", since: beginning).heapDeltaBytes }
+    withExtendedLifetime(packages) { run.report(figure, check: sum) }
   }
 
   private func links(_ run: StoreRun, _ open: (StoreRun) throws -> PackageGraph) throws {
