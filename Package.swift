@@ -41,7 +41,9 @@ let package = Package(
     // Programs to run and to read; each is complete in itself.
     .executableTarget(name: "DogWalk", dependencies: exampleDependencies, path: "Sources/Examples/DogWalk"),
     .executableTarget(name: "Warehouse", dependencies: exampleDependencies, path: "Sources/Examples/Warehouse"),
-    .executableTarget(name: "Packages", dependencies: exampleDependencies + ["HoldfastStore"], path: "Sources/Examples/Packages"),
+    .executableTarget(
+      name: "Packages", dependencies: exampleDependencies + ["HoldfastStore"], path: "Sources/Examples/Packages",
+      exclude: ["sample-index"]),
     // The targets that it depends on are the programs that it runs.
     .testTarget(name: "ExamplesTests", dependencies: ["DogWalk", "Warehouse", "Packages"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),

@@ -51,7 +51,7 @@ enum SourceError: Error, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .unreadable(let path, let reason): "Could not read the package index \(path): \(reason)"
+    case .unreadable(let path, let reason): "Could not read the package index \(path): \(reason) Give a file of control stanzas."
     case .noAptCache: "Could not run apt-cache dumpavail on this machine. Give a file of control stanzas with --from FILE."
     case .empty(.file(let path)): "There is no package in \(path): no stanza has a Package field. Give a file of control stanzas."
     case .empty(.aptCache):

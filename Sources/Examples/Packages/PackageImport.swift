@@ -13,6 +13,7 @@ struct PackageImport {
 
   /// Reads everything, then saves.
   mutating func run(_ source: IndexSource) throws -> ImportSummary {
+    defer { progress.finish() }
     try deleteFormerIndex()
     var reader = StanzaReader()
     try source.read { reader.read($0) { add($0) } }
@@ -20,7 +21,6 @@ struct PackageImport {
     if summary.packages == 0 { throw SourceError.empty(source) }
     progress.show("Saving \(packages.count) names")
     try context.save()
-    progress.finish()
     summary.otherNames = packages.count - summary.packages
     summary.maintainers = maintainers.count
     return summary
