@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The modules that each target of ours may depend on. Arrows point down only: no store knows the stack or a sibling,
-/// the stack knows no store and no C library, and a package that uses us resolves swift-log alone.
+/// the stack knows no store and no C library, and what a user of a library builds is that and swift-log.
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
   "CYajl": [],
@@ -55,10 +55,21 @@ private let everywhere: Set<String> = [
     }
   }
 
-  @Test func thePackageDependsOnSwiftLogAlone() throws {
+  @Test func thePackageDependsOnSwiftLogAndForItsExamplesOnArgumentParser() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
-    #expect(manifest.components(separatedBy: ".package(url:").count == 2)
+    #expect(manifest.components(separatedBy: ".package(url:").count == 3)
     #expect(manifest.contains("https://github.com/apple/swift-log"))
+    #expect(manifest.contains("https://github.com/apple/swift-argument-parser"))
+  }
+
+  @Test func onlyExamplesDependOnArgumentParserAndOnlyTestsOnExamples() throws {
+    let targets = try describedTargets()
+    let examples = Set(targets.filter { $0.type == "executable" }.map(\.name))
+    #expect(examples == ["DogWalk", "Warehouse", "Packages"])
+    for target in targets {
+      if target.productDependencies.contains("ArgumentParser") { #expect(examples.contains(target.name), "\(target.name)") }
+      if !examples.isDisjoint(with: target.targetDependencies) { #expect(target.type == "test", "\(target.name)") }
+    }
   }
 
   // MARK: Reading

@@ -1,0 +1,89 @@
+import HoldfastStore
+import Synchronization
+
+/// How many requests of each kind a store was sent.
+struct Requests: CustomStringConvertible {
+  var fetches = 0
+  var rows = 0
+  var relationships = 0
+  var keys = 0
+  var saves = 0
+
+  var description: String {
+    "Requests: fetches \(fetches), rows \(rows), relationships \(relationships), keys \(keys), saves \(saves)"
+  }
+}
+
+/// Counts the requests that a store is sent. A store is asked by several threads at once, so the counts are locked.
+final class RequestCounter: Sendable {
+  private let counts = Mutex(Requests())
+
+  var requests: Requests { counts.withLock { $0 } }
+
+  func count(_ note: (inout Requests) -> Void) { counts.withLock { note(&$0) } }
+
+  func reset() { counts.withLock { $0 = Requests() } }
+}
+
+/// A store that hands every request on to another one and counts it. A store is wrapped like this: it is one for the stack,
+/// and the stack of the one beneath.
+final class CountingStore: IncrementalStore {
+  private let base: any IncrementalStore
+  private let counter: RequestCounter
+
+  init(_ base: any IncrementalStore, _ counter: RequestCounter) {
+    self.base = base
+    self.counter = counter
+  }
+
+  /// It can do what the other one can: the stack asks for no more.
+  var capabilities: StoreCapabilities { base.capabilities }
+
+  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+
+  func close() throws { try base.close() }
+
+  /// Beginning to read asks for nothing, so it does not count. The view is the other store's, which gets it back below.
+  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    counter.count { $0.fetches += 1 }
+    try base.fetch(plan, in: view, into: sink)
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    counter.count { $0.rows += 1 }
+    try base.rows(request, in: view, into: sink)
+  }
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    counter.count { $0.relationships += 1 }
+    return try base.relationships(request, in: view)
+  }
+
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    counter.count { $0.keys += 1 }
+    return try base.allocateKeys(entity: entity, count: count)
+  }
+
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    counter.count { $0.saves += 1 }
+    return try base.prepare(request)
+  }
+
+  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+
+  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+}
+
+extension StoreDescription {
+  /// The same store, counted.
+  func counted(by counter: RequestCounter) -> StoreDescription {
+    var description = self
+    let makeStore = makeStore
+    description.makeStore = { CountingStore(makeStore(), counter) }
+    return description
+  }
+}

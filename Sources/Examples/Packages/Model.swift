@@ -1,0 +1,94 @@
+import Holdfast
+
+/// A name of the index: a package, a virtual package that others provide, or one that is only spoken of.
+final class Package: ManagedObject {
+  enum Slot {
+    static let installedSize = 0, maintainer = 1, name = 2, section = 3, summary = 4, version = 5
+    static let dependencies = 0, dependents = 1, providers = 2, provides = 3
+  }
+  override class var entityName: String { "Package" }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
+  /// Nil for a name that no stanza is about: such a package cannot be installed.
+  var version: String? {
+    get { self[Slot.version] }
+    set { self[Slot.version] = newValue }
+  }
+  var section: String? {
+    get { self[Slot.section] }
+    set { self[Slot.section] = newValue }
+  }
+  var summary: String? {
+    get { self[Slot.summary] }
+    set { self[Slot.summary] = newValue }
+  }
+  /// In KiB.
+  var installedSize: Int64? {
+    get { self[Slot.installedSize] }
+    set { self[Slot.installedSize] = newValue }
+  }
+  var maintainer: Maintainer? {
+    get { toOne(Slot.maintainer) }
+    set { setToOne(Slot.maintainer, newValue) }
+  }
+
+  /// What it needs, and who needs it: two ends of one relationship. Setting one sets the other.
+  var dependencies: ToManyRelationship<Package> { toMany(Slot.dependencies) }
+  var dependents: ToManyRelationship<Package> { toMany(Slot.dependents) }
+  /// The other names under which it is known, and the packages that are known under this name.
+  var provides: ToManyRelationship<Package> { toMany(Slot.provides) }
+  var providers: ToManyRelationship<Package> { toMany(Slot.providers) }
+
+  override class var properties: [PropertyBinding] {
+    [
+      .attribute("installedSize", \Package.installedSize, slot: Slot.installedSize),
+      .toOne("maintainer", \Package.maintainer, slot: Slot.maintainer), .attribute("name", \Package.name, slot: Slot.name),
+      .attribute("section", \Package.section, slot: Slot.section), .attribute("summary", \Package.summary, slot: Slot.summary),
+      .attribute("version", \Package.version, slot: Slot.version),
+      .toMany("dependencies", \Package.dependencies, index: Slot.dependencies),
+      .toMany("dependents", \Package.dependents, index: Slot.dependents),
+      .toMany("providers", \Package.providers, index: Slot.providers), .toMany("provides", \Package.provides, index: Slot.provides),
+    ]
+  }
+}
+
+/// Who looks after packages.
+final class Maintainer: ManagedObject {
+  enum Slot { static let name = 0, packages = 0 }
+  override class var entityName: String { "Maintainer" }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
+  var packages: ToManyRelationship<Package> { toMany(Slot.packages) }
+  override class var properties: [PropertyBinding] {
+    [.attribute("name", \Maintainer.name, slot: Slot.name), .toMany("packages", \Maintainer.packages, index: Slot.packages)]
+  }
+}
+
+extension Stack {
+  /// Dependencies lead from packages to packages, in any number and in circles too.
+  static func makeModel() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Package",
+        attributes: [
+          AttributeDescription("name", .string), AttributeDescription("version", .string, isOptional: true),
+          AttributeDescription("section", .string, isOptional: true), AttributeDescription("summary", .string, isOptional: true),
+          AttributeDescription("installedSize", .integer64, isOptional: true),
+        ],
+        relationships: [
+          .toOne("maintainer", to: "Maintainer", inverse: "packages"),
+          .toMany("dependencies", to: "Package", inverse: "dependents"), .toMany("dependents", to: "Package", inverse: "dependencies"),
+          .toMany("provides", to: "Package", inverse: "providers"), .toMany("providers", to: "Package", inverse: "provides"),
+        ],
+        // No two packages have the same name, and one is found by its name without looking at the others.
+        uniquenessConstraints: [["name"]]),
+      EntityDescription(
+        "Maintainer", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("packages", to: "Package", inverse: "maintainer")], uniquenessConstraints: [["name"]]),
+    ])
+  }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import Testing
+
+@Suite struct DogWalkTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  private func run(_ store: ExampleStore, _ command: String...) throws -> Example.Outcome {
+    try Example.dogWalk.run(store.options + command, in: folder)
+  }
+
+  /// Adds walks at these times, in this order.
+  private func add(_ store: ExampleStore, _ dates: String...) throws {
+    for date in dates { #expect(try run(store, "add", "--date", date) == .success()) }
+  }
+
+  // MARK: What it is for
+
+  @Test(arguments: ExampleStore.allCases) func aListOfNoWalksPrintsNothing(_ store: ExampleStore) throws {
+    #expect(try run(store, "list") == .success())
+  }
+
+  @Test(arguments: ExampleStore.files) func walksAreThereAfterARestartTheNewestLast(_ store: ExampleStore) throws {
+    try add(store, "2026-05-04T07:30:00Z", "2026-05-04T18:00:00Z", "2026-05-05T07:45:00Z")
+    #expect(try run(store, "list") == .success("2026-05-04T07:30:00Z", "2026-05-04T18:00:00Z", "2026-05-05T07:45:00Z"))
+    #expect(try run(store, "list") == .success("2026-05-04T07:30:00Z", "2026-05-04T18:00:00Z", "2026-05-05T07:45:00Z"))
+  }
+
+  @Test(arguments: ExampleStore.files) func aWalkThatIsRecordedLateStandsWhereItsTimeBelongs(_ store: ExampleStore) throws {
+    try add(store, "2026-05-05T07:45:00Z", "2026-05-03T07:00:00Z", "2026-05-04T07:30:00Z", "2026-05-04T07:30:00Z")
+    #expect(
+      try run(store, "list")
+        == .success("2026-05-03T07:00:00Z", "2026-05-04T07:30:00Z", "2026-05-04T07:30:00Z", "2026-05-05T07:45:00Z"))
+  }
+
+  @Test(arguments: ExampleStore.files) func aWalkIsDeletedByTheNumberOfItsLine(_ store: ExampleStore) throws {
+    try add(store, "2026-05-03T07:00:00Z", "2026-05-04T07:00:00Z", "2026-05-05T07:00:00Z")
+    #expect(try run(store, "delete", "2") == .success())
+    #expect(try run(store, "list") == .success("2026-05-03T07:00:00Z", "2026-05-05T07:00:00Z"))
+    #expect(try run(store, "delete", "2") == .success())
+    #expect(try run(store, "delete", "1") == .success())
+    #expect(try run(store, "list") == .success())
+  }
+
+  @Test(arguments: ExampleStore.files) func aWalkIsNowUnlessSaid(_ store: ExampleStore) throws {
+    let before = Date()
+    #expect(try run(store, "add") == .success())
+    let line = try #require(try run(store, "list").lines.first)
+    let time = try Date(line, strategy: .iso8601)
+    #expect(time >= before.addingTimeInterval(-1) && time <= Date())
+  }
+
+  @Test func memoryForgetsWhenTheProgramEnds() throws {
+    #expect(try run(.memory, "add") == .success())
+    #expect(try run(.memory, "list") == .success())
+  }
+
+  @Test func timesAreReadWithTheirZoneAndPrintedInUTC() throws {
+    try add(.json, "2026-05-04T00:30:00+02:00", "2026-05-04T07:30:00.75Z")
+    #expect(try run(.json, "list") == .success("2026-05-03T22:30:00Z", "2026-05-04T07:30:00Z"))
+  }
+
+  @Test func optionsMayAlsoStandBehindTheCommand() throws {
+    #expect(try Example.dogWalk.run(["add", "--date", "2026-05-04T07:30:00Z"] + ExampleStore.json.options, in: folder) == .success())
+    #expect(try run(.json, "list") == .success("2026-05-04T07:30:00Z"))
+  }
+
+  /// Each of them begins with what it read, so one may find that another was first; then it must say so and change nothing.
+  @Test(arguments: ExampleStore.files) func severalAtATimeLoseNoWalk(_ store: ExampleStore) throws {
+    try add(store, "2026-01-01T00:00:00Z")
+    let running = try (1...6).map { try Example.dogWalk.start(store.options + ["add", "--date", "2026-05-0\($0)T07:00:00Z"], in: folder) }
+    let outcomes = try running.map { try $0.finish() }
+    for outcome in outcomes where outcome != .success() {
+      #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.hasPrefix("Error: "), "\(outcome)")
+    }
+    let saved = outcomes.indices.filter { outcomes[$0] == .success() }.map { "2026-05-0\($0 + 1)T07:00:00Z" }
+    #expect(!saved.isEmpty)
+    #expect(try run(store, "list").lines == ["2026-01-01T00:00:00Z"] + saved)
+  }
+
+  // MARK: What goes wrong
+
+  /// Nothing on standard output, a sentence on standard error, and an exit status.
+  private func expect(_ outcome: Example.Outcome, _ status: Int32, _ sentence: String, _ place: SourceLocation = #_sourceLocation) {
+    #expect(outcome.status == status, sourceLocation: place)
+    #expect(outcome.output.isEmpty, sourceLocation: place)
+    #expect(outcome.errors.hasPrefix("Error: ") && outcome.errors.contains(sentence), "\(outcome.errors)", sourceLocation: place)
+  }
+
+  @Test(arguments: ExampleStore.files) func aNumberThatIsNotInTheListIsRefused(_ store: ExampleStore) throws {
+    expect(try run(store, "delete", "1"), 1, "There is no walk 1: Fido has had no walk yet.")
+    try add(store, "2026-05-03T07:00:00Z")
+    expect(try run(store, "delete", "2"), 1, "There is no walk 2: Fido has had one walk.")
+    try add(store, "2026-05-04T07:00:00Z")
+    expect(try run(store, "delete", "3"), 1, "There is no walk 3: Fido has had 2 walks. Give a number from 1 to 2.")
+    expect(try run(store, "delete", "\(Int.max)"), 1, "There is no walk \(Int.max)")
+    expect(try run(store, "delete", "0"), 64, "Walks are counted from 1, so there is no walk 0.")
+    expect(try run(store, "delete", "-1"), 64, "<index>")
+    expect(try run(store, "delete", "one"), 64, "'one' is invalid for '<index>'")
+    expect(try run(store, "delete"), 64, "<index>")
+    #expect(try run(store, "list").lines.count == 2)
+  }
+
+  @Test(arguments: ExampleStore.files) func aFileIsNeeded(_ store: ExampleStore) throws {
+    let sentence = "A \(store) store lies in a file. Say in which one with --at PATH."
+    expect(try Example.dogWalk.run("--store", store.rawValue, "list", in: folder), 64, sentence)
+    expect(try Example.dogWalk.run("--store", store.rawValue, "--at", "", "add", in: folder), 64, sentence)
+  }
+
+  @Test func aStoreMustBeOneThatThereIs() throws {
+    expect(
+      try Example.dogWalk.run("--store", "xml", "--at", "walks.xml", "add", in: folder), 64,
+      "The value 'xml' is invalid for '--store <store>'. Please provide one of 'memory', 'json' or 'sqlite'.")
+    expect(try Example.dogWalk.run("list", in: folder), 64, "Missing expected argument '--store <store>'")
+    #expect(!folder.exists("walks.xml"))
+  }
+
+  @Test(arguments: ["2026-02-30T07:00:00Z", "2026-05-04", "2026-05-04T07:30:00", "2026-05-04T24:30:00Z", "yesterday", ""])
+  func aDateMustBeOne(_ date: String) throws {
+    expect(try run(.json, "add", "--date", date), 64, "Give a date and a time with its zone, as 2026-05-04T07:30:00Z")
+    #expect(!folder.exists("store.json"))
+  }
+
+  @Test(arguments: ExampleStore.files) func aFileThatIsNoStoreIsRefusedAndKept(_ store: ExampleStore) throws {
+    try folder.write("This is no store.", to: "store.\(store)")
+    for command in ["list", "add"] { expect(try run(store, command), 1, "Could not open the store at ") }
+    #expect(try String(contentsOfFile: folder.file("store.\(store)"), encoding: .utf8) == "This is no store.")
+  }
+
+  @Test(arguments: ExampleStore.files) func aDamagedFileIsRefused(_ store: ExampleStore) throws {
+    try add(store, "2026-05-03T07:00:00Z", "2026-05-04T07:00:00Z")
+    let file = URL(fileURLWithPath: folder.file("store.\(store)"))
+    var bytes = try Data(contentsOf: file)
+    bytes.removeLast(bytes.count / 2)
+    try bytes.write(to: file)
+    for command in ["list", "add"] { expect(try run(store, command), 1, "store.\(store)") }
+  }
+
+  @Test(arguments: ExampleStore.files) func aFolderThatIsNotThereIsNamed(_ store: ExampleStore) throws {
+    expect(try Example.dogWalk.run("--store", store.rawValue, "--at", "nowhere/walks", "add", in: folder), 1, "nowhere")
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import Testing
+
+/// The sessions on the pages about the examples go as the pages say.
+@Suite struct PageTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  @Test(arguments: [("DogWalk", 7), ("Warehouse", 1), ("Packages", 7)])
+  func sessionsGoAsThePageSays(_ page: String, _ count: Int) throws {
+    let text = try String(contentsOf: Self.root.appendingPathComponent("Sources/Holdfast/Holdfast.docc/\(page).md"), encoding: .utf8)
+    let sessions = text.components(separatedBy: "```console\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    let steps = sessions.flatMap(Step.read)
+    #expect(steps.count == count)
+    let folder = try Folder()
+    try folder.write(PackageFixture.text, to: "sample-index")
+    for step in steps {
+      let program = try #require(step.command.first.flatMap(Example.init(rawValue:)), "\(step.command)")
+      let arguments = step.command.dropFirst().map { $0 == PackageFixture.path ? "sample-index" : $0 }
+      let outcome = try program.run(arguments, in: folder)
+      #expect(outcome.output + outcome.errors == step.output, "\(step.command)")
+    }
+  }
+
+  /// A command of a session and what it prints.
+  private struct Step {
+    let command: [String]
+    var output = ""
+
+    static func read(_ session: String) -> [Step] {
+      session.split(separator: "\n").reduce(into: []) { steps, line in
+        if line.hasPrefix("$ swift run ") {
+          steps.append(Step(command: line.split(separator: " ").dropFirst(3).map(String.init)))
+        } else if !steps.isEmpty {
+          steps[steps.count - 1].output += line + "\n"
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+
+/// A program of `Sources/Examples`, run as its user runs it: in a process of its own.
+enum Example: String {
+  case dogWalk = "DogWalk"
+  case warehouse = "Warehouse"
+  case packages = "Packages"
+
+  /// What a process has left behind.
+  struct Outcome: Equatable {
+    var output: String
+    var errors = ""
+    var status: Int32 = 0
+
+    /// It has done what it was told, printed that, and had no complaint.
+    static func success(_ lines: String...) -> Outcome { Outcome(output: lines.map { $0 + "\n" }.joined()) }
+
+    var lines: [String] { output.split(separator: "\n").map(String.init) }
+  }
+
+  /// The built programs lie beside the test bundle.
+  private var program: URL { URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(rawValue) }
+
+  /// Runs it in a folder, to the end. What it prints goes into files, which never fill up as pipes do.
+  func run(_ arguments: [String], in folder: Folder) throws -> Outcome { try start(arguments, in: folder).finish() }
+
+  func run(_ arguments: String..., in folder: Folder) throws -> Outcome { try run(arguments, in: folder) }
+
+  /// Starts it; several may run at the same time.
+  func start(_ arguments: [String], in folder: Folder) throws -> Running {
+    let running = try Running(folder)
+    running.process.executableURL = program
+    running.process.arguments = arguments
+    running.process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
+    try running.process.run()
+    return running
+  }
+
+  struct Running {
+    let process = Process()
+    private let output: URL
+    private let errors: URL
+
+    fileprivate init(_ folder: Folder) throws {
+      let name = ".run-\(UUID().uuidString)"
+      output = URL(fileURLWithPath: folder.file(name + ".out"))
+      errors = URL(fileURLWithPath: folder.file(name + ".err"))
+      for file in [output, errors] { try Data().write(to: file) }
+      process.standardOutput = try FileHandle(forWritingTo: output)
+      process.standardError = try FileHandle(forWritingTo: errors)
+      process.standardInput = FileHandle.nullDevice
+    }
+
+    func finish() throws -> Outcome {
+      process.waitUntilExit()
+      return Outcome(
+        output: try String(contentsOf: output, encoding: .utf8), errors: try String(contentsOf: errors, encoding: .utf8),
+        status: process.terminationStatus)
+    }
+  }
+}
+
+/// The stores among which the examples let their user choose.
+enum ExampleStore: String, CaseIterable {
+  case memory, json, sqlite
+
+  static let files: [ExampleStore] = [.json, .sqlite]
+
+  /// The options that choose it, in a folder.
+  var options: [String] { ["--store", rawValue] + (self == .memory ? [] : ["--at", "store.\(rawValue)"]) }
+}
+
+/// A folder of its own for one test, removed with everything in it when the test is done.
+final class Folder: Sendable {
+  let path: String
+
+  init() throws {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-example-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    path = url.path
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func file(_ name: String) -> String { path + "/" + name }
+
+  func write(_ text: String, to name: String) throws { try text.write(toFile: file(name), atomically: false, encoding: .utf8) }
+
+  func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: file(name)) }
+}
