@@ -1,12 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What every example needs: the stack, the stores among which its user chooses, and what a command needs.
-let exampleDependencies: [Target.Dependency] = [
-  "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore",
-  .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
-]
-
 let package = Package(
   name: "holdfast",
   products: [
@@ -17,14 +11,13 @@ let package = Package(
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
+    .executable(name: "FirstGraph", targets: ["FirstGraph"]),
     .executable(name: "DogWalk", targets: ["DogWalk"]),
     .executable(name: "Warehouse", targets: ["Warehouse"]),
     .executable(name: "Packages", targets: ["Packages"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-    // For the examples alone: no library depends on it, which a test holds. Who uses a library resolves it and builds nothing of it.
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
   ],
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
@@ -38,14 +31,21 @@ let package = Package(
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"]),
-    // Programs to run and to read; each is complete in itself.
-    .executableTarget(name: "DogWalk", dependencies: exampleDependencies, path: "Sources/Examples/DogWalk"),
-    .executableTarget(name: "Warehouse", dependencies: exampleDependencies, path: "Sources/Examples/Warehouse"),
+    // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
+    // a package for their sake.
+    .target(
+      name: "ExampleSupport",
+      dependencies: [
+        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", .product(name: "Logging", package: "swift-log"),
+      ], path: "Sources/Examples/Support"),
+    .executableTarget(name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore"], path: "Sources/Examples/FirstGraph"),
+    .executableTarget(name: "DogWalk", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/DogWalk"),
+    .executableTarget(name: "Warehouse", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/Warehouse"),
     .executableTarget(
-      name: "Packages", dependencies: exampleDependencies + ["HoldfastStore"], path: "Sources/Examples/Packages",
+      name: "Packages", dependencies: ["ExampleSupport", "Holdfast", "HoldfastStore"], path: "Sources/Examples/Packages",
       exclude: ["sample-index"]),
     // The targets that it depends on are the programs that it runs.
-    .testTarget(name: "ExamplesTests", dependencies: ["DogWalk", "Warehouse", "Packages"]),
+    .testTarget(name: "ExamplesTests", dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
     .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "HoldfastStoreConformance"]),

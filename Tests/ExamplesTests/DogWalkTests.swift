@@ -96,9 +96,14 @@ import Testing
     expect(try run(store, "delete", "3"), 1, "There is no walk 3: Fido has had 2 walks. Give a number from 1 to 2.")
     expect(try run(store, "delete", "\(Int.max)"), 1, "There is no walk \(Int.max)")
     expect(try run(store, "delete", "0"), 64, "Walks are counted from 1, so there is no walk 0.")
-    expect(try run(store, "delete", "-1"), 64, "<index>")
-    expect(try run(store, "delete", "one"), 64, "'one' is invalid for '<index>'")
-    expect(try run(store, "delete"), 64, "<index>")
+    expect(try run(store, "delete", "-1"), 64, "Walks are counted from 1, so there is no walk -1.")
+    expect(try run(store, "delete", "one"), 64, "INDEX is a whole number, not 'one'.")
+    expect(try run(store, "delete"), 64, "INDEX is missing.")
+    expect(try run(store, "delete", "1", "2"), 64, "'2' is not known.")
+    expect(try run(store, "list", "--all"), 64, "'--all' is not known.")
+    expect(try run(store, "walk"), 64, "There is no command 'walk'.")
+    expect(try run(store, "add", "--date"), 64, "A value is missing after --date.")
+    expect(try run(store, "list", "--store", "memory"), 64, "--store is given 2 times.")
     #expect(try run(store, "list").lines.count == 2)
   }
 
@@ -108,11 +113,16 @@ import Testing
     expect(try Example.dogWalk.run("--store", store.rawValue, "--at", "", "add", in: folder), 64, sentence)
   }
 
+  @Test func helpIsNoError() throws {
+    let outcome = try Example.dogWalk.run("--help", in: folder)
+    #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output.contains("Usage: DogWalk --store memory|json|sqlite"))
+  }
+
   @Test func aStoreMustBeOneThatThereIs() throws {
     expect(
       try Example.dogWalk.run("--store", "xml", "--at", "walks.xml", "add", in: folder), 64,
-      "The value 'xml' is invalid for '--store <store>'. Please provide one of 'memory', 'json' or 'sqlite'.")
-    expect(try Example.dogWalk.run("list", in: folder), 64, "Missing expected argument '--store <store>'")
+      "There is no store 'xml'. Stores: memory, json, sqlite.")
+    expect(try Example.dogWalk.run("list", in: folder), 64, "Say with --store what keeps the graph: memory, json, sqlite.")
     #expect(!folder.exists("walks.xml"))
   }
 

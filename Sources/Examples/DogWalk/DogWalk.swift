@@ -1,55 +1,38 @@
-import ArgumentParser
-import Logging
+import ExampleSupport
+import Holdfast
 
 /// Keeps a diary of the walks of one dog.
-@main struct DogWalk: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "DogWalk", abstract: "A diary of the walks of the dog Fido.",
-    discussion: "Times are ISO 8601 in UTC. Walks are listed, and counted from 1, in the order of their times.",
-    subcommands: [Add.self, List.self, Delete.self])
+@main enum DogWalk {
+  static let usage = """
+    A diary of the walks of the dog Fido.
 
-  @OptionGroup var place: StoreOptions
+    Usage: DogWalk --store memory|json|sqlite [--at PATH] COMMAND
 
-  /// What fails is told by one sentence, so what the stores log about it stays unsaid.
+      add [--date DATE]  records a walk: now, or at a time such as 2026-05-04T07:30:00Z
+      list               prints the time of every walk, the newest last
+      delete INDEX       strikes out a walk: the number of its line in the list, from 1
+
+    Times are ISO 8601 in UTC. A file is made when there is none; memory needs none.
+    """
+
   static func main() {
-    LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
-    main(nil)
-  }
-}
-
-extension DogWalk {
-  struct Add: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Records a walk.")
-    @OptionGroup var place: StoreOptions
-    @Option(help: "When it was, as 2026-05-04T07:30:00Z; now unless said.", transform: WalkTime.parse) var date: WalkTime = .now
-
-    func run() throws {
-      let diary = try Diary(place.description)
-      try diary.addWalk(at: date)
-    }
-  }
-
-  struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints the time of every walk, the newest last.")
-    @OptionGroup var place: StoreOptions
-
-    func run() throws {
-      for time in try Diary(place.description).walkTimes() { print(time) }
-    }
-  }
-
-  struct Delete: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Strikes out a walk.")
-    @OptionGroup var place: StoreOptions
-    @Argument(help: "The number of the line in the list, from 1.") var index: Int
-
-    func validate() throws {
-      guard index >= 1 else { throw ValidationError("Walks are counted from 1, so there is no walk \(index).") }
-    }
-
-    func run() throws {
-      let diary = try Diary(place.description)
-      try diary.deleteWalk(index)
+    Command.run(usage: usage) { arguments in
+      let place = try StoreOptions(&arguments)
+      switch try arguments.word("A command") {
+      case "add":
+        let date = try arguments.option("--date").map(WalkTime.parse) ?? .now
+        try arguments.finish()
+        try Diary(place.description()).addWalk(at: date)
+      case "list":
+        try arguments.finish()
+        for time in try Diary(place.description()).walkTimes() { print(time) }
+      case "delete":
+        let index = try arguments.number("INDEX")
+        try arguments.finish()
+        guard index >= 1 else { throw UsageError("Walks are counted from 1, so there is no walk \(index).") }
+        try Diary(place.description()).deleteWalk(index)
+      case let other: throw UsageError("There is no command '\(other)'.")
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-import ArgumentParser
+import ExampleSupport
 import Foundation
 
 /// The time of a walk, to the second. It is read as ISO 8601 with any offset, and written as ISO 8601 in UTC.
@@ -17,7 +17,7 @@ struct WalkTime: CustomStringConvertible {
     guard let date = try? Date(text, strategy: .iso8601), let again = try? Date(asUTC, strategy: .iso8601),
       again.formatted(.iso8601) == asUTC
     else {
-      throw ValidationError("Give a date and a time with its zone, as 2026-05-04T07:30:00Z or 2026-05-04T09:30:00+02:00.")
+      throw UsageError("Give a date and a time with its zone, as 2026-05-04T07:30:00Z or 2026-05-04T09:30:00+02:00.")
     }
     return WalkTime(date: date)
   }

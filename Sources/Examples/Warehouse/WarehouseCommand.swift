@@ -1,21 +1,20 @@
-import ArgumentParser
-import Logging
+import ExampleSupport
 
 /// Tells what happens in a warehouse.
-@main struct WarehouseCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "Warehouse", abstract: "Wires a stack by hand, puts goods into a warehouse, and tells what it did.",
-    discussion: "A file keeps the warehouse. The next run clears it away first.")
+@main enum WarehouseCommand {
+  static let usage = """
+    Wires a stack by hand, puts goods into a warehouse, and tells what it did.
 
-  @OptionGroup var place: StoreOptions
+    Usage: Warehouse [--store memory|json|sqlite] [--at PATH]
 
-  func run() throws {
-    for line in try Story(place.description).lines() { print(line) }
-  }
+    Memory unless said otherwise, and it needs no PATH. A file keeps the warehouse. The next run clears it away first.
+    """
 
-  /// What fails is told by one sentence, so what the stores log about it stays unsaid.
   static func main() {
-    LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
-    main(nil)
+    Command.run(usage: usage) { arguments in
+      let place = try StoreOptions(&arguments, usual: .memory)
+      try arguments.finish()
+      for line in try Story(place.description()).lines() { print(line) }
+    }
   }
 }

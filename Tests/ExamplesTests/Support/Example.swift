@@ -2,6 +2,7 @@ import Foundation
 
 /// A program of `Sources/Examples`, run as its user runs it: in a process of its own.
 enum Example: String {
+  case firstGraph = "FirstGraph"
   case dogWalk = "DogWalk"
   case warehouse = "Warehouse"
   case packages = "Packages"
