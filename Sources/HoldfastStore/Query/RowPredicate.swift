@@ -191,7 +191,7 @@ struct PredicateCompiler {
   private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
     -> Test
   {
-    if let test = try integerMembership(value, list, entity) { return test }
+    if let test = try integerMembership(value, list, entity) ?? objectMembership(value, list) { return test }
     var tests: [Test] = []
     for element in list { tests.append(try comparison(value, .equalTo, .constant(element), [], entity)) }
     return { row, source in tests.contains { $0(row, source) } }
@@ -216,6 +216,17 @@ struct PredicateCompiler {
       }
     }
     return { row, _ in row.isPresent(slot) && wanted.contains(row.integer(slot)) }
+  }
+
+  /// A list of objects against the object itself: one hash per row.
+  private func objectMembership(_ value: QueryExpression, _ list: [StoreValue]) -> Test? {
+    guard list.count > 4, value == .object else { return nil }
+    var wanted: Set<Int64> = []
+    for element in list {
+      guard case .objectID(let id) = element else { return nil }
+      wanted.insert(id.key)
+    }
+    return { row, _ in wanted.contains(row.key) }
   }
 
   private mutating func quantified(
