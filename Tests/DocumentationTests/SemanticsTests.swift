@@ -51,7 +51,7 @@ import Testing
       old.year = 40_000
       let new = context.insert(Book.self)
       new.year = -40_000
-      context.insert(Author.self)
+      _ = context.insert(Author.self)
       // New objects first, in the order of their insertion, each by its properties' names; then changed ones.
       #expect(failures(of: context) == ["author 1570", "title 1570", "year 1620", "name 1570", "year 1610"])
       context.rollback()
