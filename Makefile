@@ -8,7 +8,7 @@ BENCHMARKS := --package-path Benchmarks
 RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests)
 
-.PHONY: compare test build format lint clean setup setup-compare
+.PHONY: compare test build docs format lint clean setup setup-compare
 
 # Puts people, ordered lists and this machine's own package index through every store; prints tables, and writes
 # comparison/results.json and comparison/report.html.
@@ -24,6 +24,12 @@ test: setup
 # Builds the library.
 build: setup
 	swift build
+
+# Builds the documentation of all library products as one static site in .build/documentation; a warning is an error. To look at it:
+#   python3 -m http.server --directory .build/documentation 8000
+# and open http://localhost:8000/documentation/
+docs: setup
+	Scripts/build-documentation
 
 # Rewrites all sources in the house style.
 format:

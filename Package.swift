@@ -69,7 +69,10 @@ let package = Package(
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStore"]),
+      dependencies: [
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
+        "HoldfastStoreConformance", "HoldfastSupport",
+      ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",

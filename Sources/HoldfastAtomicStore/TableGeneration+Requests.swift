@@ -3,7 +3,7 @@ public import HoldfastStore
 extension TableGeneration {
   /// Carries out a fetch plan that needs no more than ``TableStore/capabilities``.
   ///
-  /// - Throws: ``StoreError`` with code `unsupportedRequest` for a plan that needs more; what the sink throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` for a plan that needs more; what the sink throws.
   public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws {
     guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("a sorted or windowed fetch") }
     guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }

@@ -50,7 +50,7 @@ extension TableGeneration {
   }
 
   /// Calls `body` with all rows of an entity, without those of sub-entities, batch by batch in no particular order,
-  /// until it answers ``SinkDemand/enough``.
+  /// until it answers ``/HoldfastStore/SinkDemand/enough``.
   public func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) rethrows {
     let table = table(of: entity)
     for (number, page) in table.pages.enumerated() {

@@ -4,7 +4,7 @@ import Synchronization
 /// What every store that keeps all rows in memory shares: the current generation, read views, keys for new objects and
 /// the two steps of a save. A store on a file adds how a generation is written before it is published.
 ///
-/// It is *not* an ``IncrementalStore`` itself: opening, closing and metadata are the store's.
+/// It is *not* an ``/HoldfastStore/IncrementalStore`` itself: opening, closing and metadata are the store's.
 public final class TableStore: Sendable {
   /// The tables' schema.
   public let schema: TableSchema
@@ -34,8 +34,11 @@ public final class TableStore: Sendable {
 
   /// Begins with a generation.
   ///
-  /// - Parameter nextKeys: for each root entity, in the order of the model's entities, the least key that was never
-  ///   handed out; empty for a new store.
+  /// - Parameters:
+  ///   - generation: the rows.
+  ///   - nextKeys: for each root entity, in the order of the model's entities, the least key that was never handed out;
+  ///     empty for a new store.
+  ///   - isReadOnly: whether every change is refused.
   public init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
     schema = generation.schema
     self.isReadOnly = isReadOnly
@@ -62,7 +65,7 @@ public final class TableStore: Sendable {
 
   /// The generation that a view reads.
   ///
-  /// - Throws: ``StoreError`` with code `notOpen` when the view ended or is another store's.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `notOpen` when the view ended or is another store's.
   public func generation(of view: any ReadView) throws -> TableGeneration {
     guard let view = view as? GenerationView, view.liveness === liveness else { throw TableError.foreignView() }
     return try view.generation()
@@ -96,7 +99,7 @@ public final class TableStore: Sendable {
     return (try allocateKeys(entity: entity, count: count), nextKeys)
   }
 
-  /// Sets keys aside; see ``IncrementalStore/allocateKeys(entity:count:)``.
+  /// Sets keys aside; see ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("set keys aside") }
     guard !isReadOnly else { throw TableError.readOnly("set keys aside") }
@@ -110,7 +113,7 @@ public final class TableStore: Sendable {
     return Array(first..<first + Int64(count))
   }
 
-  /// Works out the generation that a save makes; see ``IncrementalStore/prepare(_:)`` for its errors.
+  /// Works out the generation that a save makes; see ``/HoldfastStore/IncrementalStore/prepare(_:)`` for its errors.
   ///
   /// One of ``TablePreparation/publish()`` and ``TablePreparation/discard()`` has to follow; a preparation that is let go
   /// discards itself.

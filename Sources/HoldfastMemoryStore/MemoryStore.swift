@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```swift
 /// let contents = MemoryStoreContents()
-/// let description = StoreDescription.memory(contents: contents)   // every store it makes finds the same rows
+/// let description = StoreDescription.memory(contents: contents)  // every store it makes finds the same rows
 /// ```
 ///
 /// It declares what lies in memory costs nothing to answer: counting, uniqueness with look-ups, versions, snapshots.
@@ -40,7 +40,7 @@ public final class MemoryStore: IncrementalStore {
 
   /// Opens the contents, and makes them when they are new.
   ///
-  /// - Throws: ``StoreError`` with code `alreadyOpen` when another store has them open or this one was opened before,
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `alreadyOpen` when another store has them open or this one was opened before,
   ///   `incompatibleModel` when they were made with another model, `notFound` when they are new and opened read-only.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     let (opened, metadata) = try contents.open(model: model, isReadOnly: isReadOnly)

@@ -9,7 +9,7 @@ import Synchronization
 /// returns unless the options say otherwise. Nothing but single rows is read when the store opens, whatever its size.
 ///
 /// ```swift
-/// let store = SQLiteStore(path: "/var/lib/app/people.sqlite")
+/// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
 /// let metadata = try store.open(model: model)
 /// ```
 ///

@@ -1,6 +1,6 @@
 public import HoldfastStore
 
-/// Tells a store author when the store is right: one named case for each rule of ``IncrementalStore``.
+/// Tells a store author when the store is right: one named case for each rule of ``/HoldfastStore/IncrementalStore``.
 ///
 /// The kit imports no test framework. In a test target it takes three lines:
 ///
@@ -37,7 +37,7 @@ public enum StoreConformance {
 
 /// One rule, tried in one way.
 public struct StoreConformanceCase: Sendable, CustomStringConvertible {
-  /// The number of the rule in the documentation of ``IncrementalStore`` and of what belongs to it: "F1".
+  /// The number of the rule in the documentation of ``/HoldfastStore/IncrementalStore`` and of what belongs to it: "F1".
   public let rule: String
   /// What is tried, in a few words. Rule and title together name the case.
   public let title: String

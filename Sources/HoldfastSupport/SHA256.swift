@@ -7,7 +7,7 @@
 /// var hasher = SHA256()
 /// hasher.update(header)
 /// hasher.update(body)
-/// let digest = hasher.finalize()   // 32 bytes
+/// let digest = hasher.finalize()  // 32 bytes
 /// ```
 package struct SHA256: Sendable {
   /// The number of bytes in a digest.

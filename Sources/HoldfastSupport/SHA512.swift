@@ -7,7 +7,7 @@
 /// var hasher = SHA512()
 /// hasher.update(header)
 /// hasher.update(body)
-/// let digest = hasher.finalize()   // 64 bytes
+/// let digest = hasher.finalize()  // 64 bytes
 /// ```
 package struct SHA512: Sendable {
   /// The number of bytes in a digest.

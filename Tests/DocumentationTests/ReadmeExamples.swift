@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// The examples of README.md and of articles, word for word; `ReadmeTests` compares them.
+// The examples of README.md and of articles, word for word; `SnippetTests` compares them, `ReadmeTests` runs them.
 import HoldfastJSONStore
 import Holdfast
 import HoldfastMemoryStore

@@ -58,17 +58,4 @@ import Testing
       try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).map { try $0.value(forKey: "name").storeValue } == [.string("Fido")]
     )
   }
-
-  @Test(arguments: [
-    ("README.md", 2), ("Sources/Holdfast/Holdfast.docc/Objects.md", 2), ("Sources/Holdfast/Holdfast.docc/SeveralStores.md", 1),
-    ("Sources/HoldfastJSONStore/HoldfastJSONStore.docc/Format.md", 1),
-  ])
-  func theExamplesAreThoseOfTheText(_ text: String, _ count: Int) throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let read = try String(contentsOf: root.appendingPathComponent(text), encoding: .utf8)
-    let compiled = try String(contentsOf: root.appendingPathComponent("Tests/DocumentationTests/ReadmeExamples.swift"), encoding: .utf8)
-    let examples = read.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-    #expect(examples.count == count)
-    for example in examples { #expect(compiled.contains(example)) }
-  }
 }

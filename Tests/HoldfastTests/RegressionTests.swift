@@ -460,6 +460,23 @@ extension TestStore.Place {
     }
   }
 
+  @Test(arguments: TestStore.allCases) func anOwnerThatLosesTargetsOfSeveralEntitiesFailsOnce(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false)]),
+      EntityDescription("Member", relationships: [.toOne("team", to: "Team", inverse: "members")]),
+      EntityDescription("Captain", superentity: "Member"),
+    ])
+    let context = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: try store.makePlace(model: model, classes: []).description))
+    let team = try context.insert(entityNamed: "Team")
+    let members = try ["Member", "Captain"].map { try context.insert(entityNamed: $0) }
+    try team.setValue(members, forKey: "members")
+    try context.save()
+    members.forEach(context.delete)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1570 && error.objectID == team.objectID && error.failures.isEmpty)
+  }
+
   @Test(arguments: TestStore.allCases) func anOwnerThatIsGoneIsNotCounted(_ store: TestStore) throws {
     for rule in [DeleteRule.noAction, .nullify] {
       let coordinator = try PersistentStoreCoordinator(model: Self.teams(rule), store: try store.makePlace().description)

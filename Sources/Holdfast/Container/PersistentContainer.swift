@@ -17,8 +17,11 @@ public final class PersistentContainer: Sendable {
 
   /// Opens a store.
   ///
-  /// - Parameter classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
-  /// - Throws: ``ContextError`` when classes do not fit the model, ``StoreError`` when the store cannot be opened.
+  /// - Parameters:
+  ///   - model: the entities.
+  ///   - classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
+  ///   - store: which store, and where.
+  /// - Throws: ``ContextError`` when classes do not fit the model, ``/HoldfastStore/StoreError`` when the store cannot be opened.
   @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
     self.init(try BoundClasses(classes, model), try PersistentStoreCoordinator(model: model, store: store))
   }

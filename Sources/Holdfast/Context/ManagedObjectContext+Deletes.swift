@@ -12,7 +12,7 @@ extension ManagedObjectContext {
   ///
   /// In the end it tells those who listen by ``objectsDidChange(_:)``.
   ///
-  /// - Throws: ``StoreError`` when objects at the other end have to be read and cannot.
+  /// - Throws: ``/HoldfastStore/StoreError`` when objects at the other end have to be read and cannot.
   public func processPendingChanges() throws {
     while !unpropagated.isEmpty {
       let round = unpropagated

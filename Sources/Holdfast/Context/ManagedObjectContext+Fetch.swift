@@ -6,7 +6,8 @@ extension ManagedObjectContext {
   /// One store request, or two for what crosses relationships; objects that were registered keep the values that the
   /// context knows. Rows come with the objects, so none is a fault.
   ///
-  /// - Throws: ``QueryError`` when the request names what the model does not have, ``StoreError`` when the store fails.
+  /// - Throws: ``/HoldfastStore/QueryError`` when the request names what the model does not have, ``/HoldfastStore/StoreError`` when the
+  ///   store fails.
   public func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] {
     let found = Array(try find(request))
     // Every object has the class that its entity is bound to, which `query` has compared with the result's. Casting the
@@ -16,7 +17,7 @@ extension ManagedObjectContext {
 
   /// How many objects a request asks for, offset and limit counted.
   ///
-  /// - Throws: as ``fetch(_:)``.
+  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
   public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
     let query = try query(request)
     guard try needsOverlay(request) else {
@@ -32,7 +33,7 @@ extension ManagedObjectContext {
 
   /// The IDs of the objects that a request asks for. Objects are not made.
   ///
-  /// - Throws: as ``fetch(_:)``.
+  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
     if try needsOverlay(request) { return try overlaid(query).map { $0.id } }
@@ -50,7 +51,7 @@ extension ManagedObjectContext {
 
   /// Values computed by the store, one dictionary for each group. Groups come in the order of their values, nil first.
   ///
-  /// - Throws: as ``fetch(_:)``, and ``ContextError`` with code ``ContextError/Code/invalidRequest`` when a column is no attribute or
+  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``, and ``ContextError`` with code ``ContextError/Code/invalidRequest`` when a column is no attribute or
   ///   is not among those that are grouped by.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
     checkIsolation()

@@ -10,8 +10,8 @@ extension ManagedObjectContext {
   /// An object that was saved stays in its store; assigning one is a mistake of the program and traps.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` when the store is not one of the coordinator's,
-  ///   ``ContextError/Code/noStoreForEntity`` when its configuration lacks the object's entity; ``StoreError`` with code
-  ///   ``StoreError/Code/readOnly`` when it cannot be written.
+  ///   ``ContextError/Code/noStoreForEntity`` when its configuration lacks the object's entity; ``/HoldfastStore/StoreError`` with code
+  ///   ``/HoldfastStore/StoreError/Code/readOnly`` when it cannot be written.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was assigned in a context that it does not belong to.")

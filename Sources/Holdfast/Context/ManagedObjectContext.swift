@@ -65,7 +65,9 @@ public final class ManagedObjectContext {
 
   /// Makes a context of its own, for use in the isolation that makes it.
   ///
-  /// - Parameter classes: the typed classes by which objects appear; others appear as ``ManagedObject``.
+  /// - Parameters:
+  ///   - coordinator: what leads to the stores.
+  ///   - classes: the typed classes by which objects appear; others appear as ``ManagedObject``.
   /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` that lists every difference between classes and model.
   public convenience init(coordinator: PersistentStoreCoordinator, classes: [ManagedObject.Type] = []) throws {
     self.init(coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model), isolation: .unchecked)

@@ -75,7 +75,7 @@ public final class PersistentStore: Sendable {
 
   /// Replaces the user's metadata in the store. Waits for a save that is under way.
   ///
-  /// - Throws: ``StoreError``; with code ``StoreError/Code/notOpen`` after the store was removed.
+  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try saveLock.withLock {
       do {
@@ -105,7 +105,7 @@ public final class PersistentStore: Sendable {
   /// How the store is called in messages.
   var title: String { path ?? "\(type) store \(identifier)" }
 
-  /// Runs something against the store and wraps what is no ``StoreError`` in one.
+  /// Runs something against the store and wraps what is no ``/HoldfastStore/StoreError`` in one.
   func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
     try PersistentStore.wrapping(operation(), path, body)
   }

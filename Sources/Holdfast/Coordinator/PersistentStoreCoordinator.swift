@@ -24,7 +24,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Opens a store.
   ///
-  /// - Throws: ``StoreError`` when the store cannot be opened; see ``IncrementalStore/open(model:)``.
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
   public convenience init(model: ManagedObjectModel, store description: StoreDescription) throws {
     self.init(model)
     try addPersistentStore(description)
@@ -33,7 +33,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
   /// equal objects of different stores come.
   ///
-  /// - Throws: ``StoreError`` when one of them cannot be opened; the others are closed again.
+  /// - Throws: ``/HoldfastStore/StoreError`` when one of them cannot be opened; the others are closed again.
   public convenience init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
     self.init(model)
     do {
@@ -57,7 +57,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Closes all stores. Contexts can do nothing with them afterwards but fail.
   ///
-  /// - Throws: ``StoreError`` of the first store that could not be closed; the others are closed all the same.
+  /// - Throws: ``/HoldfastStore/StoreError`` of the first store that could not be closed; the others are closed all the same.
   public func close() throws {
     var failure: (any Error)?
     for store in persistentStores {
@@ -77,7 +77,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// Waits for a save that is under way.
   ///
-  /// - Throws: ``StoreError`` when it cannot be opened; when the model has no configuration of the description's name; when a
+  /// - Throws: ``/HoldfastStore/StoreError`` when it cannot be opened; when the model has no configuration of the description's name; when a
   ///   store with the same UUID is open here (a copied file), since its objects would have the same IDs; and when the
   ///   coordinator has had 127 stores, removed ones counted.
   @discardableResult
@@ -116,7 +116,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// Waits for a save that is under way, not for fetches: one that is reading the store may fail.
   ///
-  /// - Throws: ``StoreError`` when the store cannot be closed properly, or is not one of this coordinator's. It is removed in
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be closed properly, or is not one of this coordinator's. It is removed in
   ///   the first case all the same.
   public func remove(_ store: PersistentStore) throws {
     try saveLock.withLock {
@@ -164,7 +164,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Replaces the user's metadata of the first store.
   ///
-  /// - Throws: ``StoreError``; with code ``StoreError/Code/notOpen`` when there is no store.
+  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` when there is no store.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     guard let store = persistentStores.first else {
       throw StoreError(.notOpen, operation: "write the metadata", reason: "The coordinator has no store.")
@@ -177,8 +177,8 @@ public final class PersistentStoreCoordinator: Sendable {
   /// Reads a store's metadata without opening the store, and so without its model: which model made it, and what the user
   /// keeps with it. Nothing is changed or made.
   ///
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/unsupportedRequest`` when the type of store cannot,
-  ///   ``StoreError/Code/alreadyOpen`` while this process has the store open (ask ``PersistentStore/metadata``), otherwise as
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store cannot,
+  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open (ask ``PersistentStore/metadata``), otherwise as
   ///   opening does.
   public static func metadata(for description: StoreDescription) throws -> PersistentStoreMetadata {
     try metadataAccess(description, "read the metadata").read()

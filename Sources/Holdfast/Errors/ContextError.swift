@@ -1,6 +1,6 @@
 /// An error of the stack: what failed, on which object and property, why, and what to do. It holds no attribute values.
 ///
-/// Errors of a store come through as ``StoreError``, unchanged, except where the stack can say more: conflicts and
+/// Errors of a store come through as ``/HoldfastStore/StoreError``, unchanged, except where the stack can say more: conflicts and
 /// constraint conflicts of a save become context errors that name the objects and keep the store's error as their cause.
 public struct ContextError: Error, Sendable {
   /// What kind of failure it is. Open for growth.

@@ -1,4 +1,4 @@
-/// What is asked of the objects of a class: a ``QueryExpression`` that knows its class.
+/// What is asked of the objects of a class: a ``/HoldfastStore/QueryExpression`` that knows its class.
 ///
 /// Built from key paths, with the operators of Swift, and with methods for what Swift has no operator for:
 ///

@@ -2,12 +2,12 @@ public import HoldfastStore
 
 /// Properties by their names, for code that does not know the class.
 extension ManagedObject {
-  /// The value of a property by its name: a ``StoreValue`` for an attribute, the target's ID or null for a to-one relationship,
-  /// the objects for a to-many relationship.
+  /// The value of a property by its name: a ``/HoldfastStore/StoreValue`` for an attribute, the target's ID or null for a to-one
+  /// relationship, the objects for a to-many relationship.
   ///
   /// ```swift
-  /// try dog.value(forKey: "age") == .int16(12)
-  /// for friend in try dog.value(forKey: "friends").objects ?? [] { … }
+  /// let isTwelve = try dog.value(forKey: "age") == .int16(12)
+  /// let friends = try dog.value(forKey: "friends").objects ?? []
   /// ```
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name.
@@ -82,8 +82,8 @@ extension ManagedObject {
 
   /// Sets the value at the end of a path of to-one relationships.
   ///
-  /// - Throws: as ``setValue(_:forKey:)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path leads nowhere on
-  ///   its way.
+  /// - Throws: as ``setValue(_:forKey:)-(StoreValue,_)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path
+  ///   leads nowhere on its way.
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(value, forKey: key)
@@ -91,8 +91,8 @@ extension ManagedObject {
 
   /// Sets the to-many relationship at the end of a path of to-one relationships.
   ///
-  /// - Throws: as ``setValue(_:forKey:)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path leads nowhere on
-  ///   its way.
+  /// - Throws: as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the
+  ///   path leads nowhere on its way.
   public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(objects, forKey: key)

@@ -35,14 +35,24 @@ extension SaveOperation {
     object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
+  /// A to-many relationship of one object. Named by the object's row, since nobody keeps the object meanwhile.
+  private struct Losing: Hashable {
+    let root: Int
+    let key: Int64
+    let toManyIndex: Int
+  }
+
   /// Deleted objects leave the relationships that lead to them, which may then have too few.
   private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
+    // Deleted objects of several entities of a family may lead to the same owner.
+    var counted: Set<Losing> = []
     for entity in context.entities {
       for relationship in context.graph.checks[entity.index].losing {
         guard let inverse = coordinator.model.inverse(of: relationship) else { continue }
         for owner in try owners(of: relationship, losing: entity) {
           let wasCounted = (owner.isInserted || owner.isUpdated) && isTouched(owner, inverse)
-          if !wasCounted { validateCount(owner, inverse, &failures) }
+          let losing = Losing(root: owner.entity.rootIndex, key: owner.objectKey, toManyIndex: inverse.toManyIndex)
+          if !wasCounted && counted.insert(losing).inserted { validateCount(owner, inverse, &failures) }
         }
       }
     }

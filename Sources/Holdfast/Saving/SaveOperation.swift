@@ -207,11 +207,12 @@ extension ManagedObjectContext {
   /// ``ContextError/Code/incompleteSave`` (134040), which names the stores that have their changes; objects of those are
   /// clean, and the others have their changes still.
   ///
-  /// A ``StoreError`` with code ``StoreError/Code/durabilityUnknown`` says that everything is saved and to be seen by everybody,
-  /// and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was there before.
+  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` says that everything is saved and
+  /// to be seen by everybody, and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was
+  /// there before.
   ///
   /// - Throws: ``ContextError`` for validation failures (all together, 1560), conflicts, relationships between stores (133010)
-  ///   and stores that are missing, ``StoreError`` for the rest.
+  ///   and stores that are missing, ``/HoldfastStore/StoreError`` for the rest.
   public func save() throws {
     checkIsolation()
     precondition(!isSaving, "A context was saved in a callback of its own save.")

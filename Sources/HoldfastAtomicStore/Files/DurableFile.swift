@@ -7,10 +7,13 @@ import Synchronization
 /// A save writes a temporary file beside the old one, makes it durable, and only then renames it into place:
 ///
 /// ```swift
-/// let file = try DurableFile(path: "harbour.json")
-/// let contents = try file.read { reader in try decode(reader) }     // nil: there is no file yet
+/// let file = try DurableFile(path: path)
+/// let contents = try file.read { reader in try decode(reader) }  // nil: there is no file yet
 /// let replacement = try file.beginReplacing()
-/// guard replacement.foundChange == .none else { … }                 // somebody else saved meanwhile
+/// if replacement.foundChange != .none {  // somebody else saved meanwhile
+///   replacement.abort()
+///   return contents
+/// }
 /// try replacement.write(bytes)
 /// try replacement.commit()
 /// ```
@@ -28,7 +31,7 @@ import Synchronization
 ///
 /// Besides the folder, the file that was read or saved last stays open. A replaced one takes up its space until then.
 ///
-/// All calls are thread-safe and may block. Errors are ``StoreError``, with the ``FileSystemError`` beneath as the cause.
+/// All calls are thread-safe and may block. Errors are ``/HoldfastStore/StoreError``, with the ``FileSystemError`` beneath as the cause.
 public final class DurableFile: Sendable {
   /// The path without symbolic links.
   public let path: String
@@ -49,7 +52,7 @@ public final class DurableFile: Sendable {
   ///   - path: The file's path. Symbolic links are followed now and not again.
   ///   - options: How the file is read and saved.
   ///   - operation: What errors say was being done, as a verb phrase.
-  /// - Throws: ``StoreError``: `notFound` when there is no folder, `notAStore` when there is something else than a file,
+  /// - Throws: ``/HoldfastStore/StoreError``: `notFound` when there is no folder, `notAStore` when there is something else than a file,
   ///   `alreadyOpen` when this process has it open, `notPermitted` when the folder lets everybody replace the file.
   public init(path: String, options: DurableFileOptions = DurableFileOptions(), operation: String = "open the store") throws(StoreError) {
     let folder = try OpenFolder(path: path, options: options, operation: operation)
@@ -71,9 +74,11 @@ public final class DurableFile: Sendable {
   /// No lock is taken: a save by another process at the same moment leaves this reading the previous version, whole. If
   /// somebody changes the file in place meanwhile, the body is called again with a new reader, at most three times.
   ///
-  /// - Parameter body: Reads as many bytes as it likes. Its errors are passed on.
+  /// - Parameters:
+  ///   - operation: What is being done, for messages.
+  ///   - body: Reads as many bytes as it likes. Its errors are passed on.
   /// - Returns: What the body returned; nil when there is no file.
-  /// - Throws: ``StoreError``: `notAStore` for anything but a regular file, `tooLarge` before a byte is read or memory is
+  /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` for anything but a regular file, `tooLarge` before a byte is read or memory is
   ///   taken, `inputOutput`, `notPermitted`; what the body throws.
   public func read<Result>(operation: String = "read the store", _ body: (FileReader) throws -> Result) throws -> Result? {
     let folder = try usableFolder(operation)
@@ -98,9 +103,11 @@ public final class DurableFile: Sendable {
   /// The lock is held until the replacement ends: by ``FileReplacement/commit()``, ``FileReplacement/abort()``, an error
   /// of one of its calls, or when it is released.
   ///
-  /// - Parameter expectedByteCount: About how large the new contents will be, so that their space is reserved before
-  ///   anything is written.
-  /// - Throws: ``StoreError``: `locked` when another process holds the lock longer than the timeout, `readOnly`,
+  /// - Parameters:
+  ///   - expectedByteCount: About how large the new contents will be, so that their space is reserved before anything is
+  ///     written.
+  ///   - operation: What is being done, for messages.
+  /// - Throws: ``/HoldfastStore/StoreError``: `locked` when another process holds the lock longer than the timeout, `readOnly`,
   ///   `notPermitted`, `notAStore` when there is something else than a file now.
   public func beginReplacing(expectedByteCount: Int64? = nil, operation: String = "save the store") throws(StoreError)
     -> sending FileReplacement
@@ -120,7 +127,7 @@ public final class DurableFile: Sendable {
   /// Do not call it while this thread replaces the file: it would wait for itself until the timeout. A replacement has
   /// ``FileReplacement/lockFile``.
   ///
-  /// - Throws: ``StoreError`` with code `locked`, `readOnly` or `notPermitted`; what the closure throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked`, `readOnly` or `notPermitted`; what the closure throws.
   public func withLock<Result>(operation: String = "lock the store", _ body: (LockFile) throws -> Result) throws -> Result {
     let lock = try WriterLock(writableFolder(operation), timeout: options.lockTimeout, operation: operation)
     defer { lock.release() }

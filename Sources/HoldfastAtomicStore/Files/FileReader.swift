@@ -38,7 +38,7 @@ public final class FileReader {
   ///
   /// All pieces but the last have the full size.
   ///
-  /// - Throws: ``StoreError`` when the disk fails or the file became shorter meanwhile. Pass the latter on: the closure
+  /// - Throws: ``/HoldfastStore/StoreError`` when the disk fails or the file became shorter meanwhile. Pass the latter on: the closure
   ///   is then called again with a new reader.
   public func next() throws(StoreError) -> UnsafeRawBufferPointer? {
     precondition(!isEnded, "A FileReader can be used only while the closure that it was given to runs.")

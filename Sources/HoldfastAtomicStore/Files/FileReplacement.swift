@@ -2,7 +2,7 @@ public import HoldfastStore
 
 /// New contents on their way into a store's file: one save, in the order in which nothing can be lost.
 ///
-/// ```
+/// ```text
 ///           write, withBuffer          finish              commit
 /// ● building ───────────────▶ building ──────▶ finished ──────────▶ ended
 ///      └────────────────┴─────── any error, abort, release ──────────▶ ended
@@ -82,7 +82,7 @@ public final class FileReplacement {
 
   /// Appends bytes to the new contents. They reach the disk in pieces of one mebibyte.
   ///
-  /// - Throws: ``StoreError``: `storeReplaced` when there is a change that was not looked at, `tooLarge` when the file could
+  /// - Throws: ``/HoldfastStore/StoreError``: `storeReplaced` when there is a change that was not looked at, `tooLarge` when the file could
   ///   not be read again, `diskFull`, `notPermitted`, `inputOutput`.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
     try checkWritable()
@@ -141,7 +141,7 @@ public final class FileReplacement {
 
   /// Puts the new contents in the file's place, and makes that durable. Calls ``finish()`` if nobody did.
   ///
-  /// - Throws: ``StoreError``. With code `durabilityUnknown` the new contents are in place and known to this process, but
+  /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown` the new contents are in place and known to this process, but
   ///   the disk did not confirm it; with any other code the old file is untouched.
   public func commit() throws(StoreError) {
     if case .finished = phase { try checkNotEnded() } else { try finish() }

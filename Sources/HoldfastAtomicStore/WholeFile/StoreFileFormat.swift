@@ -5,14 +5,14 @@ public import HoldfastStore
 ///
 /// A format reads and writes in one pass, and keeps nothing of the rows.
 public protocol StoreFileFormat: Sendable {
-  /// The name of the type of store, for messages and ``StoreDescription/type``: "JSON".
+  /// The name of the type of store, for messages and ``/HoldfastStore/StoreDescription/type``: "JSON".
   var storeType: String { get }
 
   /// Reads a file.
   ///
   /// Calls ``TableLoader/begin(_:)`` when it knows the header, then hands rows, links and orders over.
   ///
-  /// - Throws: ``StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`; what reader and loader throw.
+  /// - Throws: ``/HoldfastStore/StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`; what reader and loader throw.
   func read(_ reader: FileReader, into loader: TableLoader) throws
 
   /// Reads what a file says of its store, and no rows: takes no longer for a large file than for a small one, unless its
@@ -28,7 +28,7 @@ public protocol StoreFileFormat: Sendable {
 
   /// Writes a file, such that every change of one byte and every missing end are found when it is read.
   ///
-  /// - Throws: ``StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.
   func write(_ image: StoreImage, to file: FileReplacement) throws
 }
 

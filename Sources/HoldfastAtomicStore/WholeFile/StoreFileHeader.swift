@@ -49,7 +49,7 @@ public struct StoreFileHeader: Sendable {
 
   /// Refuses a model with other entities than those with which the file was written.
   ///
-  /// - Throws: ``StoreError`` with code `incompatibleModel`, which names the entities that differ.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel`, which names the entities that differ.
   func check(_ model: ManagedObjectModel, _ path: String?) throws {
     let known = Set(model.entities.map(\.name))
     var differences = versionHashes.keys.filter { !known.contains($0) }.map { "\($0) is in the file only" }

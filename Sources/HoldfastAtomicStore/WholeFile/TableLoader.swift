@@ -3,7 +3,7 @@ public import HoldfastStore
 /// Makes tables from what a format reads in a file.
 ///
 /// Calls come in this order: ``begin(_:)``, then in any order ``take(_:of:)``, ``take(links:of:)`` and
-/// ``take(order:keys:of:)``, then ``finish()``. What the file says is checked as a save would be: a key that comes twice and
+/// ``take(order:keys:of:)``, then `finish()`. What the file says is checked as a save would be: a key that comes twice and
 /// two rows with the values of a uniqueness constraint are damage.
 public final class TableLoader {
   /// The model with which the file is opened.
@@ -24,7 +24,7 @@ public final class TableLoader {
   /// Takes what the file says of the store.
   ///
   /// - Returns: the identity with which batches are to be built.
-  /// - Throws: ``StoreError`` with code `incompatibleModel` when the file was written with another model.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` when the file was written with another model.
   public func begin(_ header: StoreFileHeader) throws -> StoreIdentity {
     precondition(begun == nil, "A format began twice to load one file.")
     try header.check(model, path)
@@ -60,7 +60,7 @@ public final class TableLoader {
 
   /// Makes the tables.
   ///
-  /// - Throws: ``StoreError`` with code `damaged` when rows contradict each other.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` when rows contradict each other.
   func finish() throws -> LoadedStore {
     guard let (header, schema) = begun else { preconditionFailure("A format read a file without a header.") }
     request.entities = rows.indices.filter { !rows[$0].isEmpty }.map { entity in

@@ -1,7 +1,7 @@
 /// Declares a configuration: a named subset of a model's entities, which a store can be opened with.
 ///
 /// ```swift
-/// ConfigurationDescription("cloud", ["Person", "Address"])
+/// let cloud = ConfigurationDescription("cloud", ["Person", "Address"])
 /// ```
 ///
 /// A store with a configuration has the objects of exactly the entities that the configuration names. Sub-entities are not

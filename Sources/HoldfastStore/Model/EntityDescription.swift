@@ -3,8 +3,8 @@
 /// A *sub-entity* has all that its super entity has and more:
 ///
 /// ```swift
-/// EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
-/// EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("breed", .string)])
+/// let animal = EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
+/// let dog = EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("breed", .string)])
 /// ```
 ///
 /// Declarations are plain values. ``ManagedObjectModel`` takes them, checks them all together and freezes them.

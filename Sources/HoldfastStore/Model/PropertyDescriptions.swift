@@ -1,8 +1,8 @@
 /// Declares an attribute of an entity.
 ///
 /// ```swift
-/// AttributeDescription("age", .integer16, default: .int16(0))
-/// AttributeDescription("notes", .string, isOptional: true)
+/// let age = AttributeDescription("age", .integer16, default: .int16(0))
+/// let notes = AttributeDescription("notes", .string, isOptional: true)
 /// ```
 public struct AttributeDescription: Sendable, Hashable, Codable {
   /// The name, unique among the entity's properties.
@@ -44,8 +44,8 @@ public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
 /// Declares a relationship of an entity.
 ///
 /// ```swift
-/// RelationshipDescription.toOne("employer", to: "Company", inverse: "employees", isOptional: true)
-/// RelationshipDescription.toMany("employees", to: "Person", inverse: "employer", deleteRule: .deny)
+/// let employer = RelationshipDescription.toOne("employer", to: "Company", inverse: "employees", isOptional: true)
+/// let employees = RelationshipDescription.toMany("employees", to: "Person", inverse: "employer", deleteRule: .deny)
 /// ```
 public struct RelationshipDescription: Sendable, Hashable, Codable {
   /// The name, unique among the entity's properties.
@@ -83,9 +83,7 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
       minCount: 0, maxCount: 1, isOrdered: false, versionHashModifier: versionHashModifier)
   }
 
-  /// Declares a relationship to any number of objects.
-  ///
-  /// - Parameter isOrdered: whether the objects have an order of their own.
+  /// Declares a relationship to any number of objects, which have an order of their own when it is ordered.
   public static func toMany(
     _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
     minCount: Int = 0, maxCount: Int = 0, isOrdered: Bool = false, versionHashModifier: String? = nil

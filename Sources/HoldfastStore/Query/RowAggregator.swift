@@ -71,7 +71,9 @@ public final class RowAggregator {
 
   /// Takes a row into its group.
   ///
-  /// - Parameter idPrefix: makes the IDs of to-one targets by which is grouped.
+  /// - Parameters:
+  ///   - row: the row.
+  ///   - idPrefix: makes the IDs of to-one targets by which is grouped.
   public func add(_ row: RowPointer, idPrefix: ManagedObjectID?) {
     let first = groupIndex(row, idPrefix) * columns.count
     for index in columns.indices { add(row, columns[index], first + index) }

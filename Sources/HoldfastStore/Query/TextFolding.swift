@@ -7,7 +7,7 @@
 ///
 /// ```swift
 /// let folding: TextFolding = [.caseInsensitive, .diacriticInsensitive]
-/// folding.fold("Crème BRÛLÉE") == Array("creme brulee".utf8)
+/// let isSame = folding.fold("Crème BRÛLÉE") == Array("creme brulee".utf8)  // true
 /// ```
 ///
 /// Folding well-formed text twice is folding it once. Damaged text is safe to fold and compare: bytes that are not

@@ -55,7 +55,9 @@ public final class RowBatchBuilder {
 
   /// Makes a builder of rows of any shape.
   ///
-  /// - Parameter idPrefix: makes the rows' object IDs; nil for rows that are not objects.
+  /// - Parameters:
+  ///   - layout: the rows' columns.
+  ///   - idPrefix: makes the rows' object IDs; nil for rows that are not objects.
   public init(layout: RowLayout, idPrefix: ManagedObjectID?) {
     self.layout = layout
     self.idPrefix = idPrefix
@@ -79,7 +81,10 @@ public final class RowBatchBuilder {
 
   /// Appends a row.
   ///
-  /// - Parameter values: one per slot, in slot order; whole numbers of another width are taken when they fit.
+  /// - Parameters:
+  ///   - key: the row's key.
+  ///   - version: the row's version.
+  ///   - values: one per slot, in slot order; whole numbers of another width are taken when they fit.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/wrongType`` when a value does not fit its column or the
   ///   number of values is wrong; the row is then left out.
   public func append(key: Int64, version: Int64, values: [StoreValue]) throws {

@@ -8,6 +8,7 @@ extension RowPointer {
   /// The value in a slot as a ``StoreValue``.
   ///
   /// - Parameters:
+  ///   - slot: the number of the slot.
   ///   - column: what the slot holds.
   ///   - idPrefix: an ID of the row's store, from which the ID of a to-one target is made; without one it reads as a
   ///     whole number.

@@ -43,7 +43,10 @@ public final class StoreIdentity: Sendable {
 
   /// The identity of the store with that UUID, made when the process does not have it yet, with the model's entities.
   ///
-  /// - Parameter references: the table of a store whose keys stand for texts.
+  /// - Parameters:
+  ///   - storeUUID: the store's UUID.
+  ///   - model: the model whose entities get numbers.
+  ///   - references: the table of a store whose keys stand for texts.
   public static func intern(storeUUID: String, model: ManagedObjectModel, references: ReferenceTable? = nil) -> StoreIdentity {
     let identity = known(uuid: storeUUID)
     identity.names.withLock { names in

@@ -10,29 +10,29 @@ import Synchronization
 public final class FaultInjectingStore: IncrementalStore {
   /// The calls at which errors can be injected.
   public enum Call: Sendable, Hashable, CaseIterable {
-    /// ``IncrementalStore/open(model:)``
+    /// ``/HoldfastStore/IncrementalStore/open(model:)``
     case open
-    /// ``IncrementalStore/close()``
+    /// ``/HoldfastStore/IncrementalStore/close()``
     case close
-    /// ``IncrementalStore/beginRead(_:)``
+    /// ``/HoldfastStore/IncrementalStore/beginRead(_:)``
     case beginRead
-    /// ``IncrementalStore/fetch(_:in:into:)``
+    /// ``/HoldfastStore/IncrementalStore/fetch(_:in:into:)``
     case fetch
-    /// ``IncrementalStore/rows(_:in:into:)``
+    /// ``/HoldfastStore/IncrementalStore/rows(_:in:into:)``
     case rows
-    /// ``IncrementalStore/relationships(_:in:)``
+    /// ``/HoldfastStore/IncrementalStore/relationships(_:in:)``
     case relationships
-    /// ``IncrementalStore/allocateKeys(entity:count:)``
+    /// ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``
     case allocateKeys
-    /// ``IncrementalStore/prepare(_:)``
+    /// ``/HoldfastStore/IncrementalStore/prepare(_:)``
     case prepare
-    /// ``PreparedSave/commit()``; the save is taken back then.
+    /// ``/HoldfastStore/PreparedSave/commit()``; the save is taken back then.
     case commit
-    /// ``IncrementalStore/perform(_:)``
+    /// ``/HoldfastStore/IncrementalStore/perform(_:)``
     case perform
-    /// ``IncrementalStore/history(_:)``
+    /// ``/HoldfastStore/IncrementalStore/history(_:)``
     case history
-    /// ``IncrementalStore/setMetadata(_:)``
+    /// ``/HoldfastStore/IncrementalStore/setMetadata(_:)``
     case setMetadata
   }
 

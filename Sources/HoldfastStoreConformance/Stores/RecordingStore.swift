@@ -72,12 +72,10 @@ public struct RecordedSave: Sendable, Hashable {
 /// nothing was asked where nothing should be.
 ///
 /// ```swift
-/// let store = RecordingStore(MemoryStore())
-/// …
 /// store.clear()
-/// _ = dog.owner                                  // fires a fault
-/// #expect(store.requests == [.beginRead(.latest), .rows(…)])
-/// store.withStoreBlocked { _ = dog.owner }       // answered from memory, or the request throws
+/// _ = dog.name  // fires the fault
+/// #expect(store.requests == [.beginRead(.latest), .rows(FaultRequest(entity: 0, keys: [1]))])
+/// store.withStoreBlocked { _ = dog.name }  // answered from memory; a request would throw
 /// ```
 public final class RecordingStore: IncrementalStore {
   private let base: any IncrementalStore

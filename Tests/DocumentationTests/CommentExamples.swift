@@ -1,0 +1,293 @@
+// swift-format-ignore-file
+// The examples in comments of symbols, word for word; `SnippetTests` compares them, `CommentTests` runs them.
+import FoundationEssentials
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import HoldfastSupport
+import Testing
+
+/// The smallest class.
+enum SmallKennel {
+  final class Dog: ManagedObject {
+    enum Slot { static let age = 0, name = 1 }
+    override class var entityName: String { "Dog" }
+    var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
+    var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
+    override class var properties: [PropertyBinding] {
+      [.attribute("age", \Dog.age, slot: Slot.age), .attribute("name", \Dog.name, slot: Slot.name)]
+    }
+  }
+
+  static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription("Dog", attributes: [AttributeDescription("name", .string), AttributeDescription("age", .integer16, default: .int16(0))])
+    ])
+  }
+
+  @MainActor static func container() throws -> (PersistentContainer, Dog) {
+    let model = try model()
+    let container = try PersistentContainer(model: model, classes: [Dog.self], store: .memory())
+    let dog = container.viewContext.insert(Dog.self)
+    dog.name = "Fido"
+    try container.viewContext.save()
+    return (container, dog)
+  }
+
+  static func recording() throws {
+    let recorder = RecordingStore(MemoryStore())
+    let description = StoreDescription(type: "recording") { recorder }
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model(), store: description), classes: [Dog.self])
+    context.insert(Dog.self).name = "Fido"
+    try context.save()
+    let (store, id) = (recorder, try #require(context.fetchObjectIDs(FetchRequest<Dog>()).first))
+    let dog = try #require(try context.object(with: id) as? Dog)
+    store.clear()
+    _ = dog.name  // fires the fault
+    #expect(store.requests == [.beginRead(.latest), .rows(FaultRequest(entity: 0, keys: [1]))])
+    store.withStoreBlocked { _ = dog.name }  // answered from memory; a request would throw
+    #expect(dog.name == "Fido")
+  }
+}
+
+/// Dogs with more to ask of.
+enum LargeKennel {
+  final class Dog: ManagedObject {
+    enum Slot { static let age = 0, breed = 1, isRetired = 2, name = 3, owner = 4, friends = 0, walks = 1 }
+    override class var entityName: String { "Dog" }
+    var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
+    var breed: String { get { self[Slot.breed] } set { self[Slot.breed] = newValue } }
+    var isRetired: Bool { get { self[Slot.isRetired] } set { self[Slot.isRetired] = newValue } }
+    var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
+    var owner: Owner? { get { toOne(Slot.owner) } set { setToOne(Slot.owner, newValue) } }
+    var friends: ToManyRelationship<Dog> { toMany(Slot.friends) }
+    var walks: OrderedRelationship<Walk> { ordered(Slot.walks) }
+    override class var properties: [PropertyBinding] {
+      [
+        .attribute("age", \Dog.age, slot: Slot.age), .attribute("breed", \Dog.breed, slot: Slot.breed),
+        .attribute("isRetired", \Dog.isRetired, slot: Slot.isRetired), .attribute("name", \Dog.name, slot: Slot.name),
+        .toOne("owner", \Dog.owner, slot: Slot.owner), .toMany("friends", \Dog.friends, index: Slot.friends),
+        .toMany("walks", \Dog.walks, index: Slot.walks),
+      ]
+    }
+  }
+
+  final class Owner: ManagedObject {
+    override class var entityName: String { "Owner" }
+    var name: String { get { self[0] } set { self[0] = newValue } }
+    override class var properties: [PropertyBinding] { [.attribute("name", \Owner.name, slot: 0)] }
+  }
+
+  final class Walk: ManagedObject {
+    override class var entityName: String { "Walk" }
+    var date: Date { get { self[0] } set { self[0] = newValue } }
+    override class var properties: [PropertyBinding] { [.attribute("date", \Walk.date, slot: 0)] }
+  }
+
+  @MainActor static func container() throws -> PersistentContainer {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog",
+        attributes: [
+          AttributeDescription("age", .integer16), AttributeDescription("breed", .string), AttributeDescription("name", .string),
+          AttributeDescription("isRetired", .boolean, default: .bool(false)),
+        ],
+        relationships: [
+          .toOne("owner", to: "Owner", inverse: nil), .toMany("friends", to: "Dog", inverse: "friends"),
+          .toMany("walks", to: "Walk", inverse: nil, isOrdered: true),
+        ]),
+      EntityDescription("Owner", attributes: [AttributeDescription("name", .string)]),
+      EntityDescription("Walk", attributes: [AttributeDescription("date", .date)]),
+    ])
+    return try PersistentContainer(model: model, classes: [Dog.self, Owner.self, Walk.self], store: .memory())
+  }
+
+  static func takeWalks(_ dog: Dog, _ morning: Walk) {
+    dog.walks.insert(morning, at: 0)
+    dog.walks.move(from: 3, to: 1)
+    dog.walks.sort { $0.date < $1.date }
+  }
+
+  static func byName(_ dog: Dog) throws -> (Bool, Int) {
+    let isTwelve = try dog.value(forKey: "age") == .int16(12)
+    let friends = try dog.value(forKey: "friends").objects ?? []
+    return (isTwelve, friends.count)
+  }
+
+  static func requests(_ yesterday: Date) -> [FetchRequest<Dog>] {
+    let request = FetchRequest<Dog>(where: \.age > 3 && (\Dog.name).beginsWith("A", .caseInsensitive))
+    let walked = FetchRequest<Dog>(where: (\Dog.walks).any(\.date > yesterday))
+    let ofAnna = FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Anna")
+    return [request, walked, ofAnna]
+  }
+
+  static func firstTen(_ context: ManagedObjectContext) throws -> [String] {
+    var request = FetchRequest<Dog>(where: \.age > 3, sortedBy: [FetchSortDescriptor(\Dog.name)])
+    request.fetchLimit = 10
+    let dogs = try context.fetch(request)
+    return dogs.map(\.name)
+  }
+
+  static func ages(_ context: ManagedObjectContext) throws -> [[String: StoreValue]] {
+    let request = DictionaryFetchRequest<Dog>(columns: ["breed": .property("breed"), "age": .average("age")], groupedBy: ["breed"])
+    return try context.fetch(request)
+  }
+
+  static func retire(_ background: BackgroundContext) async throws -> Int {
+    let count = try await background.perform { context in
+      let old = try context.fetch(FetchRequest<Dog>(where: \.age > 12))
+      for dog in old { dog.isRetired = true }
+      try context.save()
+      return old.count
+    }
+    return count
+  }
+
+  static func listen(_ container: PersistentContainer) async {
+    for await changes in container.persistentStoreCoordinator.savedChanges() {
+      print("\(changes.inserted.count) new, \(changes.updated.count) changed, \(changes.deleted.count) deleted")
+    }
+  }
+}
+
+enum ModelExamples {
+  static func entities() -> [EntityDescription] {
+    let animal = EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
+    let dog = EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("breed", .string)])
+    return [animal, dog]
+  }
+
+  static func configuration() -> ConfigurationDescription {
+    let cloud = ConfigurationDescription("cloud", ["Person", "Address"])
+    return cloud
+  }
+
+  static func attributes() -> [AttributeDescription] {
+    let age = AttributeDescription("age", .integer16, default: .int16(0))
+    let notes = AttributeDescription("notes", .string, isOptional: true)
+    return [age, notes]
+  }
+
+  static func relationships() -> [RelationshipDescription] {
+    let employer = RelationshipDescription.toOne("employer", to: "Company", inverse: "employees", isOptional: true)
+    let employees = RelationshipDescription.toMany("employees", to: "Person", inverse: "employer", deleteRule: .deny)
+    return [employer, employees]
+  }
+
+  static func model() throws -> ManagedObjectModel {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])
+    ])
+    return model
+  }
+}
+
+enum ValueExamples {
+  static func folds() -> Bool {
+    let folding: TextFolding = [.caseInsensitive, .diacriticInsensitive]
+    let isSame = folding.fold("Crème BRÛLÉE") == Array("creme brulee".utf8)  // true
+    return isSame
+  }
+
+  static func deliver(
+    _ records: [(id: Int64, age: Int16, name: String)], of person: ManagedObjectModel.Entity, _ identity: StoreIdentity, to sink: any RowSink
+  ) throws {
+    let builder = RowBatchBuilder(entity: person, identity: identity)
+    for record in records {
+      try builder.append(key: record.id, version: 1, values: [.int16(record.age), .string(record.name)])
+      if builder.isFull { _ = try sink.take(builder.seal(), .all) }
+    }
+    _ = try sink.take(builder.seal(), .all)
+  }
+
+  static func digest(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    var digest = ContentDigest()
+    digest.update(bytes)
+    let number = digest.value
+    return number
+  }
+
+  static func id(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) -> ManagedObjectID {
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model)
+    let id = identity.objectID(entity: person, key: 7)
+    return id
+  }
+
+  static func sha256(_ header: [UInt8], _ body: [UInt8]) -> [UInt8] {
+    var hasher = SHA256()
+    hasher.update(header)
+    hasher.update(body)
+    let digest = hasher.finalize()  // 32 bytes
+    return digest
+  }
+
+  static func sha512(_ header: [UInt8], _ body: [UInt8]) -> [UInt8] {
+    var hasher = SHA512()
+    hasher.update(header)
+    hasher.update(body)
+    let digest = hasher.finalize()  // 64 bytes
+    return digest
+  }
+}
+
+enum StoreExamples {
+  static func openSQLite(_ path: String, _ model: ManagedObjectModel) throws -> (SQLiteStore, StoreMetadata) {
+    let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
+    let metadata = try store.open(model: model)
+    return (store, metadata)
+  }
+
+  static func keptContents() -> StoreDescription {
+    let contents = MemoryStoreContents()
+    let description = StoreDescription.memory(contents: contents)  // every store it makes finds the same rows
+    return description
+  }
+
+  static func decode(_ reader: FileReader) throws -> String {
+    var bytes: [UInt8] = []
+    while let next = try reader.next() { bytes += next }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// What a file said before other contents took their place.
+  static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws -> String? {
+    let file = try DurableFile(path: path)
+    let contents = try file.read { reader in try decode(reader) }  // nil: there is no file yet
+    let replacement = try file.beginReplacing()
+    if replacement.foundChange != .none {  // somebody else saved meanwhile
+      replacement.abort()
+      return contents
+    }
+    try replacement.write(bytes)
+    try replacement.commit()
+    return contents
+  }
+
+  static func failing() -> FaultInjectingStore {
+    let store = FaultInjectingStore(MemoryStore())
+    store.fail(.commit, onCall: 2, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
+    return store
+  }
+}
+
+struct MemoryHarness: StoreHarness {
+  var capabilities: StoreCapabilities { MemoryStore().capabilities }
+  func makePlace() -> StorePlace {
+    let contents = MemoryStoreContents()
+    return StorePlace(.memory(contents: contents), readOnly: .memory(contents: contents, isReadOnly: true))
+  }
+}
+
+private typealias MyHarness = MemoryHarness
+
+@Suite struct ConformanceExample {
+  @Test(arguments: StoreConformance.cases(for: MyHarness().capabilities))
+  func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: MyHarness()) }
+
+  @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
+  func undeclared(_ rule: StoreConformanceCase) {
+    withKnownIssue { try rule.run(on: MyHarness()) }
+  }
+}

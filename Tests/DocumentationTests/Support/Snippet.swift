@@ -1,0 +1,109 @@
+/// A block of Swift in a text: an article, the README, or the comment of a symbol.
+struct Snippet: Sendable, Hashable {
+  /// Where it stands, for messages.
+  let file: String
+  /// The number of the line that opens it, from 1.
+  let line: Int
+  /// Its lines, without the indentation of the line that opens it.
+  let lines: [String]
+  /// Why it is not compiled, when the line before it says so: `<!-- not compiled: reason -->`.
+  let excuse: String?
+}
+
+/// What is wrong with a text, before anything is compared.
+struct SnippetError: Error, Hashable, CustomStringConvertible {
+  let file: String
+  let line: Int
+  let reason: String
+  var description: String { "\(file):\(line): \(reason)" }
+}
+
+extension Snippet {
+  private static let marker = "<!-- not compiled:"
+
+  /// The blocks of Swift in a text in Markdown.
+  ///
+  /// - Throws: ``SnippetError`` for a block that does not say its language, or has no end.
+  static func all(in text: String, of file: String) throws(SnippetError) -> [Snippet] {
+    try all(in: text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), of: file)
+  }
+
+  /// The blocks of Swift in the documentation comments of a source.
+  ///
+  /// - Throws: as ``all(in:of:)``.
+  static func allInComments(of source: String, _ file: String) throws(SnippetError) -> [Snippet] {
+    let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      let line = line.drop { $0 == " " }
+      if !line.hasPrefix("///") { return "" }
+      let comment = line.dropFirst(3)
+      return String(comment.hasPrefix(" ") ? comment.dropFirst() : comment)
+    }
+    return try all(in: lines, of: file)
+  }
+
+  private static func all(in lines: [String], of file: String) throws(SnippetError) -> [Snippet] {
+    var snippets: [Snippet] = []
+    var opening: (number: Int, language: String, indentation: Int)?
+    var code: [String] = []
+    for (number, line) in lines.enumerated() {
+      let content = line.drop { $0 == " " }
+      if let fence = opening {
+        guard content.allSatisfy({ $0 == "`" || $0 == " " }), content.hasPrefix("```") else {
+          code.append(String(line.dropFirst(min(fence.indentation, line.count - content.count))))
+          continue
+        }
+        if fence.language == "swift" {
+          let before = fence.number > 0 ? lines[fence.number - 1] : ""
+          snippets.append(Snippet(file: file, line: fence.number + 1, lines: code, excuse: excuse(in: before)))
+        }
+        opening = nil
+        code = []
+      } else if content.hasPrefix("```") {
+        let language = String(content.drop { $0 == "`" })
+        if language.isEmpty { throw SnippetError(file: file, line: number + 1, reason: "The block does not say its language.") }
+        opening = (number, language, line.count - content.count)
+      }
+    }
+    if let opening { throw SnippetError(file: file, line: opening.number + 1, reason: "The block has no end.") }
+    return snippets
+  }
+
+  private static func excuse(in line: String) -> String? {
+    let line = line.drop { $0 == " " }
+    guard line.hasPrefix(marker), line.hasSuffix("-->") else { return nil }
+    let reason = line.dropFirst(marker.count).dropLast(3).filter { $0 != " " }
+    return reason.isEmpty ? nil : String(line)
+  }
+}
+
+/// The sources in which snippets have to stand.
+struct CompiledSources: Sendable {
+  private let files: [[String]]
+
+  init(_ sources: [String]) {
+    files = sources.map { $0.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
+  }
+
+  /// Why a snippet does not stand in any source, line for line; nil when it does. It may stand further to the right as a whole.
+  func problem(with snippet: Snippet) -> String? {
+    var most = 0
+    for file in files {
+      for start in file.indices {
+        let matching = matchingLines(snippet.lines, file[start...])
+        if matching == snippet.lines.count { return nil }
+        most = max(most, matching)
+      }
+    }
+    let place = snippet.line + 1 + most
+    return "\(snippet.file):\(place): The example does not stand in a compiled file. Not found behind what is before it: "
+      + "\(most < snippet.lines.count ? snippet.lines[most] : "")"
+  }
+
+  /// How many lines of a snippet stand at the beginning of a source's lines, in their order and with one indentation.
+  private func matchingLines(_ snippet: [String], _ source: ArraySlice<String>) -> Int {
+    guard let first = snippet.first, let start = source.first, start.hasSuffix(first) else { return 0 }
+    let indentation = start.dropLast(first.count)
+    guard indentation.allSatisfy({ $0 == " " }) else { return 0 }
+    return zip(snippet, source).prefix { line, found in found == (line.isEmpty ? "" : indentation + line) }.count
+  }
+}
