@@ -45,6 +45,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let templates: [RowBatch]
   /// What a save checks, by entity.
   let checks: [EntityChecks]
+  /// The one-to-one relationships by entity, both ends of which lie in rows.
+  let pairs: [[LinkPlan]]
+  /// Whether there is any.
+  let hasPairs: Bool
 
   init(_ model: ManagedObjectModel) {
     self.model = model
@@ -52,6 +56,11 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
     for entity in model.entities { (entities + entity.index).initialize(to: GraphPlan.plan(entity, model)) }
+    let plans = entities
+    pairs = model.entities.map { entity in
+      entity.slots.indices.map { plans[entity.index].toOne[$0] }.filter { $0.slot >= 0 && $0.inverseSlot >= 0 }
+    }
+    hasPairs = pairs.contains { !$0.isEmpty }
   }
 
   deinit {

@@ -61,8 +61,17 @@ extension ManagedObjectContext {
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
-    let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }
-    keepingPlaces(of: former, persistentStoreCoordinator.model.inverse(of: relationship)) { object.setToOne(relationship, former) }
+    let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }, current = object.toOne(relationship)
+    let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
+    keepingPlaces(of: former, inverse) { object.setToOne(relationship, former) }
+    for owner in [former, current] { forget(object, in: owner, inverse) }
+  }
+
+  /// Nothing is recorded any more of a link whose other end was taken back. Otherwise taking back what was recorded would make or
+  /// cut the link once more.
+  private func forget(_ target: ManagedObject, in owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?) {
+    guard let relationship, relationship.isToMany else { return }
+    owner?.toMany?[relationship.toManyIndex].forgetUnseen(target.objectKey)
   }
 
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
@@ -74,10 +83,18 @@ extension ManagedObjectContext {
         restore(other, inverse)
       } else {
         object.unlink(relationship.toManyIndex, other)
+        forget(other, in: object, relationship)
+        forget(object, in: other, inverse)
       }
     }
     for other in removed.compactMap(other) {
-      keepingPlaces(of: other, inverse) { object.link(relationship.toManyIndex, other) }
+      if let inverse, !inverse.isToMany, !other.isInserted {
+        restore(other, inverse)
+      } else {
+        keepingPlaces(of: other, inverse) { object.link(relationship.toManyIndex, other) }
+        forget(other, in: object, relationship)
+        forget(object, in: other, inverse)
+      }
     }
   }
 

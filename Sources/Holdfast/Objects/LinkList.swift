@@ -341,9 +341,24 @@ struct ToManyState {
   /// Forgets that targets were moved: they have been put back.
   mutating func forgetMove() { changes?.pointee.isMoved = false }
 
-  /// Forgets all targets, so that they are read again, and keeps what was added and removed.
+  /// Forgets what was recorded of a target while the targets are not known: its end of the link says what there is.
+  mutating func forgetUnseen(_ key: Int64) {
+    guard base == .unfired, let changes else { return }
+    _ = changes.pointee.added.remove(key)
+    _ = changes.pointee.removed.remove(key)
+    if !isChanged { base = .untouched }
+  }
+
+  /// Forgets all targets, so that they are read again, and keeps what was added, in the order that it had, and removed.
   mutating func forgetContents() {
     if !isKnown { return }
+    if let order, added.count > 1 {
+      let wanted = Set(added)
+      order.keys.filter(wanted.contains).withUnsafeBufferPointer { keys in
+        changes?.pointee.added.destroy()
+        changes?.pointee.added = LinkList(copying: keys)
+      }
+    }
     contents.destroy()
     contents = LinkList()
     base = isChanged ? .unfired : .untouched

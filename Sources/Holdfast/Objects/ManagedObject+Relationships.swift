@@ -109,6 +109,16 @@ extension ManagedObject {
     target.assign(inverse, self)
   }
 
+  /// Lets the inverse of another object's one-to-one relationship say what that end says: that the two are linked, or not. For
+  /// ends of which one was read before somebody else linked them, and the other after.
+  final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
+    let row = readRow, inverse = Int(link.inverseSlot)
+    if isInaccessible || isDeleted { return }
+    let leadsThere = row.isPresent(inverse) && row.integer(inverse) == other.objectKey
+    if leadsThere == isLinked { return }
+    if isLinked { other.attachInverse(of: link, to: self) } else { assign(inverse, nil) }
+  }
+
   // MARK: To-many
 
   /// The to-many relationship with an index, for accessors of typed subclasses.

@@ -19,6 +19,8 @@ final class SaveOperation {
   let keys = PermanentKeys()
   /// The stores as they were when the changes were divided.
   var stores: StoreSet
+  /// The other ends of one-to-one relationships that change.
+  @exclusivity(unchecked) var partners: [ManagedObject] = []
   /// What changes in each store, in the order in which the stores were added; stores without changes have no part.
   @exclusivity(unchecked) var parts: [StoreChanges] = []
   /// Why not all stores have their changes; nil when they have.
@@ -37,6 +39,7 @@ final class SaveOperation {
   func run() throws {
     try processPendingChanges()
     try callWillSave()
+    try context.holdingAwakening { try completePairs() }
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
     try divideAmongStores()

@@ -52,8 +52,8 @@ extension StoreChanges {
           expected[key] = (context.registered(changes.entity, key), updated.expectedVersions[index])
         }
       }
-      for (key, version) in zip(changes.deleted.keys, changes.deleted.expectedVersions) {
-        expected[key] = (context.registered(changes.entity, key), version)
+      for rows in [changes.deleted, changes.locked] {
+        for (key, version) in zip(rows.keys, rows.expectedVersions) { expected[key] = (context.registered(changes.entity, key), version) }
       }
       conflicts += try differences(changes.entity, expected)
     }

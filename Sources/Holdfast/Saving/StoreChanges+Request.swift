@@ -27,6 +27,7 @@ extension StoreChanges {
         if !changes.links.isEmpty { request.orders.append(changes) }
       }
     }
+    lockPartners()
   }
 
   // MARK: Rows

@@ -1,0 +1,82 @@
+import HoldfastStore
+
+/// One-to-one relationships lie in two rows. Both must say the same when they are saved, whenever and from whomever each was read.
+extension SaveOperation {
+  /// Makes the other ends of changed one-to-one relationships follow. Mostly they do already; not where one end was read before
+  /// somebody else linked it, or keeps a change over what somebody else saved.
+  func completePairs() throws {
+    guard context.graph.hasPairs else { return }
+    try context.refusingFaultErrors {
+      // The list grows by the ends that follow.
+      var place = 0
+      while place < context.changed.count {
+        let object = context.changed[place]
+        place += 1
+        if object.isDeleted || !object.flags.contains(.hasPrivateRow) { continue }
+        for link in context.graph.pairs[Int(object.flags.entityIndex)] { complete(object, link) }
+      }
+    }
+  }
+
+  private func complete(_ object: ManagedObject, _ link: LinkPlan) {
+    let ends = StoreChanges.changedEnds(of: object, link)
+    for (key, isLinked) in [(ends.before, false), (ends.now, true)] {
+      guard let key, let partner = context.formerTarget(Int(link.destination), key) else { continue }
+      partner.follow(link, of: object, isLinked: isLinked)
+      // Its version is needed until the request is made.
+      partners.append(partner)
+    }
+  }
+}
+
+extension StoreChanges {
+  /// The keys to which a one-to-one relationship led when it was read or saved, and leads now; none when it did not change.
+  static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: Int64?, now: Int64?) {
+    func key(_ row: RowPointer?) -> Int64? { row.flatMap { $0.isPresent(Int(link.slot)) ? $0.integer(Int(link.slot)) : nil } }
+    let now = key(object.row.map { RowPointer($0) }), before = object.isInserted ? nil : key(object.committedRow)
+    return now == before ? (nil, nil) : (before, now)
+  }
+
+  /// Makes the store compare the versions of other ends of changed one-to-one relationships that do not change themselves: they
+  /// say what fits as far as this context knows, and would be left with half a link if somebody else has changed them.
+  func lockPartners() {
+    guard context.graph.hasPairs else { return }
+    var saved = savedKeys(), locked: [Int: SaveRequest.KeyedRows] = [:]
+    for object in inserted + updated where object.flags.contains(.hasPrivateRow) {
+      for link in context.graph.pairs[Int(object.flags.entityIndex)] {
+        let ends = StoreChanges.changedEnds(of: object, link), destination = Int(link.destination)
+        for key in [ends.before, ends.now].compactMap({ $0 }) where key >= 0 {
+          guard let partner = context.registered(destination, key), partner !== object, !partner.isDeleted,
+            saved[context.graph.entities[destination].root, default: []].insert(key).inserted
+          else { continue }
+          locked[Int(partner.flags.entityIndex), default: .init()].keys.append(key)
+          locked[Int(partner.flags.entityIndex), default: .init()].expectedVersions.append(partner.committedRow?.version ?? 0)
+        }
+      }
+    }
+    for (entity, rows) in locked.sorted(by: { $0.key < $1.key }) { add(rows, entity) }
+  }
+
+  /// The keys of rows whose versions are compared anyway, by root entity.
+  private func savedKeys() -> [Int: Set<Int64>] {
+    var keys: [Int: Set<Int64>] = [:]
+    for changes in request.entities {
+      let root = context.graph.entities[changes.entity].root
+      for updated in changes.updated {
+        for row in 0..<updated.rows.count { keys[root, default: []].insert(updated.rows.pointer(row).key) }
+      }
+      keys[root, default: []].formUnion(changes.deleted.keys)
+    }
+    return keys
+  }
+
+  private func add(_ locked: SaveRequest.KeyedRows, _ entity: Int) {
+    let order = locked.keys.indices.sorted { locked.keys[$0] < locked.keys[$1] }
+    let place = request.entities.firstIndex { $0.entity >= entity } ?? request.entities.endIndex
+    if place == request.entities.endIndex || request.entities[place].entity != entity {
+      request.entities.insert(SaveRequest.EntityChanges(entity: entity), at: place)
+    }
+    request.entities[place].locked.keys = order.map { locked.keys[$0] }
+    request.entities[place].locked.expectedVersions = order.map { locked.expectedVersions[$0] }
+  }
+}
