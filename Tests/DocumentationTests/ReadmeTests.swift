@@ -5,28 +5,13 @@ import HoldfastMemoryStore
 import Testing
 
 @Suite struct ReadmeTests {
-  @Test @MainActor func theFirstGraphAnswersAsItSays() throws {
-    #expect(try firstGraph() == ["Argos", "Fido"])
-  }
-
-  @Test @MainActor func theBackgroundExampleRetiresOldDogs() async throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription(
-        "Dog", attributes: [AttributeDescription("age", .integer16), AttributeDescription("name", .string)],
-        relationships: [.toOne("owner", to: "Person", inverse: "dogs")]),
-      EntityDescription(
-        "Person", attributes: [AttributeDescription("name", .string)],
-        relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
-    ])
-    let container = try PersistentContainer(model: model, classes: [Dog.self, Person.self], store: .memory())
-    for age in [3, 13, 30] {
-      let dog = container.viewContext.insert(Dog.self)
-      dog.name = "a dog"
-      dog.age = age
-    }
+  @Test @MainActor func theBackgroundExampleForgetsLongWalks() async throws {
+    let model = try ManagedObjectModel(entities: FirstGraph.entities)
+    let container = try PersistentContainer(model: model, classes: [FirstGraph.Dog.self, FirstGraph.Walk.self], store: .memory())
+    for minutes in [25, 61, 90] { container.viewContext.insert(FirstGraph.Walk.self).minutes = minutes }
     try container.viewContext.save()
-    #expect(try await retire(container) == 2)
-    #expect(try container.viewContext.count(for: FetchRequest<Dog>()) == 1)
+    #expect(try await forgetLongWalks(container) == 2)
+    #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Walk>()) == 1)
   }
 
   @Test @MainActor func theConcertIsPlayedInOrder() throws {

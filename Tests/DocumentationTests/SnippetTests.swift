@@ -28,8 +28,10 @@ import Testing
   private func expectCompiled(_ snippets: [Snippet]) throws {
     let compiled = try Self.compiled.get()
     for snippet in snippets {
-      // None is left out so far. Who leaves one out says here which and why.
-      #expect(snippet.excuse == nil, "\(snippet.file):\(snippet.line)")
+      // Who leaves one out says here which and why.
+      let isCoreData = snippet.file == "README.md" && snippet.lines.first == "import CoreData"
+      #expect((snippet.excuse != nil) == isCoreData, "\(snippet.file):\(snippet.line)")
+      if isCoreData { continue }
       if let problem = compiled.problem(with: snippet) { Issue.record("\(problem)") }
     }
   }

@@ -133,9 +133,10 @@ public struct Comparison {
     report.problems += try references.check(report)
     try report.write(to: options.outputFolder + "/results.json")
     try ReportPage(report).write(to: options.outputFolder + "/report.html")
+    try ComparisonMarkdown(report).write(to: options.outputFolder + "/summary.md")
     print(ComparisonText(report, width: terminal.columns).text)
     print(references.comparison(of: report, width: terminal.columns))
-    print("Charts are in \(options.outputFolder)/report.html, every figure of every round in results.json.\n")
+    print("Charts are in \(options.outputFolder)/report.html, a short table in summary.md, every figure of every round in results.json.\n")
     for problem in report.problems { complain(problem + "\n") }
     return report.problems.isEmpty ? ExitStatus.success : ExitStatus.failure
   }
