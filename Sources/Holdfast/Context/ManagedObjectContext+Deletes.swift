@@ -85,7 +85,7 @@ extension ManagedObjectContext {
   }
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
-    let row = target.readRow
+    guard let row = presentRow(target) else { return }
     if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 
