@@ -68,9 +68,10 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   /// Inserts an object before the one at a position; nothing happens when it is there. The inverse follows.
   public func insert(_ object: Destination, at position: Int) { insert(object, at: .some(position)) }
 
-  /// Appends several objects.
+  /// Appends several objects, each like ``append(_:)``; they may be a part of this relationship or of another.
   public func append(contentsOf objects: some Sequence<Destination>) {
-    for object in objects { append(object) }
+    // A slice of a relationship shows what it is at the moment, which the first append may change.
+    for object in Array(objects) { append(object) }
   }
 
   private func insert(_ object: Destination, at position: Int?) {
@@ -153,14 +154,14 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   /// Makes these the objects, in this order. Inverses follow.
   public func replaceAll(with objects: some Sequence<Destination>) {
     var seen: Set<Int64> = []
-    let wanted = objects.filter { seen.insert($0.objectKey).inserted }
+    let wanted = Array(objects).filter { seen.insert($0.objectKey).inserted }
     for object in Array(self) where !seen.contains(object.objectKey) { remove(object) }
     for object in wanted { append(object) }
     reorder(wanted.map(\.objectKey))
   }
 
   /// Puts all visible targets into an order; those that are being deleted stay behind them.
-  private func reorder(_ keys: [Int64]) {
+  func reorder(_ keys: [Int64]) {
     guard let list = owner.orderedList(index), !keys.elementsEqual(list.keys) else { return }
     let visible = Set(keys)
     list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
