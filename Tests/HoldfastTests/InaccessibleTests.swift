@@ -115,4 +115,52 @@ import Testing
       try scene.context.save()
     }
   }
+
+  /// A context that knows Fido's row, and Ann at the other end of a link as a fault, while another has deleted her.
+  private func leadingToGone(_ store: TestStore) throws -> (context: ManagedObjectContext, fido: Dog, ann: ManagedObjectID) {
+    let place = try store.makePlace(), first = try place.context()
+    let ann = first.person("Ann")
+    first.dog("Fido", owner: ann)
+    first.person("Bob")
+    try first.save()
+    let context = try place.context(), fido = try #require(try context.one(\Dog.name == "Fido"))
+    #expect(fido.age == 1)
+    first.delete(ann)
+    try first.save()
+    return (context, fido, ann.objectID)
+  }
+
+  /// Leading a link away from an object that is gone is a change of that object too; fetches leave it out, and the save names it.
+  @Test(arguments: TestStore.allCases) func fetchesGoOnAfterALinkToItWasCleared(_ store: TestStore) throws {
+    let (context, fido, ann) = try leadingToGone(store)
+    fido.owner = nil
+    for _ in 0..<2 {
+      #expect(try context.fetch(FetchRequest<Person>()).map(\.name) == ["Bob"])
+      #expect(try context.count(for: FetchRequest<Person>(where: \.name != "Bob" && (\Person.dogs).count() == 0)) == 0)
+      #expect(try context.count(for: FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Ann")) == 0)
+      #expect(context.faultError == nil)
+    }
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .conflict && error.objectIDs.contains(ann))
+    context.rollback()
+    fido.age = 7
+    #expect(try context.fetch(FetchRequest<Person>()).map(\.name) == ["Bob"])
+  }
+
+  /// A query about a link clears it in rows that lead to what is being deleted; one of those rows may be gone.
+  @Test(arguments: TestStore.allCases) func fetchesGoOnWhenAnObjectThatLedToADeletedOneIsGone(_ store: TestStore) throws {
+    let place = try store.makePlace(), first = try place.context()
+    let ann = first.person("Ann"), gone = first.dog("Rex", owner: ann)
+    first.dog("Fido", owner: ann)
+    try first.save()
+    let context = try place.context(), same = try #require(try context.one(\Person.name == "Ann"))
+    #expect(same.dogs.count == 2)
+    first.delete(gone)
+    try first.save()
+    context.delete(same)
+    #expect(try context.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) != "Ann")).map(\.name) == ["Fido"])
+    #expect(context.faultError == nil)
+    try context.save()
+    #expect(try place.context().fetch(FetchRequest<Dog>()).map(\.owner) == [nil])
+  }
 }

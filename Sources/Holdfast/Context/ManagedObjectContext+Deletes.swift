@@ -14,16 +14,27 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` when objects at the other end have to be read and cannot.
   public func processPendingChanges() throws {
+    try applyDeleteRules()
+    tellChanges()
+  }
+
+  private func applyDeleteRules() throws {
+    if unpropagated.isEmpty { return }
+    var done: [ManagedObject] = []
+    // One pass over the registered objects for all, not one for each step of a cascade.
+    defer { nullifyRegistered(done) }
     while !unpropagated.isEmpty {
-      let round = unpropagated
+      var round = unpropagated[...]
       unpropagated = []
-      for object in round where object.isDeleted && !object.flags.contains(.propagated) {
+      // When one throws, those behind it wait for the next call, as it does itself.
+      defer { unpropagated += round }
+      while let object = round.popFirst() {
+        guard object.isDeleted, !object.flags.contains(.propagated) else { continue }
         object.flags.insert(.propagated)
         try applyDeleteRules(object)
+        done.append(object)
       }
-      nullifyRegistered(round)
     }
-    tellChanges()
   }
 
   /// Runs something that reads faults, and throws what they could not read: nothing goes on from values that are not known.
@@ -85,7 +96,7 @@ extension ManagedObjectContext {
   }
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
-    let row = target.readRow
+    guard let row = presentRow(target) else { return }
     if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 

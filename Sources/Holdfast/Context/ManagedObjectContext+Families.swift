@@ -89,13 +89,19 @@ extension ManagedObjectContext {
     return found
   }
 
-  /// Whether an object is neither registered nor among the rows that were read ahead.
-  func isUnread(_ entity: Int, _ key: Int64) -> Bool { key >= 0 && registered(entity, key) == nil && firedRow(entity, key) == nil }
+  /// Whether reading ahead is of use before an object of a list is made, which is neither registered nor was read ahead.
+  func readsAhead(_ entity: Int, _ key: Int64) -> Bool {
+    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && firedRow(entity, key) == nil
+  }
+
+  private func mayReadAhead(_ entity: Int, _ key: Int64) -> Bool {
+    batchesFaults && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
+  }
 
   /// Reads ahead the rows of objects that a list of keys leads to and that are not registered: where each would be a request of
   /// its own, or only the rows can tell of which entities the objects are.
   func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
-    guard batchesFaults, let first = keys.first, graph.entities[entity].family.count > 1 || !places.hasResidentRow(first) else { return }
+    guard let first = keys.first, mayReadAhead(entity, first) else { return }
     let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
     // What cannot be read now is asked for again, one by one.

@@ -30,6 +30,15 @@ extension ManagedObjectContext {
     object.flags.remove(.ownedByGroup)
   }
 
+  /// The row of an object, read when it is a fault; nil when it cannot be read. That somebody else deleted it is no error here.
+  func presentRow(_ object: ManagedObject) -> RowPointer? {
+    let before = faultError
+    let row = object.readRow
+    if !object.isInaccessible { return row }
+    if (faultError as? ContextError)?.code == .missingObject { faultError = before }
+    return nil
+  }
+
   /// Reads the row of a fault.
   ///
   /// - Returns: false when there is none.

@@ -108,8 +108,9 @@ extension ManagedObjectContext {
     object.prepareForDeletion()
     object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
-    deletionStamp += 1
-    deletedCounts[graph.entities[Int(object.flags.entityIndex)].root] += 1
+    let root = graph.entities[Int(object.flags.entityIndex)].root
+    deletionLog.append(object.objectKey, root: root)
+    deletedCounts[root] += 1
     object.flags.insert(.deleted)
     noteChange(object)
     unpropagated.append(object)
@@ -120,7 +121,7 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
     firedGroups = []
-    deletionStamp += 1
+    deletionLog.removeAll()
     let new = changed.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changed)
@@ -180,7 +181,7 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(!isSaving, "A context was reset in a callback of its own save.")
     firedGroups = []
-    deletionStamp += 1
+    deletionLog.removeAll()
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
     let everything = registeredObjects

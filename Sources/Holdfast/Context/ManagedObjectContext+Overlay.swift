@@ -82,7 +82,8 @@ extension ManagedObjectContext {
       query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }))
-    let rows = pending.map { $0.readRow }
+    // One that somebody else deleted shows as one without values, and is left out; the save says that it is gone.
+    let rows = pending.map { presentRow($0) ?? $0.readRow }
     if isCrossed {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
@@ -159,11 +160,7 @@ final class ContextRows: EvaluationSource {
     guard let object = context.target(entity, key, nil, position: 0) else { return nil }
     keep.append(object)
     // A row that is not there is no value to a query, as it is none to a store.
-    let before = context.faultError
-    let row = object.readRow
-    if !object.isInaccessible { return row }
-    if (context.faultError as? ContextError)?.code == .missingObject { context.faultError = before }
-    return nil
+    return context.presentRow(object)
   }
 
   /// Objects whose rows were given out.

@@ -54,8 +54,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var unpropagated: [ManagedObject] = []
   /// Whether an object was deleted since the last save, by entity index of the object's root.
   let deletedCounts: UnsafeMutablePointer<Int>
-  /// Raised whenever an object is deleted, or is deleted no more.
-  @exclusivity(unchecked) var deletionStamp = 0
+  /// What was deleted since the last rollback, saved or not.
+  @exclusivity(unchecked) var deletionLog: DeletionLog
   /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
   let tombstones: UnsafeMutablePointer<LinkList>
   /// Counts down from a number of the context's own, so that no other context's new object has an equal ID.
@@ -90,6 +90,7 @@ public final class ManagedObjectContext {
     changedCounts.initialize(repeating: 0, count: count)
     deletedCounts = .allocate(capacity: count)
     deletedCounts.initialize(repeating: 0, count: count)
+    deletionLog = DeletionLog(entityCount: count)
     tombstones = .allocate(capacity: count)
     tombstones.initialize(repeating: LinkList(), count: count)
     let unsaved = StoreIdentity.intern(storeUUID: "", model: coordinator.model)
@@ -260,6 +261,12 @@ public final class ManagedObjectContext {
   func mayHoldDeleted(_ entity: Int) -> Bool {
     let root = graph.entities[entity].root
     return deletedCounts[root] > 0 || !tombstones[root].isEmpty
+  }
+
+  /// Hides deleted objects of an entity in a list, and no others.
+  func hideDeleted(_ entity: Int, in list: OrderedList) {
+    if !mayHoldDeleted(entity) { return list.showAll() }
+    list.hide(deletionLog, root: graph.entities[entity].root) { isDeleted(entity, $0) }
   }
 
   func isTombstone(_ entity: Int, _ key: Int64) -> Bool {

@@ -2,27 +2,17 @@
 /// Confined to a context.
 ///
 /// Keys lie in chunks of up to a thousand, and each key knows its chunk: a change of one place costs as much as the chunks
-/// and their number do, not as much as all keys; only the first change after a save copies all of them. What is new or was moved has no order key until the next save, which puts
-/// it between those of its neighbours.
+/// and their number do, not as much as all keys; only the first change after a save copies all of them. What is new or was
+/// moved has no order key until the next save, which puts it between those of its neighbours.
+///
+/// Keys of objects that are being deleted, or were, stay in the list, hidden: a rollback shows them again where they stood.
+/// Positions count the visible keys.
 final class OrderedList {
   /// Stands for the order key that is not there yet.
   static let unset = Int64.max
 
-  private struct Entry {
-    var key: Int64
-    var order: Int64
-  }
-
-  private final class Chunk {
-    var entries: [Entry]
-    /// Its place among the chunks.
-    var place: Int
-
-    init(_ entries: [Entry], place: Int) {
-      self.entries = entries
-      self.place = place
-    }
-  }
+  private typealias Chunk = OrderedChunk
+  private typealias Entry = OrderedChunk.Entry
 
   private static let most = 1024
 
@@ -33,10 +23,11 @@ final class OrderedList {
   private var settled: [Entry]?
   /// All entries with the order keys that a save has asked for, until it has succeeded.
   private var assigned: [Entry]?
-  /// Raised by every change.
-  private var version = 0
-  /// The keys that are not hidden, and for which state of list and context that was found; nil for all of them.
-  private var visible: (version: Int, stamp: Int, keys: [Int64]?)?
+  private var hiddenCount = 0
+  /// How much of which generation of a deletion log the list was compared with; nil when that has to be done anew.
+  private var compared: (generation: Int, count: Int)?
+  /// The keys that were inserted since.
+  private var uncompared: [Int64] = []
 
   /// Makes a list.
   ///
@@ -64,7 +55,7 @@ final class OrderedList {
 
   // MARK: Reading
 
-  /// All keys in order.
+  /// All keys in order, hidden ones too.
   var keys: [Int64] {
     var keys: [Int64] = []
     keys.reserveCapacity(count)
@@ -72,13 +63,19 @@ final class OrderedList {
     return keys
   }
 
+  /// How many keys are not hidden.
+  var visibleCount: Int { count - hiddenCount }
+
+  /// The keys that are not hidden, in order.
+  var visibleKeys: [Int64] { hiddenCount == 0 ? keys : chunks.flatMap(\.visibleKeys) }
+
   /// The keys at those of some positions that there are.
   func keys(in range: Range<Int>) -> [Int64] {
     var (found, start): ([Int64], Int) = ([], 0)
     for chunk in chunks where start < range.upperBound {
-      let end = start + chunk.entries.count
+      let end = start + chunk.visibleCount
       if end > range.lowerBound {
-        for place in max(start, range.lowerBound)..<min(end, range.upperBound) { found.append(chunk.entries[place - start].key) }
+        found += chunk.visibleKeys[max(start, range.lowerBound) - start..<min(end, range.upperBound) - start]
       }
       start = end
     }
@@ -91,35 +88,82 @@ final class OrderedList {
     return chunk.entries[offset].key
   }
 
+  /// Whether a key is in the list, hidden or not.
   func contains(_ key: Int64) -> Bool { chunkOf[key] != nil }
 
-  /// The position of a key; nil when it is not in the list.
+  /// The position of a key; nil when it is not in the list, or hidden.
   func position(of key: Int64) -> Int? {
-    guard let chunk = chunkOf[key], let offset = chunk.entries.firstIndex(where: { $0.key == key }) else { return nil }
-    return chunks[..<chunk.place].reduce(offset) { $0 + $1.entries.count }
+    guard let chunk = chunkOf[key], let offset = chunk.offset(of: key), let position = chunk.visiblePosition(of: offset) else { return nil }
+    return chunks[..<chunk.place].reduce(position) { $0 + $1.visibleCount }
   }
 
   private func find(_ position: Int) -> (Chunk, Int) {
-    var offset = position
+    var rest = position
     for chunk in chunks {
-      if offset < chunk.entries.count { return (chunk, offset) }
-      offset -= chunk.entries.count
+      if rest < chunk.visibleCount { return (chunk, chunk.offset(ofVisible: rest)) }
+      rest -= chunk.visibleCount
     }
-    preconditionFailure("Position \(position) of an ordered relationship of \(count) objects was asked for.")
+    preconditionFailure("Position \(position) of an ordered relationship of \(visibleCount) objects was asked for.")
+  }
+
+  // MARK: Hiding
+
+  /// Hides the keys of deleted objects: of a list that was compared with the log before, only what was deleted or inserted
+  /// since is looked at.
+  func hide(_ log: DeletionLog, root: Int, _ isDeleted: (Int64) -> Bool) {
+    let deleted = log.keys(ofRoot: root)
+    if let compared, compared.generation == log.generation, deleted.count - compared.count + uncompared.count < max(count, 8) {
+      if deleted.count == compared.count && uncompared.isEmpty { return }
+      for key in deleted[compared.count...] { hide(key) }
+      for key in uncompared where isDeleted(key) { hide(key) }
+    } else {
+      showAll()
+      for key in keys where isDeleted(key) { hide(key) }
+    }
+    compared = (log.generation, deleted.count)
+    uncompared = []
+  }
+
+  /// Shows every key.
+  func showAll() {
+    guard compared != nil else { return }
+    if hiddenCount > 0 { for chunk in chunks { chunk.showAll() } }
+    hiddenCount = 0
+    forgetComparison()
+  }
+
+  private func forgetComparison() {
+    compared = nil
+    uncompared = []
+  }
+
+  private func hide(_ key: Int64) {
+    if let chunk = chunkOf[key], let offset = chunk.offset(of: key), chunk.hide(offset) { hiddenCount += 1 }
+  }
+
+  /// An object that is being deleted may be inserted.
+  private func noteInsertion(_ key: Int64) {
+    if compared == nil { return }
+    // Nobody looks: it is cheaper to go over all when somebody does.
+    if uncompared.count > count { return forgetComparison() }
+    uncompared.append(key)
   }
 
   // MARK: Changing
 
   /// Appends a key that is not in the list.
-  func append(_ key: Int64) { insert(key, at: count) }
+  func append(_ key: Int64) { insert(key, at: visibleCount) }
 
-  /// Inserts a key that is not in the list.
+  /// Inserts a key that is not in the list before the one at a position; at the position behind the last, behind hidden
+  /// ones too.
   func insert(_ key: Int64, at position: Int) {
     noteChange()
+    noteInsertion(key)
     let entry = Entry(key: key, order: OrderedList.unset)
-    if position == count, chunks.last.map({ $0.entries.count >= OrderedList.most }) ?? true { return appendChunk([entry]) }
-    let (chunk, offset) = position == count ? (chunks[chunks.count - 1], chunks[chunks.count - 1].entries.count) : find(position)
-    chunk.entries.insert(entry, at: offset)
+    if position == visibleCount, chunks.last.map({ $0.entries.count >= OrderedList.most }) ?? true { return appendChunk([entry]) }
+    let (chunk, offset) =
+      position == visibleCount ? (chunks[chunks.count - 1], chunks[chunks.count - 1].entries.count) : find(position)
+    chunk.insert(entry, at: offset)
     chunkOf[key] = chunk
     count += 1
     if chunk.entries.count > OrderedList.most { split(chunk) }
@@ -127,7 +171,6 @@ final class OrderedList {
 
   /// To be called before every change.
   private func noteChange() {
-    version += 1
     if settled == nil { settled = chunks.flatMap(\.entries) }
   }
 
@@ -147,31 +190,18 @@ final class OrderedList {
   }
 
   private func replaceAll(by entries: [Entry]) {
-    version += 1
+    forgetComparison()
     chunks = []
     chunkOf = [:]
     count = 0
+    hiddenCount = 0
     for start in stride(from: 0, to: entries.count, by: OrderedList.most / 2) {
       appendChunk(Array(entries[start..<min(start + OrderedList.most / 2, entries.count)]))
     }
   }
 
-  /// The keys that are not hidden; nil when all are to be seen. Worked out once for each state of the list.
-  ///
-  /// - Parameter stamp: says which keys are hidden: while it is the same, so are they.
-  func visibleKeys(_ stamp: Int, _ isHidden: (Int64) -> Bool) -> [Int64]? {
-    if let visible, visible.version == version, visible.stamp == stamp { return visible.keys }
-    let all = keys
-    let seen = all.filter { !isHidden($0) }
-    let found = seen.count == all.count ? nil : seen
-    visible = (version, stamp, found)
-    return found
-  }
-
   private func split(_ chunk: Chunk) {
-    let half = chunk.entries.count / 2
-    let second = Chunk(Array(chunk.entries[half...]), place: chunk.place + 1)
-    chunk.entries.removeSubrange(half...)
+    let second = chunk.splitOff()
     chunks.insert(second, at: second.place)
     for place in second.place..<chunks.count { chunks[place].place = place }
     for entry in second.entries { chunkOf[entry.key] = second }
@@ -181,10 +211,8 @@ final class OrderedList {
   @discardableResult func remove(_ key: Int64) -> Bool {
     guard chunkOf[key] != nil else { return false }
     noteChange()
-    guard let chunk = chunkOf.removeValue(forKey: key), let offset = chunk.entries.firstIndex(where: { $0.key == key }) else {
-      return false
-    }
-    chunk.entries.remove(at: offset)
+    guard let chunk = chunkOf.removeValue(forKey: key), let offset = chunk.offset(of: key) else { return false }
+    if chunk.remove(at: offset) { hiddenCount -= 1 }
     count -= 1
     if chunk.entries.isEmpty {
       chunks.remove(at: chunk.place)
@@ -288,7 +316,7 @@ final class OrderedList {
   private func write(_ all: [Entry]) {
     var start = 0
     for chunk in chunks {
-      chunk.entries = Array(all[start..<start + chunk.entries.count])
+      chunk.take(all[start..<start + chunk.entries.count])
       start += chunk.entries.count
     }
   }

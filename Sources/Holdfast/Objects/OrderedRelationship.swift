@@ -8,9 +8,10 @@
 /// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
 /// element into two places on their way; what moves objects is here under the same names.
 ///
-/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, except
-/// that the first change after a save copies the list, which takes time in proportion to their number: it is what a rollback goes
-/// back to. While some of them are being deleted or were, the first look after a change goes over all.
+/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, while
+/// others are being deleted as well. Only the first change after a save copies the list, which takes time in proportion to their
+/// number: it is what a rollback goes back to; and once objects of the kind were deleted in the context, the first look at a list,
+/// and the first after a rollback, goes over all.
 ///
 /// ```swift
 /// dog.walks.insert(morning, at: 0)
@@ -24,19 +25,22 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   private var context: ManagedObjectContext { owner.managedObjectContext }
   private var destination: Int { Int(owner.plan.toMany[index].destination) }
 
-  /// Where objects are, which differs from the list while some are being deleted.
+  /// Where the keys of objects are.
   private enum Targets {
     case list(OrderedList)
     case plain(TargetKeys)
-    case visible([Int64])
   }
 
   private var targets: Targets {
-    if context.mayHoldDeleted(destination), let list = owner.orderedList(index) {
-      return list.visibleKeys(context.deletionStamp) { context.isDeleted(destination, $0) }.map { .visible($0) } ?? .list(list)
-    }
-    if owner.toMany?[index].isKnown == true, let list = owner.orderedList(index) { return .list(list) }
+    if context.mayHoldDeleted(destination) || owner.toMany?[index].isKnown == true, let list { return .list(list) }
     return .plain(owner.targets(index))
+  }
+
+  /// The keys as a list that can be changed, in which deleted objects are hidden; nil when the store fails.
+  private var list: OrderedList? {
+    guard let list = owner.orderedList(index) else { return nil }
+    context.hideDeleted(destination, in: list)
+    return list
   }
 
   private static func key(at position: Int, in targets: Targets) -> Int64 {
@@ -46,15 +50,13 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     switch targets {
     case .list(let list): return list.key(at: position)
     case .plain(let keys): return keys.withKeys { $0[position] }
-    case .visible(let keys): return keys[position]
     }
   }
 
   private static func count(of targets: Targets) -> Int {
     switch targets {
-    case .list(let list): list.count
+    case .list(let list): list.visibleCount
     case .plain(let keys): keys.count
-    case .visible(let keys): keys.count
     }
   }
 
@@ -66,28 +68,22 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   /// Inserts an object before the one at a position; nothing happens when it is there. The inverse follows.
   public func insert(_ object: Destination, at position: Int) { insert(object, at: .some(position)) }
 
-  /// Appends several objects.
+  /// Appends several objects, each like ``append(_:)``; they may be a part of this relationship or of another.
   public func append(contentsOf objects: some Sequence<Destination>) {
-    for object in objects { append(object) }
+    // A slice of a relationship shows what it is at the moment, which the first append may change.
+    for object in Array(objects) { append(object) }
   }
 
   private func insert(_ object: Destination, at position: Int?) {
-    guard let list = owner.orderedList(index), !list.contains(object.objectKey) else { return }
-    let place = position.map { self.place($0, in: list) } ?? list.count
+    guard let list, !list.contains(object.objectKey) else { return }
+    let count = list.visibleCount, place = position ?? count
+    precondition(
+      place >= 0 && place <= count, "An object was inserted at position \(place) of an ordered relationship of \(count) objects.")
     owner.link(index, object)
-    if place < list.count - 1, list.contains(object.objectKey) {
+    if place < count, list.contains(object.objectKey) {
       list.move(object.objectKey, to: place)
       noteMove()
     }
-  }
-
-  /// The place in the list that comes before the object at a position.
-  private func place(_ position: Int, in list: OrderedList) -> Int {
-    let targets = targets, count = OrderedRelationship.count(of: targets)
-    precondition(
-      position >= 0 && position <= count, "An object was inserted at position \(position) of an ordered relationship of \(count) objects.")
-    if position == count { return list.count }
-    return list.count == count ? position : list.position(of: OrderedRelationship.key(at: position, in: targets)) ?? list.count
   }
 
   /// Removes an object; nothing happens when it is not there. The inverse follows.
@@ -120,12 +116,8 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     let targets = targets, count = OrderedRelationship.count(of: targets)
     let moved = OrderedRelationship.key(at: source, in: targets)
     precondition(target >= 0 && target < count, "An object was moved to position \(target) of an ordered relationship of \(count) objects.")
-    guard source != target, let list = owner.orderedList(index) else { return }
-    // Counted without the moved one, it comes before what stands there now, or behind it.
-    let other = OrderedRelationship.key(at: target, in: targets)
-    list.remove(moved)
-    guard let place = list.position(of: other) else { return }
-    list.insert(moved, at: source < target ? place + 1 : place)
+    guard source != target, let list else { return }
+    list.move(moved, to: target)
     noteMove()
   }
 
@@ -162,14 +154,14 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   /// Makes these the objects, in this order. Inverses follow.
   public func replaceAll(with objects: some Sequence<Destination>) {
     var seen: Set<Int64> = []
-    let wanted = objects.filter { seen.insert($0.objectKey).inserted }
+    let wanted = Array(objects).filter { seen.insert($0.objectKey).inserted }
     for object in Array(self) where !seen.contains(object.objectKey) { remove(object) }
     for object in wanted { append(object) }
     reorder(wanted.map(\.objectKey))
   }
 
   /// Puts all visible targets into an order; those that are being deleted stay behind them.
-  private func reorder(_ keys: [Int64]) {
+  func reorder(_ keys: [Int64]) {
     guard let list = owner.orderedList(index), !keys.elementsEqual(list.keys) else { return }
     let visible = Set(keys)
     list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
@@ -198,7 +190,7 @@ extension OrderedRelationship: RandomAccessCollection {
       let key = OrderedRelationship.key(at: position, in: targets)
       switch targets {
       case .plain(.answer(let answer, let range)): (siblings, place) = (answer, range.lowerBound + position)
-      case .list(let list) where context.isUnread(destination, key):
+      case .list(let list) where context.readsAhead(destination, key):
         let start = position / RowGroup.size * RowGroup.size
         context.readAhead(destination, list.keys(in: start..<start + RowGroup.size)[...])
       default: break
@@ -221,7 +213,6 @@ extension OrderedRelationship: RandomAccessCollection {
     switch targets {
     case .list(let list): list.position(of: object.objectKey)
     case .plain(let keys): keys.withKeys { $0.firstIndex(of: object.objectKey) }
-    case .visible(let keys): keys.firstIndex(of: object.objectKey)
     }
   }
 
@@ -235,7 +226,10 @@ extension OrderedRelationship: RandomAccessCollection {
   }
 
   /// Whether an object is among them.
-  public func contains(_ object: Destination) -> Bool { ToManyRelationship<Destination>(owner: owner, index: index).contains(object) }
+  public func contains(_ object: Destination) -> Bool {
+    if owner.plan.toMany[index].inverseSlot < 0, owner.toMany?[index].order != nil { return firstIndex(of: object) != nil }
+    return ToManyRelationship<Destination>(owner: owner, index: index).contains(object)
+  }
 
   /// Goes over the objects that are there now, in order; safe while they change.
   public struct Iterator: IteratorProtocol {
@@ -248,9 +242,8 @@ extension OrderedRelationship: RandomAccessCollection {
       context = relationship.context
       destination = relationship.destination
       switch relationship.targets {
-      case .list(let list): keys = .list(list.keys)
+      case .list(let list): keys = .list(list.visibleKeys)
       case .plain(let plain): keys = plain
-      case .visible(let visible): keys = .list(visible)
       }
     }
 

@@ -49,7 +49,18 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
 
   /// Adds several objects.
   public func formUnion(_ objects: some Sequence<Destination>) {
-    for object in objects { insert(object) }
+    for object in Array(objects) { insert(object) }
+  }
+
+  /// Removes several objects; nothing happens to those that are not there. Inverses follow. Like ``remove(_:)`` of each.
+  public func subtract(_ objects: some Sequence<Destination>) {
+    for object in Array(objects) { remove(object) }
+  }
+
+  /// Removes all objects but some. Inverses follow. Reads the relationship; time in proportion to the objects that are there.
+  public func formIntersection(_ objects: some Sequence<Destination>) {
+    let kept = Set(objects)
+    for object in self where !kept.contains(object) { remove(object) }
   }
 
   /// Removes all objects.

@@ -92,7 +92,6 @@ extension SaveOperation {
 
   /// Deleted objects leave the graph; lists that were read before leave them out from now on.
   private func bury(_ deleted: ContiguousArray<ManagedObject>) {
-    if !deleted.isEmpty { context.deletionStamp += 1 }
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
       let root = context.graph.entities[Int(object.flags.entityIndex)].root

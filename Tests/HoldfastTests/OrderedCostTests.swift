@@ -1,0 +1,178 @@
+import Testing
+
+@testable import Holdfast
+
+/// What changes of long ordered relationships cost.
+@Suite(.serialized) struct OrderedCostTests {
+  private static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription("List", relationships: [.toMany("entries", to: "Entry", inverse: "list", isOrdered: true)]),
+        EntityDescription("Entry", relationships: [.toOne("list", to: "List", inverse: "entries")]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  /// A list of entries, saved and looked at, and an entry beside it.
+  private func list(_ count: Int) throws -> (entries: OrderedRelationship<ManagedObject>, beside: ManagedObject) {
+    let context = try TestStore.memory.makePlace(model: Self.model, classes: []).context()
+    let entries = try context.insert(entityNamed: "List").ordered(forKey: "entries")
+    for _ in 0..<count { entries.append(try context.insert(entityNamed: "Entry")) }
+    let beside = try context.insert(entityNamed: "Entry")
+    try context.save()
+    #expect(entries.count == count)
+    return (entries, beside)
+  }
+
+  private func move(_ moves: Int, in entries: OrderedRelationship<ManagedObject>) -> Duration {
+    var random = SeededGenerator(seed: 1)
+    let count = entries.count
+    // The first change of all copies the list.
+    entries.move(from: 0, to: 1)
+    return ContinuousClock().measure {
+      for _ in 0..<moves { entries.move(from: Int.random(in: 0..<count, using: &random), to: Int.random(in: 0..<count, using: &random)) }
+    }
+  }
+
+  /// The square root of a hundred times as many is ten; moves that go over all take a hundred times as long.
+  @Test func movesInALongListCostNotMuchMoreThanInAShortOne() throws {
+    let few = try move(10_000, in: list(1_000).entries), many = try move(10_000, in: list(100_000).entries)
+    #expect(many < few * 30, "\(few) in 1,000, \(many) in 100,000")
+  }
+
+  enum Deletion: CaseIterable, Sendable { case pendingBeside, savedBeside, pendingInside }
+
+  /// Once each move went over all objects when any object of the kind was being deleted, or had been.
+  @Test(arguments: Deletion.allCases) func movesCostNoMoreForADeletion(_ deletion: Deletion) throws {
+    func time(_ count: Int) throws -> Duration {
+      let (entries, beside) = try list(count), context = beside.managedObjectContext
+      context.delete(deletion == .pendingInside ? entries[count / 2] : beside)
+      if deletion == .savedBeside { try context.save() }
+      return move(500, in: entries)
+    }
+    let few = try time(1_000), many = try time(30_000)
+    #expect(many < few * 15, "\(few) in 1,000, \(many) in 30,000")
+  }
+
+  @Test func deletingAndLookingInTurnIsNotQuadratic() throws {
+    func time(_ count: Int) throws -> Duration {
+      let (entries, beside) = try list(count), context = beside.managedObjectContext
+      context.delete(beside)
+      return ContinuousClock().measure {
+        for _ in 0..<count / 2 { context.delete(entries[entries.count / 2]) }
+        #expect(entries.count == count - count / 2)
+      }
+    }
+    let few = try time(500), many = try time(8_000)
+    #expect(many < few * 80, "\(few) for 500, \(many) for 8,000")
+  }
+
+  /// A list is compared with what was deleted since it was looked at last, key by key.
+  @Test func onlyWhatChangedIsComparedWithWhatIsDeleted() {
+    let list = OrderedList(Array(0..<Int64(5_000)))
+    var log = DeletionLog(entityCount: 1), deleted: Set<Int64> = [], asked = 0
+    func look() -> Int {
+      asked = 0
+      list.hide(log, root: 0) { key in
+        asked += 1
+        return deleted.contains(key)
+      }
+      return asked
+    }
+    #expect(look() == 5_000 && look() == 0)
+    for key in Int64(100)..<200 {
+      deleted.insert(key)
+      log.append(key, root: 0)
+      #expect(look() == 0 && list.visibleCount == 5_099 - Int(key))
+    }
+    for step in 0..<1_000 {
+      list.move(list.key(at: step * 4), to: 4_000 - step)
+      #expect(look() == 1)
+    }
+    // One that is being deleted already, and one that is beside the list.
+    deleted = deleted.union([6_000, 7_000])
+    for key in [Int64(6_000), 7_000] { log.append(key, root: 0) }
+    _ = look()
+    list.insert(6_000, at: 10)
+    #expect(look() == 1 && list.visibleCount == 4_900 && list.contains(6_000) && list.position(of: 6_000) == nil)
+    deleted = [3]
+    log.removeAll()
+    #expect(look() == 5_001 && list.visibleCount == 5_000 && list.position(of: 150) != nil && list.position(of: 3) == nil)
+  }
+
+  /// Random changes of a list of which keys are hidden, against plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
+  @Test func aListWithHiddenKeysIsAnArrayOfTheOthers() {
+    var random = SeededGenerator()
+    print("ordered lists with hidden keys: HOLDFAST_SEED=\(random.seed)")
+    var plain = Array(0..<Int64(3_000)), next: Int64 = 3_000
+    let list = OrderedList(plain)
+    var log = DeletionLog(entityCount: 2), deleted: Set<Int64> = []
+    for step in 0..<6_000 {
+      let at = Int.random(in: 0..<plain.count, using: &random)
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0:
+        list.insert(next, at: at)
+        plain.insert(next, at: at)
+        next += 1
+      case 1: list.remove(plain.remove(at: at))
+      case 2:
+        let key = plain.remove(at: at), to = Int.random(in: 0...plain.count, using: &random)
+        list.move(key, to: to)
+        plain.insert(key, at: to)
+      case 3:
+        deleted.insert(plain[at])
+        log.append(plain[at], root: 1)
+        plain.remove(at: at)
+      case 4:
+        // A hidden key leaves the list too.
+        if let key = deleted.randomElement(using: &random) { list.remove(key) }
+      default: #expect(list.keys(in: at..<at + 700) == Array(plain[at...].prefix(700)))
+      }
+      list.hide(log, root: 1) { deleted.contains($0) }
+      if plain.count < 1_000 {
+        list.replaceOrder(by: list.keys)
+        for _ in 0..<1_000 {
+          list.append(next)
+          plain.append(next)
+          next += 1
+        }
+        list.hide(log, root: 1) { deleted.contains($0) }
+      }
+      let place = Int.random(in: 0..<plain.count, using: &random)
+      guard list.visibleCount == plain.count, list.key(at: place) == plain[place], list.position(of: plain[place]) == place else {
+        Issue.record("HOLDFAST_SEED=\(random.seed) step \(step): \(list.visibleCount) of \(plain.count)")
+        return
+      }
+    }
+    #expect(list.visibleKeys == plain)
+  }
+
+  @Test(arguments: TestStore.allCases) func aRollbackShowsDeletedObjectsWhereTheyStood(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Self.model, classes: []), context = try place.context()
+    let entries = try context.insert(entityNamed: "List").ordered(forKey: "entries")
+    for _ in 0..<6 { entries.append(try context.insert(entityNamed: "Entry")) }
+    try context.save()
+    let all = Array(entries)
+    for changesList in [false, true] {
+      context.delete(all[1])
+      #expect(Array(entries) == [0, 2, 3, 4, 5].map { all[$0] } && !entries.contains(all[1]) && entries.firstIndex(of: all[1]) == nil)
+      context.delete(all[4])
+      #expect(entries.count == 4 && entries[3] == all[5] && entries.firstIndex(of: all[5]) == 3)
+      if changesList {
+        entries.move(from: 3, to: 1)
+        // It is deleted, wherever it is put.
+        entries.append(all[4])
+        #expect(Array(entries) == [0, 5, 2, 3].map { all[$0] })
+      }
+      context.rollback()
+      #expect(Array(entries) == all && entries[4] == all[4] && entries.contains(all[1]))
+    }
+    context.delete(all[2])
+    #expect(entries.count == 5)
+    try context.save()
+    context.delete(all[0])
+    #expect(Array(entries) == [1, 3, 4, 5].map { all[$0] })
+    context.rollback()
+    #expect(Array(entries) == [0, 1, 3, 4, 5].map { all[$0] } && entries.count == 5)
+  }
+}
