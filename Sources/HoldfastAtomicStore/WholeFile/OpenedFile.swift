@@ -39,7 +39,7 @@ final class OpenedFile: Sendable {
     let uuid = written.withLock { $0.storeUUID }
     return try file.withLock { lock in
       let record = try KeyRecord(lock.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
-      let (keys, nextKeys) = try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys)
+      let (keys, nextKeys) = try namingFile { try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys) }
       try lock.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
       return keys
     }
@@ -87,7 +87,8 @@ final class OpenedFile: Sendable {
   }
 
   private func write(_ generation: TableGeneration, to replacement: FileReplacement, metadata: [String: StoreValue]) throws {
-    let header = written.withLock { written in
+    let header = try written.withLock { written throws in
+      guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
       // A number is used once, also when the save fails at the last step and nobody can say which file is there.
       written.generation += 1
       return StoreFileHeader(
@@ -95,6 +96,13 @@ final class OpenedFile: Sendable {
     }
     try format.write(StoreImage(header: header, generation: generation), to: replacement)
     try replacement.finish()
+  }
+
+  private func noMoreGenerations() -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "save", path: path,
+      reason:
+        "The file's generation is \(StoreFileHeader.generations.upperBound), after which there is none. Copy the objects into a new store.")
   }
 
   /// Takes the lock, and goes on with what somebody else has saved since.
