@@ -15,6 +15,8 @@ final class OpenedFile: Sendable {
     var storeUUID: String
     /// The last number that a file of this store may bear, whether its save succeeded or not.
     var generation: Int64
+    /// The number of the file whose rows the tables have.
+    var known: Int64
     var metadata: [String: StoreValue]
     /// Whether somebody else's version has taken the place of what was read at first.
     var hasGoneOn = false
@@ -25,7 +27,8 @@ final class OpenedFile: Sendable {
     self.path = path
     self.file = file
     self.tables = tables
-    written = Mutex(Written(storeUUID: header.storeUUID, generation: header.generation, metadata: header.metadata))
+    written = Mutex(
+      Written(storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata))
   }
 
   func close() {
@@ -56,8 +59,12 @@ final class OpenedFile: Sendable {
     let replacement = try begin()
     do {
       let preparation = try namingFile { try prepareTables(request) }
-      replacement.atEnd = { isInPlace in isInPlace ? preparation.publish() : preparation.discard() }
-      try write(preparation.next, to: replacement, metadata: written.withLock { $0.metadata })
+      let header = try nextHeader(metadata: nil)
+      replacement.atEnd = { [self] isInPlace in
+        isInPlace ? preparation.publish() : preparation.discard()
+        if isInPlace { note(header) }
+      }
+      try write(StoreImage(header: header, generation: preparation.next), to: replacement)
       return WholeFileSave(replacement)
     } catch {
       replacement.abort()
@@ -81,8 +88,9 @@ final class OpenedFile: Sendable {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
     let replacement = try begin()
     do {
-      replacement.atEnd = { [self] isInPlace in if isInPlace { written.withLock { $0.metadata = metadata } } }
-      try write(tables.generation, to: replacement, metadata: metadata)
+      let header = try nextHeader(metadata: metadata)
+      replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
+      try write(StoreImage(header: header, generation: tables.generation), to: replacement)
       try replacement.commit()
     } catch {
       replacement.abort()
@@ -100,16 +108,31 @@ final class OpenedFile: Sendable {
     }
   }
 
-  private func write(_ generation: TableGeneration, to replacement: FileReplacement, metadata: [String: StoreValue]) throws {
-    let header = try written.withLock { written throws in
+  /// What the next file says of the store.
+  ///
+  /// - Parameter metadata: nil for those that there are.
+  private func nextHeader(metadata: [String: StoreValue]?) throws -> StoreFileHeader {
+    try written.withLock { written throws in
       guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
       // A number is used once, also when the save fails at the last step and nobody can say which file is there.
       written.generation += 1
       return StoreFileHeader(
-        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys, metadata: metadata)
+        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys,
+        metadata: metadata ?? written.metadata)
     }
-    try format.write(StoreImage(header: header, generation: generation), to: replacement)
+  }
+
+  private func write(_ image: StoreImage, to replacement: FileReplacement) throws {
+    try format.write(image, to: replacement)
     try replacement.finish()
+  }
+
+  /// The file bears what the header says, as everybody sees.
+  private func note(_ header: StoreFileHeader) {
+    written.withLock { written in
+      written.known = header.generation
+      written.metadata = header.metadata
+    }
   }
 
   private func noMoreGenerations() -> StoreError {
@@ -146,17 +169,18 @@ final class OpenedFile: Sendable {
     tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
-      written.metadata = loaded.header.metadata
       written.hasGoneOn = true
     }
+    note(loaded.header)
   }
 
   /// Refuses what is no later or earlier version of what this process has.
   private func check(_ loaded: LoadedStore) throws {
-    if loaded.header.storeUUID != written.withLock({ $0.storeUUID }) {
+    let (uuid, known) = written.withLock { ($0.storeUUID, $0.known) }
+    if loaded.header.storeUUID != uuid {
       throw replaced("Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
     }
-    if tables.generation.contradicts(loaded.generation) {
+    if HistoryCheck(tables, number: known, found: loaded).contradicts() {
       throw replaced(
         "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
           + "Close the store, and open the one that is there.")
