@@ -307,7 +307,7 @@ final class JSONDocumentReader {
   }
 
   private func generation(_ text: UnsafeRawBufferPointer) throws -> Int64 {
-    if let number = JSONNumber.integer(text), TableLoader.keys.contains(number) { return number }
+    if let number = JSONNumber.integer(text), StoreFileHeader.generations.contains(number) { return number }
     throw damaged("The generation is no number of one.")
   }
 

@@ -35,7 +35,8 @@ import Testing
   @Test(
     arguments: [
       ("\"format\":\"holdfast-json\"", "\"format\":\"holdfast\""), ("\"version\":1", "\"version\":2"),
-      ("\"generation\":", "\"Generation\":"),
+      ("\"generation\":", "\"Generation\":"), ("\"generation\":4", "\"generation\":0"),
+      ("\"generation\":4", "\"generation\":\"5000000000000000000\""),
       ("\"$key\":1,", ""), ("\"digest\":\"xxh64:", "\"digest\":\"xxh32:"), ("[\"string\",\"Ann\"]", "\"Ann\""),
       ("\"signs\":[1]", "\"signs\":[]"), ("\"signs\":[1]", "\"signs\":[\"x\"]"), ("\"row\":3", "\"row\":null"),
       ("\"uuid\":\"", "\"uuid\":\"x"),

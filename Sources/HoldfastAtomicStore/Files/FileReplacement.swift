@@ -12,7 +12,8 @@ public import HoldfastStore
 /// 1. While it has not ended, it holds the writer's lock.
 /// 2. There is a temporary file from the first bytes that reach the disk until it ended, and never after.
 /// 3. The store's file is untouched until ``commit()`` renames.
-/// 4. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have
+/// 4. What is to happen at the end happens before the lock is free: ``atEnd``.
+/// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have
 ///    marked as clean what never reached the disk.
 ///
 /// After an error every further call throws the same error. Not for use from several threads at once.
@@ -26,6 +27,9 @@ public final class FileReplacement {
   public var lockFile: LockFile { lock.file }
   /// How many bytes were written so far.
   public private(set) var byteCount: Int64 = 0
+  /// Called when the replacement ends, before anybody else can take the lock, and told whether the new contents are in the file's
+  /// place: so that what this process knows of the file is right whenever somebody else may change it.
+  var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
 
   private enum Phase {
     case building, finished
@@ -76,6 +80,19 @@ public final class FileReplacement {
     let found = try folder.read(folder.name, options: owner.options, operation: operation, body)
     hasSeenChange = true
     return found?.result
+  }
+
+  /// Reads the file as it is now, under the lock, and makes it the known one when the body returns: if the save is given up, the
+  /// next one builds upon what was read here.
+  ///
+  /// - Returns: What the body returned; nil when there is no file, which is not made known.
+  /// - Throws: As ``DurableFile/read(operation:_:)``. The replacement goes on nevertheless.
+  func takeOver<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
+    try checkNotEnded()
+    guard let (result, status, file) = try folder.read(folder.name, options: owner.options, operation: operation, body) else { return nil }
+    owner.remember(.present(status.identity, file))
+    hasSeenChange = true
+    return result
   }
 
   // MARK: The new contents
@@ -155,7 +172,7 @@ public final class FileReplacement {
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
     owner.remember(identity.map { .present($0, file) } ?? .unknown)
-    end(unconfirmed)
+    end(unconfirmed, isInPlace: true)
     if let unconfirmed { throw unconfirmed }
   }
 
@@ -238,11 +255,13 @@ public final class FileReplacement {
     return error
   }
 
-  private func end(_ error: StoreError?) {
+  private func end(_ error: StoreError?, isInPlace: Bool = false) {
     if case .ended = phase { return }
     phase = .ended(error)
     temporary?.remove(folder)
     temporary = nil
+    atEnd?(isInPlace)
+    atEnd = nil
     lock.release()
   }
 

@@ -15,7 +15,11 @@ final class OpenedFile: Sendable {
     var storeUUID: String
     /// The last number that a file of this store may bear, whether its save succeeded or not.
     var generation: Int64
+    /// The number of the file whose rows the tables have.
+    var known: Int64
     var metadata: [String: StoreValue]
+    /// Whether somebody else's version has taken the place of what was read at first.
+    var hasGoneOn = false
   }
 
   init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader) {
@@ -23,7 +27,8 @@ final class OpenedFile: Sendable {
     self.path = path
     self.file = file
     self.tables = tables
-    written = Mutex(Written(storeUUID: header.storeUUID, generation: header.generation, metadata: header.metadata))
+    written = Mutex(
+      Written(storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata))
   }
 
   func close() {
@@ -33,30 +38,49 @@ final class OpenedFile: Sendable {
 
   // MARK: Keys
 
+  /// Keys are set aside while the lock is held and after a look at the file: the lock file says what other processes have set
+  /// aside, and the file what was used by somebody who had another lock file, beside a copy.
   func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     // A store that refuses says so before it touches the lock file.
     if count == 0 || tables.isReadOnly { return try namingFile { try tables.allocateKeys(entity: entity, count: count) } }
+    let replacement = try begin()
+    defer { replacement.abort() }
     let uuid = written.withLock { $0.storeUUID }
-    return try file.withLock { lock in
-      let record = try KeyRecord(lock.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
-      let (keys, nextKeys) = try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys)
-      try lock.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
-      return keys
-    }
+    let record = try KeyRecord(replacement.lockFile.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
+    let (keys, nextKeys) = try namingFile { try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys) }
+    try replacement.lockFile.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
+    return keys
   }
 
   // MARK: Saving
 
   func prepare(_ request: SaveRequest) throws -> any PreparedSave {
-    if tables.isReadOnly { return WholeFileSave(try namingFile { try tables.prepare(request) }, nil) }
+    if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
     let replacement = try begin()
     do {
-      let preparation = try namingFile { try tables.prepare(request) }
-      try write(preparation.next, to: replacement, metadata: written.withLock { $0.metadata })
-      return WholeFileSave(preparation, replacement)
+      let preparation = try namingFile { try prepareTables(request) }
+      let header = try nextHeader(metadata: nil)
+      replacement.atEnd = { [self] isInPlace in
+        isInPlace ? preparation.publish() : preparation.discard()
+        if isInPlace { note(header) }
+      }
+      try write(StoreImage(header: header, generation: preparation.next), to: replacement)
+      return WholeFileSave(replacement)
     } catch {
       replacement.abort()
       throw error
+    }
+  }
+
+  /// Rows whose keys are taken are a programmer's error, unless somebody else has put rows there since the keys were set aside.
+  private func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
+    do {
+      return try tables.prepare(request)
+    } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
+      throw StoreError(
+        .storeReplaced, operation: "save",
+        reason: "Somebody has put another version in the place of the file, with objects that have keys of new ones here. Save again: "
+          + "the new ones get other keys.", cause: error, isRetryable: true)
     }
   }
 
@@ -64,16 +88,14 @@ final class OpenedFile: Sendable {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
     let replacement = try begin()
     do {
-      try write(tables.generation, to: replacement, metadata: metadata)
+      let header = try nextHeader(metadata: metadata)
+      replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
+      try write(StoreImage(header: header, generation: tables.generation), to: replacement)
       try replacement.commit()
-    } catch let error as StoreError where error.code == .durabilityUnknown {
-      written.withLock { $0.metadata = metadata }
-      throw error
     } catch {
       replacement.abort()
       throw error
     }
-    written.withLock { $0.metadata = metadata }
   }
 
   /// Says in an error of the tables, which do not know where they lie, which file it is about.
@@ -86,15 +108,38 @@ final class OpenedFile: Sendable {
     }
   }
 
-  private func write(_ generation: TableGeneration, to replacement: FileReplacement, metadata: [String: StoreValue]) throws {
-    let header = written.withLock { written in
+  /// What the next file says of the store.
+  ///
+  /// - Parameter metadata: nil for those that there are.
+  private func nextHeader(metadata: [String: StoreValue]?) throws -> StoreFileHeader {
+    try written.withLock { written throws in
+      guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
       // A number is used once, also when the save fails at the last step and nobody can say which file is there.
       written.generation += 1
       return StoreFileHeader(
-        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys, metadata: metadata)
+        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys,
+        metadata: metadata ?? written.metadata)
     }
-    try format.write(StoreImage(header: header, generation: generation), to: replacement)
+  }
+
+  private func write(_ image: StoreImage, to replacement: FileReplacement) throws {
+    try format.write(image, to: replacement)
     try replacement.finish()
+  }
+
+  /// The file bears what the header says, as everybody sees.
+  private func note(_ header: StoreFileHeader) {
+    written.withLock { written in
+      written.known = header.generation
+      written.metadata = header.metadata
+    }
+  }
+
+  private func noMoreGenerations() -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "save", path: path,
+      reason:
+        "The file's generation is \(StoreFileHeader.generations.upperBound), after which there is none. Copy the objects into a new store.")
   }
 
   /// Takes the lock, and goes on with what somebody else has saved since.
@@ -103,10 +148,7 @@ final class OpenedFile: Sendable {
     do {
       switch replacement.foundChange {
       case .none: break
-      case .removed:
-        throw StoreError(
-          .storeReplaced, operation: "save", path: path,
-          reason: "Somebody has removed or renamed the file. Put it back, or close the store and open another.")
+      case .removed: throw replaced("Somebody has removed or renamed the file. Put it back, or close the store and open another.")
       case .replaced: try goOn(with: replacement)
       }
       return replacement
@@ -117,56 +159,48 @@ final class OpenedFile: Sendable {
   }
 
   private func goOn(with replacement: FileReplacement) throws {
-    let uuid = written.withLock { $0.storeUUID }
-    let loaded = try replacement.read { try format.load($0, tables.schema.model, path) }
-    guard let loaded, loaded.header.storeUUID == uuid else {
-      throw StoreError(
-        .storeReplaced, operation: "save", path: path,
-        reason: "Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
+    // Known from then on, so that what was gone on with once is not read again.
+    let loaded = try replacement.takeOver { reader in
+      let loaded = try format.load(reader, tables.schema.model, path)
+      try check(loaded)
+      return loaded
     }
-    if tables.generation.contradicts(loaded.generation) {
-      throw StoreError(
-        .storeReplaced, operation: "save", path: path,
-        reason: "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
-          + "Close the store, and open the one that is there.")
-    }
+    guard let loaded else { throw replaced("Somebody has removed or renamed the file. Put it back, or close the store and open another.") }
     tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
-      written.metadata = loaded.header.metadata
+      written.hasGoneOn = true
+    }
+    note(loaded.header)
+  }
+
+  /// Refuses what is no later or earlier version of what this process has.
+  private func check(_ loaded: LoadedStore) throws {
+    let (uuid, known) = written.withLock { ($0.storeUUID, $0.known) }
+    if loaded.header.storeUUID != uuid {
+      throw replaced("Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
+    }
+    if HistoryCheck(tables, number: known, found: loaded).contradicts() {
+      throw replaced(
+        "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
+          + "Close the store, and open the one that is there.")
     }
   }
+
+  private func replaced(_ reason: String) -> StoreError { StoreError(.storeReplaced, operation: "save", path: path, reason: reason) }
 }
 
-/// A save that lies beside the file, ready to take its place.
+/// A save that lies beside the file, ready to take its place. Its rows are published when the file is in place, also when that was
+/// not confirmed to be durable, since it is what everybody sees; else they are discarded.
 private final class WholeFileSave: PreparedSave {
-  private let preparation: TablePreparation
-  /// Nil once the save has ended. Guarded because a save may end on another thread than the one that prepared it.
-  private let replacement: Mutex<FileReplacement?>
+  /// Guarded because a save may end on another thread than the one that prepared it.
+  private let replacement: Mutex<FileReplacement>
 
-  init(_ preparation: TablePreparation, _ replacement: sending FileReplacement?) {
-    self.preparation = preparation
-    self.replacement = Mutex(replacement)
-  }
+  init(_ replacement: sending FileReplacement) { self.replacement = Mutex(replacement) }
 
-  /// A file that is in its place but was not confirmed to be durable is what everybody sees: so it is published all the same.
-  func commit() throws {
-    do {
-      try replacement.withLock { try $0?.commit() }
-      preparation.publish()
-    } catch let error as StoreError where error.code == .durabilityUnknown {
-      preparation.publish()
-      throw error
-    } catch {
-      preparation.discard()
-      throw error
-    }
-  }
+  func commit() throws { try replacement.withLock { try $0.commit() } }
 
-  func abort() {
-    replacement.withLock { $0?.abort() }
-    preparation.discard()
-  }
+  func abort() { replacement.withLock { $0.abort() } }
 }
 
 /// What the lock file says: for each table the least key that no process has handed out.

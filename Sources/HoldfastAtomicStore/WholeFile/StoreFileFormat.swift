@@ -16,7 +16,7 @@ public protocol StoreFileFormat: Sendable {
   func read(_ reader: FileReader, into loader: TableLoader) throws
 
   /// Reads what a file says of its store, and no rows: takes no longer for a large file than for a small one, unless its
-  /// metadata are large.
+  /// metadata are large. It need not find damage that only reading the whole file finds.
   ///
   /// - Throws: as ``read(_:into:)``.
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader

@@ -4,8 +4,8 @@ public import HoldfastStore
 public struct StoreFileHeader: Sendable {
   /// The store's UUID as upper-case text.
   public var storeUUID: String
-  /// Counts the saves since the store was made. Two files with the same UUID and generation hold the same rows, unless
-  /// somebody copied a file and went on with both.
+  /// Counts the saves since the store was made, within ``generations``. Two files with the same UUID and
+  /// generation hold the same rows and links, unless somebody copied a file and went on with both, which a save finds.
   public var generation: Int64
   /// The version hash of each entity of the model with which the file was written, by the entity's name.
   public var versionHashes: [String: [UInt8]]
@@ -13,6 +13,9 @@ public struct StoreFileHeader: Sendable {
   public var nextKeys: [String: Int64]
   /// The user's own metadata.
   public var metadata: [String: StoreValue]
+
+  /// The numbers that a generation may have. A store whose file bears the last one can be read, and no longer saved.
+  public static let generations: ClosedRange<Int64> = 1...(1 << 62)
 
   /// Makes a header.
   public init(

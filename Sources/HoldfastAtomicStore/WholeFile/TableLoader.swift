@@ -24,9 +24,11 @@ public final class TableLoader {
   /// Takes what the file says of the store.
   ///
   /// - Returns: the identity with which batches are to be built.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` when the file was written with another model.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` when the file was written with another model, `damaged` when
+  ///   its generation is none of ``StoreFileHeader/generations``.
   public func begin(_ header: StoreFileHeader) throws -> StoreIdentity {
     precondition(begun == nil, "A format began twice to load one file.")
+    if !StoreFileHeader.generations.contains(header.generation) { throw damaged("Its generation is \(header.generation).") }
     try header.check(model, path)
     let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
     begun = (header, TableSchema(model: model, identity: identity))

@@ -3,8 +3,9 @@ public import HoldfastStore
 extension WholeFileStore {
   /// Reads and writes the metadata of a file that nobody in this process has open.
   ///
-  /// Reading goes no further than the header, and changes nothing. Writing opens the file with the model that it was written
-  /// with, and writes all of it.
+  /// Reading goes no further than the header, and changes nothing. So it does not find damage behind the header, nor, where the
+  /// format's digest stands at the end of the file, metadata that were damaged or edited by hand: what it returns is right only if
+  /// the file opens. Writing opens the file with the model that it was written with, which finds all damage, and writes all of it.
   ///
   /// - Parameters:
   ///   - format: how the file is to be read.

@@ -15,11 +15,16 @@ import Synchronization
 /// **Other processes.** Each save is made while a lock is held and begins with a look at the file. When somebody else has
 /// replaced it by a later version of the same store, that version is read first, and the save is compared with it: rows that
 /// both have changed are conflicts, and nothing of either is lost. A file that became another store, or went, is an error; so is
-/// one that was copied and went its own way, as far as rows tell. Keys of new objects are set aside in the lock file, so that no
-/// two processes give out the same. Reading never waits nor looks at the file: what others have saved is seen from this store's
-/// next save on, whether that succeeds or is a conflict.
+/// one that was copied and went its own way, as far as generations, versions of rows, values, links, order and keys tell: not when it
+/// was saved more often, and all that happened here since the copy is deletions, and changes of rows that it changed as often or
+/// more, or deleted. Keys of new objects are set aside in the lock file, after a look
+/// at the file itself, so that no two processes give out the same. Should somebody without that lock file, beside a copy, have used
+/// them before they are saved, the save throws `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``: a repeated save has
+/// others. Reading never waits nor looks at the file: what others have saved is seen from this store's next save on, whether that
+/// succeeds or is a conflict.
 ///
-/// **Costs.** Opening reads the whole file; a save writes all of it, however little has changed.
+/// **Costs.** Opening reads the whole file; a save writes all of it, however little has changed. A save that finds another version
+/// reads it and compares all rows and links.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
   private let path: String
@@ -122,7 +127,8 @@ public final class WholeFileStore: IncrementalStore {
 
   // MARK: Writing
 
-  /// Sets keys aside, counting up from 1 for each root entity, with regard to those that other processes have set aside.
+  /// Sets keys aside, counting up from 1 for each root entity, with regard to those that other processes have set aside, and to
+  /// the rows of a version that somebody else has put in the place of the file; that one is read here, and gone on with.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     try open(to: "set keys aside").allocateKeys(entity: entity, count: count)
   }

@@ -25,7 +25,8 @@ import Testing
     try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
   }
 
-  /// Copies the folder, lets another process change the copy, and renames the copy's file over the store's own.
+  /// Copies the folder, lets another process change the copy, and renames the copy's file over the store's own. What the lock file
+  /// says of keys stays in the copy.
   private func replaceByLaterVersion(_ store: FileStore, _ change: Change) async throws {
     let copy = folder.path + "-copy"
     try FileManager.default.copyItem(atPath: folder.path, toPath: copy)
@@ -43,11 +44,18 @@ import Testing
   enum Change: Codable, Sendable {
     case rename(Int64, String)
     case delete(Int64)
+    /// New ships with these numbers.
+    case insert([Int64])
 
     func make(_ context: ManagedObjectContext) throws {
       switch self {
       case .rename(let number, let name): try Self.ship(number, context).name = name
       case .delete(let number): context.delete(try Self.ship(number, context))
+      case .insert(let numbers):
+        for number in numbers {
+          let ship = context.insert(Ship.self)
+          (ship.name, ship.number) = ("Theirs", number)
+        }
       }
     }
 
@@ -86,6 +94,43 @@ import Testing
     let again = try Harbour.context(store.description(at: path))
     #expect(try ships(again).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])
     try again.persistentStoreCoordinator.close()
+  }
+
+  /// Nobody can know what keys are set aside beside a copy of the file, so the keys are found in the file that came.
+  @Test(arguments: FileStore.wholeFile)
+  func D3_newObjectsHereAndInALaterVersionFromElsewhereBothStay(store: FileStore) async throws {
+    let context = try opened(store)
+    let own = (100..<103).map { number in
+      let ship = context.insert(Ship.self)
+      (ship.name, ship.number) = ("Ours", Int64(number))
+      return ship
+    }
+    own[0].routes.insert(try #require(try context.fetch(FetchRequest<Route>()).first))
+    try await replaceByLaterVersion(store, .insert([200, 201]))
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store.description(at: path))
+    let added = try ships(again).filter { !$0.name.hasPrefix("Ship") }
+    #expect(added.map(\.number) == [100, 101, 102, 200, 201] && added.map(\.routes.count) == [1, 0, 0, 0, 0])
+    #expect(Set(try ships(again).map(\.objectID)).count == 15)
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func D3_aUniqueValueThatALaterVersionHasIsAConstraintConflict(store: FileStore) async throws {
+    let context = try opened(store)
+    let ship = context.insert(Ship.self)
+    (ship.name, ship.number) = ("Ours", 200)
+    try await replaceByLaterVersion(store, .insert([200]))
+    for _ in 0..<2 {
+      let error = try #require(throws: ContextError.self) { try context.save() }
+      #expect(error.code == .constraintConflict && error.objectIDs == [ship.objectID] && context.hasChanges, "\(error)")
+    }
+    ship.number = 201
+    try context.save()
+    context.reset()
+    #expect(try ships(context).suffix(2).map(\.name) == ["Theirs", "Ours"])
+    try context.persistentStoreCoordinator.close()
   }
 
   @Test(arguments: FileStore.wholeFile)

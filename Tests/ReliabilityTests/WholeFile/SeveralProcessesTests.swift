@@ -37,6 +37,30 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
+  /// Objects that only come and touch nothing that others have: no process waits for another's conflict, and all are there.
+  @Test(arguments: FileStore.wholeFile, [2, 4])
+  func D1_newObjectsOfSeveralEntitiesByAllProcessesAreAllThereWithKeysOfTheirOwn(store: FileStore, processes: Int) async throws {
+    try Counting.begin(store, path)
+    await withTaskGroup(of: Void.self) { group in
+      for process in 0..<processes {
+        group.addTask { [folder = folder.path] in
+          await #expect(processExitsWith: .success) {
+            [
+              folder = folder as String, store = store as FileStore, process = process as Int, processes = processes as Int
+            ] in
+            let report = try Inserting.run(store, folder, process: process, of: processes)
+            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+          }
+        }
+      }
+    }
+    let given = try (0..<processes).map {
+      try JSONDecoder().decode([String: Int].self, from: Data(try Folder.read(folder.file("report\($0)"))))
+    }
+    try Inserting.expect(given, store, path)
+    #expect(try store.fault(at: path) == nil)
+  }
+
   /// Who comes too late to make the file takes the one that is there.
   @Test(arguments: FileStore.wholeFile)
   func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
@@ -161,6 +185,50 @@ enum Counting {
     #expect(ships.count == expected)
     let given = reports.reduce(into: [:]) { $0.merge($1.ships) { first, _ in first } }
     for ship in ships { #expect(given[ship.objectID.uriRepresentation] == ship.number, "\(ship.name)") }
+    try context.persistentStoreCoordinator.close()
+  }
+}
+
+/// Ships, routes and a journal that each process inserts, linked among themselves.
+enum Inserting {
+  static let rounds = 30
+
+  /// - Returns: the number that every new object bears, by the object's ID.
+  static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int) throws -> [String: Int] {
+    let context = try Harbour.context(store.description(at: folder + "/harbour"))
+    try Folder.write([], to: folder + "/ready\(process)")
+    while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < processes {}
+    var given: [String: Int] = [:]
+    for round in 0..<rounds {
+      let number = process * 1000 + round
+      let route = context.insert(Route.self), journal = context.insert(Journal.self)
+      (route.number, route.count, journal.saves) = (number, 2, number)
+      let ships = (0..<2).map { half in
+        let ship = context.insert(Ship.self)
+        (ship.name, ship.number) = ("Ship", Int64(2 * number + half))
+        ship.routes.insert(route)
+        return ship
+      }
+      try context.save()
+      for object in [route, journal] + ships { given[object.objectID.uriRepresentation] = number }
+    }
+    try context.persistentStoreCoordinator.close()
+    return given
+  }
+
+  static func expect(_ given: [[String: Int]], _ store: FileStore, _ path: String) throws {
+    let all = given.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+    #expect(all.count == given.count * rounds * 4, "Two processes gave the same key.")
+    let context = try Harbour.context(store.description(at: path))
+    let (ships, routes) = (try context.fetch(FetchRequest<Ship>()), try context.fetch(FetchRequest<Route>()))
+    let journals = try context.fetch(FetchRequest<Journal>())
+    #expect((ships.count, routes.count, journals.count) == (given.count * rounds * 2, given.count * rounds, given.count * rounds))
+    for ship in ships {
+      let number = Int((ship.number ?? -2) / 2)
+      #expect(all[ship.objectID.uriRepresentation] == number && ship.routes.map(\.number) == [number])
+    }
+    for route in routes { #expect(all[route.objectID.uriRepresentation] == route.number && route.ships.count == 2) }
+    for journal in journals { #expect(all[journal.objectID.uriRepresentation] == journal.saves) }
     try context.persistentStoreCoordinator.close()
   }
 }

@@ -1,0 +1,65 @@
+import HoldfastStore
+import Synchronization
+import Testing
+
+@testable import HoldfastAtomicStore
+
+/// What a store learns at the end of a replacement it learns before anybody else may replace the file again.
+@Suite struct ReplacementEndTests {
+  private let folder = RealFolder()
+
+  /// What was told at the end of a replacement, and whether the lock was free then.
+  private final class End: Sendable {
+    struct Telling: Equatable {
+      var isInPlace: Bool
+      var lockIsFree: Bool
+    }
+    let tellings = Mutex<[Telling]>([])
+  }
+
+  private func end(of file: DurableFile, _ body: (FileReplacement) throws -> Void) throws -> [End.Telling] {
+    let replacement = try file.beginReplacing()
+    let end = End()
+    replacement.atEnd = { isInPlace in
+      let other = try? file.beginReplacing()
+      end.tellings.withLock { $0.append(End.Telling(isInPlace: isInPlace, lockIsFree: other != nil)) }
+    }
+    try body(replacement)
+    replacement.abort()
+    #expect(throws: Never.self) { try file.beginReplacing().abort() }
+    return end.tellings.withLock { $0 }
+  }
+
+  @Test func theEndIsToldOnceWhileTheLockIsHeld() throws {
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.01))
+    #expect(try end(of: file) { try $0.commit() } == [End.Telling(isInPlace: true, lockIsFree: false)])
+    #expect(try end(of: file) { $0.abort() } == [End.Telling(isInPlace: false, lockIsFree: false)])
+    RealFile.write([2], to: folder.file())
+    let refused = try end(of: file) { replacement in #expect(throws: StoreError.self) { try replacement.commit() } }
+    #expect(refused == [End.Telling(isInPlace: false, lockIsFree: false)])
+  }
+
+  @Test func whatWasTakenOverIsKnownToTheNextReplacementAndWhatWasRefusedIsNot() throws {
+    struct Refused: Error {}
+    let file = try DurableFile(path: folder.file())
+    try file.replace([1])
+    RealFile.write([2, 2], to: folder.file())
+    for _ in 0..<2 {
+      let replacement = try file.beginReplacing()
+      #expect(replacement.foundChange == .replaced)
+      #expect(throws: Refused.self) { try replacement.takeOver { _ in throw Refused() } }
+      replacement.abort()
+    }
+    let replacement = try file.beginReplacing()
+    #expect(try replacement.takeOver { try $0.allBytes() } == [2, 2])
+    replacement.abort()
+    let next = try file.beginReplacing()
+    #expect(next.foundChange == .none)
+    next.abort()
+    RealFile.delete(folder.file())
+    let last = try file.beginReplacing()
+    #expect(try last.takeOver { try $0.allBytes() } == nil)
+    last.abort()
+    #expect(try file.change() == .removed)
+  }
+}

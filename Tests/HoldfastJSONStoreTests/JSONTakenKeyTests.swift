@@ -1,0 +1,85 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Somebody who has another lock file, beside a copy, uses the keys that were set aside here.
+@Suite struct JSONTakenKeyTests {
+  private let file: JSONFile
+  private let copy: JSONFile
+
+  init() throws {
+    file = try JSONFile()
+    copy = try JSONFile()
+    let context = try file.context()
+    try Library.fill(context)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  private func insertSign(_ key: Int64, _ identity: StoreIdentity) throws -> SaveRequest {
+    let entity = try #require(Library.model.entity(named: "Sign"))
+    let builder = RowBatchBuilder(entity: entity, identity: identity)
+    try builder.append(key: key, version: 1, values: [.string("ours")])
+    var changes = SaveRequest.EntityChanges(entity: entity.index)
+    changes.inserted = [builder.seal()]
+    return SaveRequest(entities: [changes])
+  }
+
+  /// Makes a later version with new objects out of a copy, and puts it in the file's place.
+  private func replaceByLaterVersion() throws {
+    try copy.write(try file.bytes())
+    let context = try copy.context()
+    for _ in 0..<2 { try context.insert(entityNamed: "Sign").setValue(.string("theirs"), forKey: "text") }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    #expect(rename(copy.path, file.path) == 0)
+  }
+
+  @Test func keysThatWereTakenBetweenSettingAsideAndSavingAreAnErrorAfterWhichOthersWork() throws {
+    let store = JSONStore.make(at: file.path)
+    let identity = try store.open(model: Library.model).identity
+    let entity = try #require(Library.model.entity(named: "Sign")).index
+    let taken = try store.allocateKeys(entity: entity, count: 1)[0]
+    try replaceByLaterVersion()
+    let theirs = try file.bytes()
+    for _ in 0..<2 {
+      let error = try #require(throws: StoreError.self) { try store.prepare(insertSign(taken, identity)) }
+      #expect(error.code == .storeReplaced && error.isRetryable && error.path == file.path, "\(error)")
+    }
+    let isTheirs = try file.bytes() == theirs
+    #expect(isTheirs)
+    let other = try store.allocateKeys(entity: entity, count: 1)[0]
+    #expect(other > taken + 1)
+    try store.prepare(insertSign(other, identity)).commit()
+    try store.close()
+    let context = try file.context()
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Sign")) == 4)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Without anybody else it is the caller who used a key twice, and no repetition helps.
+  @Test func aKeyThatTheCallerUsesTwiceIsNoChangeOfTheFile() throws {
+    let store = JSONStore.make(at: file.path)
+    let identity = try store.open(model: Library.model).identity
+    let error = try #require(throws: StoreError.self) { try store.prepare(insertSign(1, identity)) }
+    #expect(error.code == .general && !error.isRetryable && error.path == file.path, "\(error)")
+    try store.close()
+  }
+
+  @Test func keysThatAVersionFromElsewhereUsedAreNotSetAside() throws {
+    let store = JSONStore.make(at: file.path)
+    _ = try store.open(model: Library.model)
+    let entity = try #require(Library.model.entity(named: "Sign")).index
+    try replaceByLaterVersion()
+    #expect(try store.allocateKeys(entity: entity, count: 2) == [4, 5])
+    try store.close()
+    #expect(file.names == [".store.json.lock", "store.json"])
+  }
+}
