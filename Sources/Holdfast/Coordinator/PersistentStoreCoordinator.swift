@@ -175,7 +175,8 @@ public final class PersistentStoreCoordinator: Sendable {
   // MARK: Metadata of stores that are not open
 
   /// Reads a store's metadata without opening the store, and so without its model: which model made it, and what the user
-  /// keeps with it. Nothing is changed or made.
+  /// keeps with it. Nothing is changed or made. Reads no further than the header of a file: damage that only the whole file shows is
+  /// not found, so what is returned is right if the store opens.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store cannot,
   ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open (ask ``PersistentStore/metadata``), otherwise as
