@@ -301,6 +301,12 @@ import Testing
     #expect(drawn.last == "Comparing: 8 measurements in 0.0 s\u{1B}[K\n")
   }
 
+  @Test("Where there is no room, the spread is left to the page and the results")
+  func narrow() throws {
+    let outcome = try compare(terminal: Comparison.Terminal(isTerminal: false, columns: 60) { 0 })
+    #expect(!outcome.printed.contains("±") && outcome.printed.contains("150 ms*  150 ms~"))
+  }
+
   @Test("What is printed fits 80 columns, and is this")
   func printed() throws {
     let outcome = try compare()
@@ -311,23 +317,23 @@ import Testing
 
         150 people, time
 
-                                   memory   sqlite
-        ------------------------  -------  -------
-        open, load everything     150 ms*  150 ms~
-        make and save everything  150 ms*  150 ms~
-        find and delete 1 in 100  150 ms*  150 ms~
+                                       memory       sqlite
+        ------------------------  -----------  -----------
+        open, load everything     150 ms ±0%*  150 ms ±0%~
+        make and save everything  150 ms ±0%*  150 ms ±0%~
+        find and delete 1 in 100  150 ms ±0%*  150 ms ±0%~
 
         2 packages, time
 
-                                    memory   sqlite
-        -------------------------  -------  -------
-        open, load everything      100 ms
-        import in batches          100 ms*  100 ms~
-        change a section           100 ms
-        delete a section           100 ms
-        filter, sort, first 200    100 ms
-        follow every link          100 ms
-        dependencies, all the way  100 ms
+                                        memory       sqlite
+        -------------------------  -----------  -----------
+        open, load everything      100 ms ±0%
+        import in batches          100 ms ±0%*  100 ms ±0%~
+        change a section           100 ms ±0%
+        delete a section           100 ms ±0%
+        filter, sort, first 200    100 ms ±0%
+        follow every link          100 ms ±0%
+        dependencies, all the way  100 ms ±0%
 
         150 people, requests/statements/fsyncs
 
@@ -354,8 +360,9 @@ import Testing
         Fastest to make and save everything: memory and sqlite, which do not differ
           (150 ms).
 
-        Times are medians of 2 rounds, * the least, ~ not to be told from it. Between
-          rounds times differ by 0 % on the median.
+        Times are medians of 2 rounds, ± half the way from the least to the greatest, *
+          the least, ~ not to be told from it. Between rounds times differ by 0 % on the
+          median.
 
         """)
   }

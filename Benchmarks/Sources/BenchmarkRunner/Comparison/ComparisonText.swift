@@ -44,13 +44,18 @@ public struct ComparisonText {
 
   // MARK: Tables
 
-  /// Median wall times; a star at the least, a tilde at those that cannot be told from it.
+  /// Whether there is room for how far rounds lie apart.
+  private var showsSpread: Bool { report.rounds > 1 && 30 + stores.count * 17 <= width }
+
+  /// Median wall times, with the spread as a share of the median; a star at the least, a tilde at those that cannot be told from
+  /// it.
   private func times(_ subject: Subject) -> String {
     table("\(subject.title), time", subject) { summary, all in
       let best = all.min { $0.wall.median < $1.wall.median }
       let isBest = summary == best, isLike = best.map { summary.wall.overlaps($0.wall) } ?? false
-      return Units.seconds(summary.wall.median)
-        + (stores.count < 2 ? "" : all.count > 1 && isBest ? "*" : all.count > 1 && isLike ? "~" : " ")
+      let mark = stores.count < 2 ? "" : all.count > 1 && isBest ? "*" : all.count > 1 && isLike ? "~" : " "
+      let spread = showsSpread ? " ±\(decimal(summary.wall.relative * 50, places: 0))%" : ""
+      return Units.seconds(summary.wall.median) + spread + mark
     }
   }
 
@@ -102,7 +107,8 @@ public struct ComparisonText {
   // MARK: Sentences
 
   private var closing: String {
-    "Times are medians of \(report.rounds) round\(report.rounds == 1 ? "" : "s"), * the least, ~ not to be told from it. "
+    "Times are medians of \(report.rounds) round\(report.rounds == 1 ? "" : "s"), "
+      + (showsSpread ? "± half the way from the least to the greatest, " : "") + "* the least, ~ not to be told from it. "
       + (report.noise?.text ?? "One round says nothing of how much times differ.")
   }
 
