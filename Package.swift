@@ -3,6 +3,8 @@ import PackageDescription
 
 let package = Package(
   name: "holdfast",
+  // The first with the Swift library's own locks and atomics.
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
@@ -38,7 +40,9 @@ let package = Package(
       dependencies: [
         "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", .product(name: "Logging", package: "swift-log"),
       ], path: "Sources/Examples/Support"),
-    .executableTarget(name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore"], path: "Sources/Examples/FirstGraph"),
+    .executableTarget(
+      name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore"],
+      path: "Sources/Examples/FirstGraph"),
     .executableTarget(name: "DogWalk", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/DogWalk"),
     .executableTarget(name: "Warehouse", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/Warehouse"),
     .executableTarget(

@@ -4,6 +4,7 @@ import PackageDescription
 // A package of its own, so that nobody who uses the library resolves what the measurements need.
 let package = Package(
   name: "holdfast-benchmarks",
+  platforms: [.macOS(.v15)],
   products: [
     .executable(name: "holdfast-bench", targets: ["HoldfastBench"])
   ],

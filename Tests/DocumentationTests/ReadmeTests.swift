@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastMemoryStore
+import HoldfastSQLiteStore
 import Testing
 
 @Suite struct ReadmeTests {
@@ -12,6 +13,23 @@ import Testing
     try container.viewContext.save()
     #expect(try await forgetLongWalks(container) == 2)
     #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Walk>()) == 1)
+  }
+
+  /// The one line that keeps the first graph in a file.
+  @Test(arguments: ["sqlite", "json"]) @MainActor func theLineThatChangesTheStoreKeepsTheGraph(_ kind: String) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-first-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for run in 1...2 {
+      let path = folder.appendingPathComponent("dogs." + kind).path
+      let container = try PersistentContainer(
+        model: ManagedObjectModel(entities: FirstGraph.entities), classes: [FirstGraph.Dog.self, FirstGraph.Walk.self],
+        store: kind == "json" ? .json(at: path) : .sqlite(at: path))
+      container.viewContext.insert(FirstGraph.Dog.self).name = "Fido"
+      try container.viewContext.save()
+      #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Dog>()) == run)
+      try container.persistentStoreCoordinator.close()
+    }
   }
 
   @Test @MainActor func theConcertIsPlayedInOrder() throws {

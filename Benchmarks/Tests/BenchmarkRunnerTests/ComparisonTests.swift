@@ -269,9 +269,13 @@ import Testing
     #expect(
       outcome.printed.contains(
         """
-        against 2026-01-01T00:00:00Z  store   before     now  now/before
-        ----------------------------  ------  ------  ------  ----------  -------------------
-        open, load everything, 150    sqlite  300 ms  150 ms        0.50  faster, -2 requests
+        150 people, against 2026-01-01T00:00:00Z
+
+                               store   before     now  ratio
+        ---------------------  ------  ------  ------  -----  -----------
+        open, load everything  sqlite  300 ms  150 ms   0.50  -2 requests
+
+        One of the two has one round, which does not say whether times differ by chance.
         """), "\(outcome.printed)")
   }
 
@@ -354,11 +358,12 @@ import Testing
         allocations while loading    1500     1500
         file                               1.00 kB
 
-        Smallest memory with everything loaded: memory (0 B); of those that keep a file
-          sqlite (0 B).
-        Fastest to load everything: memory and sqlite, which do not differ (150 ms).
-        Fastest to make and save everything: memory and sqlite, which do not differ
+        Smallest memory with everything loaded: memory and sqlite, which cannot be told
+          apart (0 B).
+        Fastest to load everything: memory and sqlite, which cannot be told apart
           (150 ms).
+        Fastest to make and save everything: memory and sqlite, which cannot be told
+          apart (150 ms).
 
         Times are medians of 2 rounds, ± half the way from the least to the greatest, *
           the least, ~ not to be told from it. Between rounds times differ by 0 % on the

@@ -7,11 +7,11 @@ import ExampleSupport
 
     Usage: Packages --store memory|json|sqlite [--at PATH] [--from FILE] [--explain] COMMAND
 
-      import                              reads an index into the store, in place of the one that is there
+      import                               reads an index into the store, in place of the one that is there
       what-depends-on NAME [--transitive]  prints the packages that depend on one, or that depend on those as well, and so on
-      largest [--by-section] [--limit N]  prints the packages, or sections, that take most space when installed, in KiB
-      maintainers [--limit N]             prints who maintains most packages, and how many
-      info NAME                           prints what is known of a package
+      largest [--by-section] [--limit N]   prints the packages, or sections, that take most space when installed, in KiB
+      maintainers [--limit N]              prints who maintains most packages, and how many
+      info NAME                            prints what is known of a package
 
     --from FILE names a file of control stanzas; this machine's own index unless said. Memory reads it anew for each question.
     --explain tells on standard error how many requests of each kind the store was sent.

@@ -18,7 +18,9 @@ extension OrderedRelationship {
   /// Inserts objects so that each stands at its position afterwards, the first at the lowest. Those that are there already
   /// stay in their order, and nothing is put at their positions.
   ///
-  /// - Parameter positions: as many as objects; those after the insertion.
+  /// - Parameters:
+  ///   - objects: what is put in, in this order.
+  ///   - positions: as many as objects; those after the insertion.
   public func insert(contentsOf objects: some Sequence<Destination>, atOffsets positions: some Sequence<Int>) {
     let (objects, positions) = (Array(objects), Set(positions).sorted())
     precondition(
@@ -40,7 +42,9 @@ extension OrderedRelationship {
   /// it is among them. One that stands at another position already stays there, and so does what it would have replaced. Takes
   /// time in proportion to all objects that are there.
   ///
-  /// - Parameter positions: as many as objects.
+  /// - Parameters:
+  ///   - positions: as many as objects.
+  ///   - objects: what stands there afterwards, the first at the lowest.
   public func replace(atOffsets positions: some Sequence<Int>, with objects: some Sequence<Destination>) {
     let (all, objects, positions) = (Array(self), Array(objects), Set(positions).sorted())
     precondition(

@@ -72,7 +72,9 @@ enum KeyPathNames {
     }
     if let found { return found }
     guard let binding = binding(of: keyPath, type.properties) ?? KeyPathProbe.binding(of: keyPath, type) else {
-      preconditionFailure("\(type) lists no property with the key path \(keyPath); add it to `properties`.")
+      preconditionFailure(
+        "\(type) lists no property with the key path \(keyPath); add it to `properties`. A path through a relationship is written "
+          + "(\\\(type).relationship).then(\\.attribute).")
     }
     lock.withLock { _ in
       let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0

@@ -12,7 +12,7 @@ public import HoldfastStore
 /// 1. While it has not ended, it holds the writer's lock.
 /// 2. There is a temporary file from the first bytes that reach the disk until it ended, and never after.
 /// 3. The store's file is untouched until ``commit()`` renames.
-/// 4. What is to happen at the end happens before the lock is free: ``atEnd``.
+/// 4. What is to happen at the end happens before the lock is free: `atEnd`.
 /// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have
 ///    marked as clean what never reached the disk.
 ///

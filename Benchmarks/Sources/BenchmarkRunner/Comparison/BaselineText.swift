@@ -11,23 +11,40 @@ public struct BaselineText {
 
   /// The lines; differences of times that lie within the spread of the rounds are called the same.
   public var text: String {
-    var table = TextTable([
-      ("against \(baseline.date)", .left), ("store", .left), ("before", .right), ("now", .right), ("now/before", .right), ("", .left),
-    ])
-    for now in report.summaries {
-      guard let before = baseline.summaries.first(where: { $0.isSameFigure(as: now) }) else { continue }
-      table.append([
-        "\(PhaseText.of(now.phase, now.input).title), \(Units.shortCount(now.size))", now.store, Units.seconds(before.wall.median),
-        Units.seconds(now.wall.median), before.wall.median > 0 ? decimal(now.wall.median / before.wall.median, places: 2) : "",
-        differences(now, before),
-      ])
+    let subjects = unique(report.summaries.map { "\(Units.count($0.size)) \($0.input.rawValue)" })
+    let tables = subjects.map { subject in
+      table(report.summaries.filter { "\(Units.count($0.size)) \($0.input.rawValue)" == subject }, subject)
     }
-    let machines = report.machine == baseline.machine ? "" : "The earlier one was made on another machine: compare counts, not times.\n"
-    return "\n" + table.text + machines + "\n"
+    return tables.joined() + (remarks.isEmpty ? "" : "\n" + LineWrap.wrapped(remarks.joined(separator: " "), width: width)) + "\n"
   }
 
+  private func table(_ summaries: [Summary], _ subject: String) -> String {
+    var table = TextTable([("", .left), ("store", .left), ("before", .right), ("now", .right), ("ratio", .right), ("", .left)])
+    for now in summaries {
+      guard let before = baseline.summaries.first(where: { $0.isSameFigure(as: now) }) else { continue }
+      table.append([
+        PhaseText.of(now.phase, now.input).title, now.store, Units.seconds(before.wall.median), Units.seconds(now.wall.median),
+        before.wall.median > 0 ? decimal(now.wall.median / before.wall.median, places: 2) : "", differences(now, before),
+      ])
+    }
+    return table.isEmpty ? "" : "\n\(subject), against \(baseline.date)\n\n" + table.text
+  }
+
+  /// What takes their meaning from times.
+  private var remarks: [String] {
+    var remarks: [String] = []
+    if report.machine != baseline.machine { remarks.append("The earlier one was made on another machine: compare counts, not times.") }
+    if !hasSpread { remarks.append("One of the two has one round, which does not say whether times differ by chance.") }
+    for (noise, name) in [(baseline.noise, "earlier"), (report.noise, "later")] where noise?.isTooGreat == true {
+      remarks.append("The \(name) one was made on a machine that was too busy for times to mean much.")
+    }
+    return remarks
+  }
+
+  private var hasSpread: Bool { report.rounds > 1 && baseline.rounds > 1 }
+
   private func differences(_ now: Summary, _ before: Summary) -> String {
-    let time = now.wall.overlaps(before.wall) ? "same" : now.wall.median < before.wall.median ? "faster" : "slower"
+    let times = now.wall.overlaps(before.wall) ? ["same"] : [now.wall.median < before.wall.median ? "faster" : "slower"]
     let counts = [
       ("allocations", now.allocations, before.allocations), ("requests", now.requests, before.requests),
       ("statements", now.statements, before.statements), ("fsyncs", now.synchronizations, before.synchronizations),
@@ -35,7 +52,7 @@ public struct BaselineText {
       guard let now, let before, now != before else { return nil }
       return "\(now > before ? "+" : "")\(Units.count(now - before)) \(name)"
     }
-    return ([time] + counts).joined(separator: ", ")
+    return ((hasSpread ? times : []) + counts).joined(separator: ", ")
   }
 }
 

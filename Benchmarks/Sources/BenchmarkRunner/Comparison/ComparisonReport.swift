@@ -149,6 +149,8 @@ public struct UnreadableReport: Error, CustomStringConvertible {
 
   /// One sentence: what failed, on what, what to do.
   public var description: String {
-    "\(path) is no result of a comparison of schema \(ComparisonReport.schemaVersion); make it anew with this version. (\(cause))"
+    FileManager.default.fileExists(atPath: path)
+      ? "\(path) is no result of a comparison of schema \(ComparisonReport.schemaVersion); make it anew with this version. (\(cause))"
+      : "There is no file \(path)."
   }
 }

@@ -45,7 +45,7 @@ public struct ComparisonText {
   // MARK: Tables
 
   /// Whether there is room for how far rounds lie apart.
-  private var showsSpread: Bool { report.rounds > 1 && 30 + stores.count * 17 <= width }
+  private var showsSpread: Bool { report.rounds > 1 && 30 + stores.count * 16 <= width }
 
   /// Median wall times, with the spread as a share of the median; a star at the least, a tilde at those that cannot be told from
   /// it.

@@ -13,8 +13,9 @@ public struct Finding: Hashable, Codable, Sendable {
 
   /// One sentence.
   public var text: String {
-    var text = "\(question): \(stores.count > 1 ? stores.joined(separator: " and ") + ", which do not differ" : stores[0]) (\(value))"
-    if let bestWithFile, let bestValueWithFile { text += "; of those that keep a file \(bestWithFile) (\(bestValueWithFile))" }
+    var text =
+      "\(question): \(stores.count > 1 ? stores.joined(separator: " and ") + ", which cannot be told apart" : stores[0]) (\(value))"
+    if let bestWithFile, let bestValueWithFile { text += "; of those that keep a file, \(bestWithFile) (\(bestValueWithFile))" }
     return text + "."
   }
 
@@ -48,7 +49,7 @@ public struct Finding: Hashable, Codable, Sendable {
         .sorted { $0.spread.median < $1.spread.median }
       guard let first = sorted.first else { return [] }
       // Stores whose values cannot be told apart share the answer.
-      return sorted.filter { $0.store == first.store || $0.spread.overlaps(first.spread) && $0.spread.median < 1.1 * first.spread.median }
+      return sorted.filter { $0.spread.overlaps(first.spread) }
     }
     let all = best(summaries)
     // With one store there is nothing to choose.

@@ -18,10 +18,13 @@ public struct Growth: Hashable, Codable, Sendable {
   public var exponent: Double
   /// The sizes that were measured, ascending.
   public var sizes: [Int]
+  /// Whether the times of the smallest and the largest size lie apart, so that there is growth to speak of.
+  public var isClear: Bool
 
   /// In words, to a tenth of the exponent.
   public var text: String {
-    switch exponent {
+    if !isClear { return "constant" }
+    return switch exponent {
     case -0.15..<0.15: "constant"
     case 0.9..<1.1: "linear"
     default: "N^" + decimal(exponent, places: 1)
@@ -36,7 +39,7 @@ public struct Growth: Hashable, Codable, Sendable {
       guard let first = points.first, let last = points.last, last.size >= 8 * first.size else { return nil }
       return Growth(
         store: key.store, input: key.input, phase: key.phase, exponent: slope(points.map { (log(Double($0.size)), log($0.wall.median)) }),
-        sizes: points.map(\.size))
+        sizes: points.map(\.size), isClear: !first.wall.overlaps(last.wall))
     }
   }
 
