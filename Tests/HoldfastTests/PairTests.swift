@@ -163,4 +163,76 @@ import Testing
     }
     #expect(nodes.compactMap { $0.toOne(next) }.count == 1)
   }
+
+  /// A relationship that is its own inverse has each link from both ends; one of them was read before somebody else made the link.
+  @Test(arguments: TestStore.allCases, [true, false])
+  func aLinkToItsOwnKindIsCutAtBothEndsAlsoWhenOneHasNotHeardOfIt(_ store: TestStore, _ isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node", attributes: [AttributeDescription("n", .integer16)],
+        relationships: [.toMany("peers", to: "Node", inverse: "peers", isOrdered: isOrdered)])
+    ])
+    let place = try store.makePlace(model: model, classes: [])
+    func node(_ n: Int16, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let all = try context.fetch(FetchRequest<ManagedObject>(entityName: "Node"))
+      return try #require(try all.first { try $0.value(forKey: "n").storeValue == .int16(n) })
+    }
+    func peers(_ n: Int16, _ context: ManagedObjectContext) throws -> [ManagedObject] {
+      Array(try node(n, context).toMany(forKey: "peers"))
+    }
+    do {
+      let setup = try place.context()
+      for n in [1, 2] as [Int16] { try setup.insert(entityNamed: "Node").setValue(.int16(n), forKey: "n") }
+      try setup.save()
+    }
+    do {
+      let (a, b) = (try place.context(), try place.context())
+      a.batchesFaults = false
+      let first = try node(1, a)
+      #expect(try first.toMany(forKey: "peers").isEmpty)
+      try node(1, b).toMany(forKey: "peers").insert(node(2, b))
+      try b.save()
+      let second = try node(2, a)
+      try a.refresh(second, mergeChanges: false)
+      #expect(try second.toMany(forKey: "peers").contains(first))
+      try second.toMany(forKey: "peers").remove(first)
+      do { try a.save() } catch let error as ContextError { #expect(error.code == .conflict) }
+      withExtendedLifetime(first) {}
+    }
+    try place.close()
+    let last = try place.context()
+    #expect(try peers(1, last).count == peers(2, last).count)
+  }
+
+  /// Which end names the links of a relationship is nobody's business: a change that only one end can record is saved all the same.
+  @Test(arguments: TestStore.allCases, [true, false])
+  func aChangeOfALinkThatOneEndHasNotHeardOfIsSaved(_ store: TestStore, _ cuts: Bool) throws {
+    for isFirstStale in [true, false] {
+      let place = try store.makePlace()
+      do {
+        let setup = try place.context()
+        let fido = setup.dog("Fido"), rex = setup.dog("Rex")
+        if !cuts { fido.friends.insert(rex) }
+        try setup.save()
+      }
+      let (a, b) = (try place.context(), try place.context())
+      a.batchesFaults = false
+      let (stale, fresh) = isFirstStale ? ("Fido", "Rex") : ("Rex", "Fido")
+      let old = try #require(try a.one(\Dog.name == stale))
+      #expect((isFirstStale ? old.friends : old.friendOf).count == (cuts ? 0 : 1))
+      let (fido, rex) = (try #require(try b.one(\Dog.name == "Fido")), try #require(try b.one(\Dog.name == "Rex")))
+      if cuts { fido.friends.insert(rex) } else { fido.friends.remove(rex) }
+      try b.save()
+      let new = try #require(try a.one(\Dog.name == fresh))
+      try a.refresh(new, mergeChanges: false)
+      let targets = isFirstStale ? new.friendOf : new.friends
+      #expect(targets.count == (cuts ? 1 : 0))
+      if cuts { targets.remove(old) } else { targets.insert(old) }
+      var isSaved = true
+      do { try a.save() } catch let error as ContextError where error.code == .conflict { isSaved = false }
+      try place.close()
+      let last = try #require(try place.context().one(\Dog.name == "Fido"))
+      if isSaved { #expect(last.friends.count == (cuts ? 0 : 1), "\(stale)") }
+    }
+  }
 }
