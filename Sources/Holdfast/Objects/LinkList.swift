@@ -325,6 +325,19 @@ struct ToManyState {
     return true
   }
 
+  /// Whether an addition of a target, or a removal, is recorded.
+  func isRecorded(_ key: Int64, isAddition: Bool) -> Bool {
+    guard let changes else { return false }
+    return isAddition ? changes.pointee.added.contains(key) : changes.pointee.removed.contains(key)
+  }
+
+  /// Records a change of which the known targets say what comes of it already, because they were read before somebody else made or
+  /// cut the link: the other end knows that it is one.
+  mutating func recordUnheard(_ key: Int64, isAddition: Bool) {
+    let recorded = recorded()
+    if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
+  }
+
   /// Takes what the store says and applies what was recorded before it was known.
   mutating func fire(_ keys: UnsafeBufferPointer<Int64>) {
     contents.destroy()
