@@ -5,8 +5,8 @@ import Testing
 
 @testable import Holdfast
 
-/// A change of a many-to-many link is one of both its ends, also where one of them was read before somebody else made or cut the link,
-/// and so has nothing to record.
+/// The ends of a link may have been read at different times. A change of a many-to-many link is one of both ends, also where one was
+/// read before somebody else made or cut the link, and so has nothing to record.
 @Suite struct StaleEndTests {
   /// Two dogs of whom one context knows the one as it was, and the other as it is since a second context linked or parted them.
   private struct Kennelmates {
@@ -93,6 +93,34 @@ import Testing
     try context.save()
     #expect(try Self.versions(place) == before)
     #expect(fido.friends.contains(rex) == inserts && rex.friendOf.contains(fido) == inserts)
+  }
+
+  /// The end that makes the link was read before somebody else made it, and the list of the other one after that.
+  @Test(arguments: TestStore.allCases, [true, false]) func aTargetThatAListHasAlreadyIsInItOnce(_ store: TestStore, _ oneToMany: Bool)
+    throws
+  {
+    let place = try store.makePlace(), setup = try place.context()
+    let pair = (setup.dog("Fido"), setup.dog("Rex")), owner = setup.person("Ann")
+    setup.person("Bob")
+    try setup.save()
+    let context = try place.context()
+    context.batchesFaults = false
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])), (fido, rex) = (dogs[0], dogs[1])
+    #expect(fido.friends.isEmpty && fido.owner == nil)
+    pair.0.friends.insert(pair.1)
+    pair.0.owner = owner
+    try setup.save()
+    let ann = try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)]))[0]
+    let list = oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)
+    #expect(list == ["Fido"])
+    if oneToMany { fido.owner = ann } else { fido.friends.insert(rex) }
+    #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
+    #expect((oneToMany ? ann.dogs.count : rex.friendOf.count) == 1)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .conflict)
+    try context.refreshAllObjects()
+    try context.save()
+    #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
   }
 
   /// Another process takes a file for a later version of what it knows only if both ends of a changed link have new versions.

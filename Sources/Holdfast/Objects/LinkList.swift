@@ -290,12 +290,12 @@ struct ToManyState {
 
   /// Records a new target. False when it is known to be there already.
   ///
-  /// - Parameter isNew: whether the caller knows that it is not there.
+  /// - Parameter isNew: whether the other end did not have the link. Then a new object has none either; of others this list may have
+  ///   been read later, and have it.
   mutating func add(_ key: Int64, isNew: Bool) -> Bool {
     if isKnown {
-      // A list that was read after the object that is added may have it already.
       if let order, order.contains(key) { return false }
-      if isNew { contents.append(key) } else if !contents.insert(key) { return false }
+      if isNew && base == .new { contents.append(key) } else if !contents.insert(key) { return false }
       order?.append(key)
       if base == .new { return true }
     }
