@@ -45,6 +45,7 @@ final class SaveOperation {
     try context.holdingAwakening { try completePairs() }
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    try completeLinks()
     try divideAmongStores()
     try readFaults()
     try readOrders()
