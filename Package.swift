@@ -74,7 +74,7 @@ let package = Package(
     .testTarget(
       name: "HoldfastJSONStoreTests",
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
-    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore"]),
+    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

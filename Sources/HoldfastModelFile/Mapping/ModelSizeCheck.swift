@@ -40,7 +40,8 @@ struct ModelSizeCheck {
     }
     guard total <= options.maximumPropertyCount else {
       throw ModelFileError(
-        .tooLarge, reason: "Its entities have \(total) properties with those that they inherit; \(options.maximumPropertyCount) are allowed.")
+        .tooLarge,
+        reason: "Its entities have \(total) properties with those that they inherit; \(options.maximumPropertyCount) are allowed.")
     }
     for configuration in model.configurations where configuration.entities.count > model.entities.count {
       throw ModelFileError(

@@ -78,7 +78,8 @@ enum ValueText {
   private static func decimal(_ text: String) -> Decimal? {
     let isNumber = text.utf8.allSatisfy { byte in
       switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"):
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
+        UInt8(ascii: "E"):
         true
       default: false
       }
