@@ -1,4 +1,4 @@
-package import HoldfastAtomicStore
+package import HoldfastFiles
 import Synchronization
 
 /// A file system that makes of the saver's calls one of the recipes that lose data: tests of power losses have to catch each.

@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 
 #if canImport(Glibc)
   import Glibc

@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 import Synchronization
 
 #if canImport(Glibc)
