@@ -57,6 +57,13 @@ package final class AlteredFileSystem: StoreFileSystem {
 
   // MARK: Passed on
 
+  package func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try base.openDirectory(name, in: directory)
+  }
+  package func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try base.makeDirectory(name, in: directory)
+  }
+
   package var nameSpace: String { base.nameSpace }
   package func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath { try base.resolve(path) }
   package func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {

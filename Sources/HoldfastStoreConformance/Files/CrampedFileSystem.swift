@@ -32,6 +32,13 @@ private struct CrampedFileSystem: StoreFileSystem {
 
   // MARK: Passed on
 
+  func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try base.openDirectory(name, in: directory)
+  }
+  func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try base.makeDirectory(name, in: directory)
+  }
+
   func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle { try base.openDirectory(path) }
   func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try base.create(name, in: directory)
