@@ -385,7 +385,7 @@ enum RowCopy {
         switch kind {
         case .integer, .key: builder.append(integer: row.integer(slot))
         case .real: builder.append(real: row.real(slot))
-        case .bytes: builder.append(bytes: row.bytes(slot))
+        case .bytes: builder.append(bytesOf: row, slot)
         }
       }
     }

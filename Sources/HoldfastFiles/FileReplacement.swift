@@ -31,6 +31,9 @@ public final class FileReplacement {
   /// place: so that what this process knows of the file is right whenever somebody else may change it.
   public var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
 
+  /// Whether ``commit()`` waits for the disk although the options say ``DurableFileOptions/Durability/fast``. Set it before.
+  public var waitsForDisk = false
+
   private enum Phase {
     case building, finished
     case ended(StoreError?)
@@ -199,7 +202,7 @@ public final class FileReplacement {
 
   /// The error when the disk did not confirm that the folder has the new name.
   private func synchronizeFolder() -> StoreError? {
-    guard owner.options.durability == .full else { return nil }
+    guard owner.options.durability == .full || waitsForDisk else { return nil }
     do throws(FileSystemError) {
       try folder.fileSystem.synchronize(folder.directory)
       return nil

@@ -331,6 +331,8 @@ final class BrokenStore: IncrementalStore {
     return sink.version
   }
 
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
+
   func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
 

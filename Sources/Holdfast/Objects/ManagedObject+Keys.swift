@@ -10,10 +10,13 @@ extension ManagedObject {
   /// let friends = try dog.value(forKey: "friends").objects ?? []
   /// ```
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name;
+  ///   ``/HoldfastStore/StoreError`` when the value lies in a file of its own that cannot be read.
   public final func value(forKey key: String) throws -> PropertyValue {
     if let relationship = entity.relationship(named: key), relationship.isToMany { return .objects(objects(of: relationship)) }
-    return .single(storeValue(inSlot: try slot(forKey: key)))
+    let slot = try slot(forKey: key)
+    if entity.relationship(inSlot: slot) == nil { return .single(try attributeValue(slot, readRow)) }
+    return .single(storeValue(inSlot: slot))
   }
 
   /// Sets an attribute or to-one relationship by its name. A to-one relationship takes the ID of an object of the same
@@ -27,7 +30,7 @@ extension ManagedObject {
     }
     let slot = try slot(forKey: key)
     if let relationship = entity.relationship(inSlot: slot) { return try setToOne(relationship, value, key) }
-    guard case .attribute(let type) = entity.layout.columns[slot], let fitting = value.converted(to: type) else {
+    guard case .attribute(let type) = entity.layout.columns[slot], let fitting = value.converted(to: type), !fitting.isExternal else {
       throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is not a \(entity.layout.columns[slot]).")
     }
     set(slot, fitting)

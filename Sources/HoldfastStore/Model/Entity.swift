@@ -110,6 +110,9 @@ extension ManagedObjectModel {
     /// Whether objects of this entity are objects of another: it is that entity or one of its sub-entities.
     @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
+    /// The slots of attributes whose values a store may keep in files of their own.
+    public var externalSlots: [Int] { attributes.compactMap { $0.allowsExternalBinaryDataStorage ? $0.slot : nil } }
+
     /// The property of that name, or nil.
     public func property(named name: String) -> Property? { properties[name] }
 
