@@ -21,6 +21,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
+  case servesOtherBytes, inventsMissingBytes
 
   /// The rules of which at least one case has to fail.
   var rules: Set<String> {
@@ -61,6 +62,8 @@ enum Flaw: String, CaseIterable, Sendable {
     case .deliversWholeFamilies: ["R2"]
     case .forgetsOrder: ["S12"]
     case .losesOrderKeys: ["L5"]
+    case .servesOtherBytes: ["X1"]
+    case .inventsMissingBytes: ["X2"]
     }
   }
 
@@ -68,7 +71,8 @@ enum Flaw: String, CaseIterable, Sendable {
   var needsSQLite: Bool {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
-      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime:
+      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
+      .inventsMissingBytes:
       true
     default: false
     }
@@ -331,7 +335,13 @@ final class BrokenStore: IncrementalStore {
     return sink.version
   }
 
-  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
+  func externalData(_ request: ExternalDataRequest) throws -> Data {
+    switch flaw {
+    case .servesOtherBytes: Data(try base.externalData(request).dropLast())
+    case .inventsMissingBytes: (try? base.externalData(request)) ?? Data()
+    default: try base.externalData(request)
+    }
+  }
 
   func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
