@@ -2,7 +2,7 @@ public import HoldfastFiles
 
 /// How a whole-file store treats its file.
 public struct WholeFileOptions: Sendable {
-  /// Durability, lock, size limit, permissions and file system; see ``DurableFileOptions``. Whether the store is opened
+  /// Durability, lock, size limit, permissions and file system; see ``/HoldfastFiles/DurableFileOptions``. Whether the store is opened
   /// read-only is said there too.
   public var file: DurableFileOptions
   /// Whether a file is opened that is not as Holdfast wrote it: whose digest does not match what it says, or that has none.

@@ -10,7 +10,7 @@ import Synchronization
 /// A store that lies in one file, which is read as a whole when it is opened and written as a whole when it is saved.
 ///
 /// What kind of file it is a ``StoreFileFormat`` says; the rows live in a ``TableStore`` as those of the memory store do, and a
-/// ``DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.
+/// ``/HoldfastFiles/DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.
 ///
 /// **Other processes.** Each save is made while a lock is held and begins with a look at the file. When somebody else has
 /// replaced it by a later version of the same store, that version is read first, and the save is compared with it: rows that

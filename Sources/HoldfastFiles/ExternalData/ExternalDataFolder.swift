@@ -53,7 +53,9 @@ public final class ExternalDataFolder: Sendable {
   ///   - path: the path of the store's file, without symbolic links.
   ///   - name: what stands for `NAME` in the folder's name.
   ///   - storeUUID: the store's UUID, by which it knows its own notes.
+  ///   - options: which values go to files.
   ///   - permissions: those of files that are written.
+  ///   - fileSystem: where the store's file lies.
   public init(
     path: String, name: String, storeUUID: String, options: ExternalDataOptions, permissions: UInt32,
     fileSystem: any StoreFileSystem = POSIXFileSystem()
@@ -85,7 +87,9 @@ public final class ExternalDataFolder: Sendable {
 
   /// The bytes of a file.
   ///
-  /// - Parameter operation: what is being done, for messages; it names the value.
+  /// - Parameters:
+  ///   - id: the file's name.
+  ///   - operation: what is being done, for messages; it names the value.
   /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` when there is no such file, `damaged` when it is no regular file or its
   ///   bytes are not those that it was named for, `tooLarge`, `notPermitted`, `inputOutput`.
   public func read(_ id: UUID, operation: String) throws(StoreError) -> Data {
