@@ -10,15 +10,21 @@ struct ClosedFile: Sendable {
 
   /// What the file tells. Nothing in it is changed.
   func metadata() throws -> PersistentStoreMetadata {
+    let record = try readRecord("read the metadata")
+    return PersistentStoreMetadata(
+      storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+  }
+
+  /// The model that the file keeps of itself; nil for a file that another program made.
+  func model() throws -> ManagedObjectModel? { try readRecord("read the store's model").model(path: path) }
+
+  private func readRecord(_ operation: String) throws -> MetadataRecord {
     var options = options
     options.isReadOnly = true
-    let operation = "read the metadata"
     return try withDatabase(options, checkpointing: false) { database in
       let lease = try database.readers.lease(.momentary, to: operation)
       defer { lease.end() }
-      let record = try record(lease.connection, operation)
-      return PersistentStoreMetadata(
-        storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+      return try record(lease.connection, operation)
     }
   }
 
