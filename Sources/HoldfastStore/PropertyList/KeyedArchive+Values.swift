@@ -69,13 +69,9 @@ private struct ArchiveValueReader {
     switch instance.className {
     case "NSNull": return (.null, PropertyListExtent())
     case "NSString", "NSMutableString", "NSData", "NSMutableData", "NSDate", "NSUUID", "NSURL": return try plain(leaf(instance))
-    case "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet":
-      return try array(instance, objects(instance, "NS.objects", "NS.object."), depth)
-    case "NSDictionary", "NSMutableDictionary":
-      let keys = try objects(instance, "NS.keys", "NS.key."), values = try objects(instance, "NS.objects", "NS.object.")
-      return try dictionary(instance, keys, values, depth)
-    case "NSKnownKeysDictionary1":
-      let (keys, values) = try archive.knownKeys(instance)
+    case let name where KeyedArchive.listClasses.contains(name): return try array(instance, archive.elements(of: instance), depth)
+    case let name where KeyedArchive.dictionaryClasses.contains(name):
+      let (keys, values) = try archive.entries(of: instance)
       return try dictionary(instance, keys, values, depth)
     default:
       throw PropertyListError(
@@ -84,26 +80,7 @@ private struct ArchiveValueReader {
     }
   }
 
-  private func damaged(_ instance: KeyedArchive.Instance) -> PropertyListError {
-    PropertyListError(.damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) lacks what it consists of.")
-  }
-
   // MARK: Lists
-
-  /// The references of a list: an array under one key, or in older archives each under a key that ends in its place.
-  private func objects(_ instance: KeyedArchive.Instance, _ key: String, _ prefix: String) throws(PropertyListError) -> [PropertyList] {
-    if let found = instance[key] {
-      guard let array = found.array else { throw damaged(instance) }
-      return array
-    }
-    var found: [PropertyList] = []
-    while let next = instance["\(prefix)\(found.count)"] { found.append(next) }
-    // Nothing else is under the keys of an old empty list.
-    if found.isEmpty, instance.values.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") }) {
-      throw damaged(instance)
-    }
-    return found
-  }
 
   private mutating func array(_ instance: KeyedArchive.Instance, _ references: [PropertyList], _ depth: Int) throws(PropertyListError)
     -> Part
@@ -116,7 +93,6 @@ private struct ArchiveValueReader {
   private mutating func dictionary(
     _ instance: KeyedArchive.Instance, _ keys: [PropertyList], _ values: [PropertyList], _ depth: Int
   ) throws(PropertyListError) -> Part {
-    guard keys.count == values.count else { throw damaged(instance) }
     var entries: [String: PropertyList] = [:], extent = PropertyListExtent.emptyList
     for (key, value) in zip(keys, values) {
       guard let name = try part(key, instance, depth, &extent).string else {
@@ -145,8 +121,7 @@ private struct ArchiveValueReader {
   private func leaf(_ instance: KeyedArchive.Instance) throws(PropertyListError) -> PropertyList {
     switch instance.className {
     case "NSString", "NSMutableString":
-      if let text = try inner(instance, "NS.string")?.string { return .string(text) }
-      if let bytes = try inner(instance, "NS.bytes")?.data, let text = String(validating: bytes, as: UTF8.self) { return .string(text) }
+      if let text = try archive.string(.uid(UInt64(instance.number))) { return .string(text) }
     case "NSData", "NSMutableData":
       if let bytes = try inner(instance, "NS.data")?.data ?? instance["NS.bytes"]?.data { return .data(bytes) }
     case "NSDate":
@@ -156,7 +131,7 @@ private struct ArchiveValueReader {
     default:
       if let text = try text(ofURL: instance, hops: 16) { return .string(text) }
     }
-    throw damaged(instance)
+    throw KeyedArchive.damaged(instance)
   }
 
   /// A plain value under a key, there or by reference.
@@ -186,29 +161,5 @@ private struct ArchiveValueReader {
       else { return nil }
       return whole.absoluteString
     }
-  }
-}
-
-extension KeyedArchive {
-  /// Keys and values of a dictionary of known keys, in which archives of models keep theirs. Keys without a value are left out.
-  func knownKeys(_ instance: Instance) throws(PropertyListError) -> (keys: [PropertyList], values: [PropertyList]) {
-    guard case .instance(let mapping) = try object(instance["searchMapping"]), let keys = try list(mapping["keys"]),
-      let values = try list(instance["values"]), keys.count == values.count
-    else { throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary of known keys lacks keys or values.") }
-    // One object stands for all values that are missing.
-    let missing = instance["emptyToken"]
-    var found: (keys: [PropertyList], values: [PropertyList]) = ([], [])
-    for (key, value) in zip(keys, values) where value != missing {
-      found.keys.append(key)
-      found.values.append(value)
-    }
-    return found
-  }
-
-  /// The references of an array, which stands there or in an object.
-  private func list(_ reference: PropertyList?) throws(PropertyListError) -> [PropertyList]? {
-    if let array = reference?.array { return array }
-    if case .instance(let instance) = try object(reference) { return instance["NS.objects"]?.array }
-    return nil
   }
 }
