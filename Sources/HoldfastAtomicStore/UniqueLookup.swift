@@ -91,6 +91,7 @@ struct UniqueLookup {
     case (.string, .string(let text)), (.string, .uri(let text)), (.uri, .string(let text)), (.uri, .uri(let text)): .text(text)
     case (.uuid, .uuid(let uuid)): withUnsafeBytes(of: uuid.uuid) { .bytes(Array($0)) }
     case (.binaryData, .data(let data)): .bytes(Array(data))
+    case (.objectID, .objectID(let id)): .text(id.uriRepresentation)
     default:
       switch type.cellKind {
       case .integer: constant.integer.map { .integer($0) }

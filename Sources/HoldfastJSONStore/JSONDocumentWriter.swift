@@ -156,9 +156,9 @@ struct JSONDocumentWriter {
     case .boolean: output.put(row.integer(slot) != 0 ? "true" : "false")
     case .double, .date: output.put(row.real(slot))
     case .float: output.put(Float(row.real(slot)))
-    case .string, .uri: output.put(text: row.bytes(slot))
+    case .string, .uri, .objectID: output.put(text: row.bytes(slot))
     case .decimal: put(decimal: row.bytes(slot))
-    case .binaryData: output.put(base64: row.bytes(slot))
+    case .binaryData, .transformable, .composite, .undefined: output.put(base64: row.bytes(slot))
     case .uuid: output.put(uuid: row.bytes(slot))
     }
   }

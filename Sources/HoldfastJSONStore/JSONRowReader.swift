@@ -174,7 +174,8 @@ final class JSONRowReader {
     case .decimal:
       guard let value = JSONScalar.decimal(text) else { throw damaged("The number is no decimal number that can be kept.") }
       values.set(slot, text: value.description)
-    case .boolean, .string, .uri, .binaryData, .uuid: throw damaged("A number does not fit.")
+    case .boolean, .string, .uri, .binaryData, .uuid, .transformable, .objectID, .composite, .undefined:
+      throw damaged("A number does not fit.")
     }
   }
 
@@ -195,7 +196,12 @@ final class JSONRowReader {
     case .uuid:
       let isUUID = values.set(slot, mostBytes: 16) { JSONText.decodeUUID(text, into: $0) ? 16 : nil }
       if !isUUID { throw damaged("The text is no UUID.") }
-    case .binaryData:
+    case .objectID:
+      guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
+        throw damaged("The text is no object's URI.")
+      }
+      values.set(slot, bytes: text)
+    case .binaryData, .transformable:
       let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { JSONText.decodeBase64(text, into: $0) }
       if !isBase64 { throw damaged("The text is no base64.") }
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
@@ -205,7 +211,7 @@ final class JSONRowReader {
     case .decimal:
       guard let value = JSONScalar.decimal(text) else { throw damaged("The text is no decimal number that can be kept.") }
       values.set(slot, text: value.description)
-    case .integer16, .integer32, .boolean: throw damaged("A text does not fit.")
+    case .integer16, .integer32, .boolean, .composite, .undefined: throw damaged("A text does not fit.")
     }
   }
 

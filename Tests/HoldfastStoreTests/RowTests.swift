@@ -3,7 +3,7 @@ import HoldfastStore
 import Testing
 
 @Suite struct RowTests {
-  private static let types = AttributeType.allCases
+  private static let types = AttributeType.storedCases
 
   private func values() -> [StoreValue] {
     Self.types.map { type in
@@ -20,6 +20,10 @@ import Testing
       case .binaryData: .data(Data([0, 1, 255]))
       case .uuid: .uuid(UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF") ?? UUID())
       case .uri: .uri("file:///a%20b")
+      case .transformable: .data(Data([7, 0]))
+      case .objectID:
+        ManagedObjectID(uriRepresentation: "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p4").map { .objectID($0) } ?? .null
+      case .composite, .undefined: .null
       }
     }
   }

@@ -86,11 +86,8 @@ extension ManagedObjectContext {
   private func number(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
     let slot = try slot(name, entity)
     let column = entity.layout.columns[slot]
-    switch column {
-    case .attribute(.boolean), .attribute(.string), .attribute(.uri), .attribute(.binaryData), .attribute(.uuid), .attribute(.date), .toOne:
-      throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) is no number that could be added up.")
-    default: return slot
-    }
+    if case .attribute(let type) = column, type.isNumber { return slot }
+    throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) is no number that could be added up.")
   }
 
   private func column(_ column: DictionaryColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [Int]) throws -> AggregateColumn {

@@ -11,8 +11,10 @@ enum SQLName {
     return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
   }
 
-  /// `Z` and the name in upper case. Names in models are ASCII.
-  static func prefixed(_ name: String) -> String { "Z" + upper(name) }
+  /// `Z` and the name in upper case. Names in models are ASCII. `ZHOME_LATITUDE` is an element of a composite attribute.
+  static func prefixed(_ name: String) -> String {
+    "Z" + (name.utf8.contains(UInt8(ascii: ".")) ? upper(name.split(separator: ".").joined(separator: "_")) : upper(name))
+  }
 
   /// The name in upper case.
   static func upper(_ name: String) -> String {

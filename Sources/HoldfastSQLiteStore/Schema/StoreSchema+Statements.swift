@@ -62,9 +62,9 @@ extension StoreSchema {
     case .toOne: 1
     case .attribute(.date), .attribute(.double), .attribute(.float): 2
     case .attribute(.decimal): 3
-    case .attribute(.string), .attribute(.uri): 4
-    case .attribute(.uuid): 5
-    case .attribute(.binaryData): 6
+    case .attribute(.string), .attribute(.uri), .attribute(.objectID): 4
+    case .attribute(.uuid), .attribute(.transformable): 5
+    case .attribute(.binaryData), .attribute(.composite), .attribute(.undefined): 6
     }
   }
 
@@ -74,8 +74,8 @@ extension StoreSchema {
     case .attribute(.double), .attribute(.float): "FLOAT"
     case .attribute(.date): "TIMESTAMP"
     case .attribute(.decimal): "DECIMAL"
-    case .attribute(.string), .attribute(.uri): "VARCHAR"
-    case .attribute(.uuid), .attribute(.binaryData): "BLOB"
+    case .attribute(.string), .attribute(.uri), .attribute(.objectID): "VARCHAR"
+    case .attribute(.uuid), .attribute(.binaryData), .attribute(.transformable), .attribute(.composite), .attribute(.undefined): "BLOB"
     }
   }
 
@@ -116,12 +116,23 @@ extension StoreSchema {
   /// The fetch indexes of an entity.
   func fetchIndexes(_ index: Int) -> [(name: String, sql: String)] {
     let entity = model.entities[index]
-    return entity.indexes.map { indexCreation(index, name: "Z_\(entity.name)_\($0.name)", names: $0.properties, kind: "INDEX") }
+    // An index over ranges in several dimensions would be a table of its own, which no query of ours asks.
+    return entity.indexes.filter { $0.elements.allSatisfy { $0.kind == .binary } }.map { declared in
+      let descending = Set(declared.elements.filter { !$0.isAscending }.map(\.property))
+      return indexCreation(
+        index, name: "Z_\(entity.name)_\(declared.name)", names: declared.properties, descending: descending, kind: "INDEX")
+    }
   }
 
-  private func indexCreation(_ index: Int, name: String, names: [String], kind: String) -> (name: String, sql: String) {
+  private func indexCreation(_ index: Int, name: String, names: [String], descending: Set<String> = [], kind: String) -> (
+    name: String, sql: String
+  ) {
     let entity = model.entities[index], table = tables[index]
-    let columns = names.compactMap { entity.slot(named: $0) }.map { "\(SQLName.quoted(table.columns[$0])) COLLATE BINARY ASC" }
+    let columns = names.compactMap { name in
+      entity.slot(named: name).map {
+        "\(SQLName.quoted(table.columns[$0])) COLLATE BINARY \(descending.contains(name) ? "DESC" : "ASC")"
+      }
+    }
     let sql = "CREATE \(kind) \(SQLName.quoted(name)) ON \(SQLName.quoted(table.name)) (\(columns.joined(separator: ", ")))"
     return (name, sql)
   }

@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// How a column is read and written: the one thing that loops over rows switch on.
 enum ColumnCode: UInt8, Sendable {
-  case integer16, integer32, integer64, boolean, key, real, text, uuid, data, decimal
+  case integer16, integer32, integer64, boolean, key, real, text, uuid, data, decimal, objectID
 
   init(_ column: ColumnType) {
     switch column {
@@ -15,8 +15,9 @@ enum ColumnCode: UInt8, Sendable {
       case .boolean: self = .boolean
       case .double, .float, .date: self = .real
       case .string, .uri: self = .text
+      case .objectID: self = .objectID
       case .uuid: self = .uuid
-      case .binaryData: self = .data
+      case .binaryData, .transformable, .composite, .undefined: self = .data
       case .decimal: self = .decimal
       }
     }

@@ -35,7 +35,7 @@ final class RowBinder: Sendable {
       let value = row.real(slot)
       if value.isNaN { throw unstorable(row, slot) }
       statement.bind(value, at: index)
-    case .text: try statement.bindText(row.bytes(slot), .borrowed, at: index)
+    case .text, .objectID: try statement.bindText(row.bytes(slot), .borrowed, at: index)
     case .uuid, .data: try statement.bindBlob(row.bytes(slot), .borrowed, at: index)
     case .decimal: try bindDecimal(row, slot, statement, at: index)
     }

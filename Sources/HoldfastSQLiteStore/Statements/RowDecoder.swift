@@ -92,6 +92,9 @@ final class RowDecoder: Sendable {
       let bytes = bytes(value)
       if !UTF8Check.isValid(bytes) { return false }
       builder.append(bytes: bytes)
+    case .objectID:
+      if type != SQLITE_TEXT || ManagedObjectID(uriRepresentation: String(decoding: bytes(value), as: UTF8.self)) == nil { return false }
+      builder.append(bytes: bytes(value))
     case .uuid:
       if type != SQLITE_BLOB { return false }
       let bytes = bytes(value)

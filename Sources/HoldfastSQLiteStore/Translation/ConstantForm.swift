@@ -25,8 +25,8 @@ enum OperandKind: UInt8, Sendable, Hashable {
       case .integer16, .integer32, .integer64, .boolean: self = .integer
       case .double, .float: self = .real
       case .date: self = .date
-      case .string, .uri: self = .text
-      case .binaryData: self = .data
+      case .string, .uri, .objectID: self = .text
+      case .binaryData, .transformable, .composite, .undefined: self = .data
       case .uuid: self = .uuid
       case .decimal: self = .decimal
       }
@@ -84,6 +84,7 @@ enum ConstantForm: Hashable {
   private static func bytes(_ value: StoreValue, _ kind: OperandKind) -> ConstantForm {
     switch (value, kind) {
     case (.string(let text), .text), (.uri(let text), .text): .exact(.text(text))
+    case (.objectID(let id), .text): .exact(.text(id.uriRepresentation))
     case (.data(let data), .data): .exact(.blob(Array(data)))
     case (.uuid(let uuid), .uuid): .exact(.blob(withUnsafeBytes(of: uuid.uuid) { Array($0) }))
     default: .never

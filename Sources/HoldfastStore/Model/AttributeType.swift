@@ -24,6 +24,14 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   case uuid
   /// An absolute or relative URI, kept as text.
   case uri
+  /// Values of any type that a transformer turns into bytes and back; stores keep the bytes.
+  case transformable
+  /// The ID of an object of any store, kept as the text of its URI.
+  case objectID
+  /// A group of attributes; see ``CompositeDescription``. No value has this type: the elements have values.
+  case composite
+  /// Anything at all, for transient attributes alone.
+  case undefined
 
   /// Core Data's number for the type (`NSAttributeType`), which enters version hashes. On disk: do not change.
   public var coreDataCode: UInt32 {
@@ -40,15 +48,25 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
     case .binaryData: 1000
     case .uuid: 1100
     case .uri: 1200
+    case .transformable: 1800
+    case .objectID: 2000
+    case .composite: 2100
+    case .undefined: 0
     }
   }
+
+  /// The types of which stores keep values.
+  public static let storedCases = allCases.filter(\.isStored)
+
+  /// Whether stores keep values of this type.
+  public var isStored: Bool { self != .composite && self != .undefined }
 
   /// How a value of this type lies in a row; see ``RowLayout``.
   public var cellKind: CellKind {
     switch self {
     case .integer16, .integer32, .integer64, .boolean: .integer
     case .double, .float, .date: .real
-    case .string, .uri, .decimal, .binaryData, .uuid: .bytes
+    case .string, .uri, .decimal, .binaryData, .uuid, .transformable, .objectID, .composite, .undefined: .bytes
     }
   }
 

@@ -46,4 +46,15 @@ extension ModelCheck {
     }
     return found
   }
+
+  /// Every contradiction in fetch-request templates.
+  static func problems(in templates: [FetchRequestDescription], of entities: [EntityDescription]) -> [ModelError.Problem] {
+    var found = repeated(templates.map(\.name)).map {
+      ModelError.Problem(path: "fetch request \($0)", reason: "There are two fetch requests of this name.")
+    }
+    for template in templates where !entities.contains(where: { $0.name == template.entity }) {
+      found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "There is no entity \(template.entity) to ask."))
+    }
+    return found
+  }
 }

@@ -23,10 +23,21 @@ extension ManagedObjectModel {
     /// The place in the order in which many-to-many pairs get their names: entities by name, but a super entity before its
     /// sub-entities, so that a sub-entity early in the alphabet pulls those above it forward. On disk: do not change.
     public let namingRank: Int
+    /// What was declared: names of classes, text of the author, what the entity was called before.
+    public let declaration: EntityDescription
     /// What each slot holds.
     public let slots: [Slot]
-    /// The attributes in slot order.
+    /// The attributes that stores keep, in slot order; the elements of composite ones each for itself.
     public let attributes: [Attribute]
+    /// The composite attributes, the super entity's first, then its own in the order of their names; those within another follow it.
+    public let composites: [CompositeAttribute]
+    /// The attributes that live in memory only, the super entity's first, then its own in the order of their names; the
+    /// position of each is its ``TransientAttribute/index``.
+    public let transientAttributes: [TransientAttribute]
+    /// The attributes that are worked out from others, in slot order.
+    public let derivedAttributes: [Attribute]
+    /// The fetched properties, the super entity's first, then its own in the order of their names.
+    public let fetchedProperties: [FetchedPropertyDescription]
     /// The relationships: the super entity's first, at the same places as there, then its own in the order of their names.
     /// An inherited one is the same value in each sub-entity: it names the entity that declares it.
     public let relationships: [Relationship]
@@ -53,10 +64,11 @@ extension ManagedObjectModel {
 
     init(
       declaration: EntityDescription, index: Int, namingRank: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool],
-      slots ownSlots: [Slot],
+      slots ownSlots: [Slot], composites ownComposites: [CompositeAttribute], transients ownTransients: [TransientAttribute],
       relationships ownRelationships: [Relationship], linksWithoutInverse ownLinks: [Relationship]
     ) {
       name = declaration.name
+      self.declaration = declaration
       self.index = index
       self.namingRank = namingRank
       superentityIndex = superentity?.index
@@ -69,7 +81,12 @@ extension ManagedObjectModel {
       linksWithoutInverse = (superentity?.linksWithoutInverse ?? []) + ownLinks
       hashedProperties = (superentity?.hashedProperties ?? []) + ModelVersionHash.properties(of: declaration)
       versionHash = ModelVersionHash.hash(of: declaration, superentity: superentity?.versionHash, hashedProperties)
+      composites = (superentity?.composites ?? []) + ownComposites
+      transientAttributes = (superentity?.transientAttributes ?? []) + ownTransients
+      fetchedProperties =
+        (superentity?.fetchedProperties ?? []) + declaration.fetchedProperties.sorted { ModelOrder.bytewise($0.name, $1.name) }
       attributes = slots.compactMap { if case .attribute(let attribute) = $0 { attribute } else { nil } }
+      derivedAttributes = attributes.filter { $0.derivation != nil }
       toManyRelationships = relationships.filter(\.isToMany)
       layout = RowLayout(slots.map(\.columnType))
       uniquenessConstraints = (superentity?.uniquenessConstraints ?? []) + declaration.uniquenessConstraints
@@ -77,6 +94,9 @@ extension ManagedObjectModel {
       indexes = declaration.indexes
       var properties: [String: Property] = [:]
       for attribute in attributes { properties[attribute.name] = .attribute(attribute) }
+      for composite in composites { properties[composite.name] = .composite(composite) }
+      for attribute in transientAttributes { properties[attribute.name] = .transient(attribute) }
+      for property in fetchedProperties { properties[property.name] = .fetched(property) }
       for relationship in relationships { properties[relationship.name] = .relationship(relationship) }
       self.properties = properties
       uniqueSlots = uniquenessConstraints.map { names in names.compactMap { properties[$0]?.slot } }
@@ -107,18 +127,66 @@ extension ManagedObjectModel {
     }
   }
 
-  /// A frozen attribute.
+  /// A frozen attribute that stores keep.
   public struct Attribute: Sendable, Hashable {
-    /// The name.
+    /// The name; an element of a composite attribute is named by the path to it: `home.latitude`.
     public let name: String
     /// The type of the values.
     public let type: AttributeType
-    /// Whether an object may be saved without a value.
+    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself.
     public let isOptional: Bool
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?
     /// Where the value lies in a row.
     public let slot: Int
+    /// Whether a store may keep a large value in a file of its own.
+    public let allowsExternalBinaryDataStorage: Bool
+    /// The declaration and what was worked out of it, in one reference: attributes are handed about a lot.
+    private let details: AttributeDetails
+
+    init(name: String, _ declared: AttributeDescription, isOptional: Bool, defaultValue: StoreValue?, slot: Int) {
+      self.name = name
+      type = declared.type
+      self.isOptional = isOptional
+      self.defaultValue = defaultValue
+      self.slot = slot
+      allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage
+      details = AttributeDetails(declared)
+    }
+
+    /// What was declared. An element of a composite attribute has its own name there, not the path.
+    public var declaration: AttributeDescription { details.declaration }
+
+    /// How the value is worked out; nil for an attribute that is set.
+    public var derivation: Derivation? { details.derivation }
+  }
+
+  /// A frozen attribute that lives in memory only.
+  public struct TransientAttribute: Sendable, Hashable {
+    /// The name.
+    public let name: String
+    /// The type of the values; ``AttributeType/undefined`` for anything.
+    public let type: AttributeType
+    /// Whether an object may be saved without a value.
+    public let isOptional: Bool
+    /// The value of a new object, or nil.
+    public let defaultValue: StoreValue?
+    /// The place among the entity's transient attributes.
+    public let index: Int
+    /// What was declared.
+    public let declaration: AttributeDescription
+  }
+
+  /// A frozen composite attribute: a group of elements that lie side by side in a row.
+  public struct CompositeAttribute: Sendable, Hashable {
+    /// The name; one within another is named by the path to it.
+    public let name: String
+    /// The name of the ``CompositeDescription``.
+    public let compositeName: String
+    /// Whether an object may be saved without any of the elements.
+    public let isOptional: Bool
+    /// Where the values of the elements lie in a row, those of groups within the group included; empty for a group of nothing.
+    public let slots: Range<Int>
   }
 
   /// A frozen relationship. It names other parts of the model by index; ``ManagedObjectModel/destination(of:)``
@@ -202,16 +270,23 @@ extension ManagedObjectModel {
 
   /// A property found by name.
   public enum Property: Sendable, Hashable {
-    /// An attribute.
+    /// An attribute that stores keep.
     case attribute(Attribute)
     /// A relationship.
     case relationship(Relationship)
+    /// A composite attribute.
+    case composite(CompositeAttribute)
+    /// An attribute that lives in memory only.
+    case transient(TransientAttribute)
+    /// A fetched property.
+    case fetched(FetchedPropertyDescription)
 
-    /// The slot, or nil for a to-many relationship.
+    /// The slot; nil for what has none: to-many relationships, composite and transient attributes, fetched properties.
     public var slot: Int? {
       switch self {
       case .attribute(let attribute): attribute.slot
       case .relationship(let relationship): relationship.isToMany ? nil : relationship.slot
+      case .composite, .transient, .fetched: nil
       }
     }
   }

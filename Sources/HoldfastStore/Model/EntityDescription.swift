@@ -8,7 +8,7 @@
 /// ```
 ///
 /// Declarations are plain values. ``ManagedObjectModel`` takes them, checks them all together and freezes them.
-public struct EntityDescription: Sendable, Hashable, Codable {
+public struct EntityDescription: Sendable, Hashable {
   /// The name, unique in the model.
   public var name: String
   /// The name of the entity whose properties, constraints and indexes this one inherits; nil for none.
@@ -19,6 +19,8 @@ public struct EntityDescription: Sendable, Hashable, Codable {
   public var attributes: [AttributeDescription]
   /// The relationships, in any order; not those that are inherited.
   public var relationships: [RelationshipDescription]
+  /// The fetched properties, in any order; not those that are inherited.
+  public var fetchedProperties: [FetchedPropertyDescription]
   /// Groups of attribute or to-one names, own or inherited, whose values no two objects of the entity and its sub-entities
   /// may share. Objects in which one of the values is nil are left out, as in SQL.
   public var uniquenessConstraints: [[String]]
@@ -26,12 +28,20 @@ public struct EntityDescription: Sendable, Hashable, Codable {
   public var indexes: [FetchIndexDescription]
   /// Text that enters the version hash, to tell two versions apart that look alike.
   public var versionHashModifier: String?
+  /// The name in the previous version of the model, when it was another.
+  public var renamingIdentifier: String?
+  /// The name of the class of the entity's objects, for generated code; nil for none. `.Name` stands for a class of the current
+  /// Swift module, as in Xcode.
+  public var managedObjectClassName: String?
+  /// Text of the model's author, by key.
+  public var userInfo: [String: String]
 
   /// Declares an entity.
   public init(
     _ name: String, superentity: String? = nil, isAbstract: Bool = false, attributes: [AttributeDescription] = [],
-    relationships: [RelationshipDescription] = [],
-    uniquenessConstraints: [[String]] = [], indexes: [FetchIndexDescription] = [], versionHashModifier: String? = nil
+    relationships: [RelationshipDescription] = [], fetchedProperties: [FetchedPropertyDescription] = [],
+    uniquenessConstraints: [[String]] = [], indexes: [FetchIndexDescription] = [], versionHashModifier: String? = nil,
+    renamingIdentifier: String? = nil, managedObjectClassName: String? = nil, userInfo: [String: String] = [:]
   ) {
     self.name = name
     self.superentity = superentity
@@ -41,20 +51,47 @@ public struct EntityDescription: Sendable, Hashable, Codable {
     self.uniquenessConstraints = uniquenessConstraints
     self.indexes = indexes
     self.versionHashModifier = versionHashModifier
+    self.fetchedProperties = fetchedProperties
+    self.renamingIdentifier = renamingIdentifier
+    self.managedObjectClassName = managedObjectClassName
+    self.userInfo = userInfo
   }
 }
 
-/// Declares an index that helps fetches. It changes what a fetch costs, never what it answers, and does not
-/// enter the version hash: a store that lacks one gets it when it is opened for writing.
-public struct FetchIndexDescription: Sendable, Hashable, Codable {
-  /// The name, unique in the entity.
-  public var name: String
-  /// The names of attributes and to-one relationships, the most significant first.
-  public var properties: [String]
+extension EntityDescription: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case name, superentity, isAbstract, attributes, relationships, fetchedProperties, uniquenessConstraints, indexes, versionHashModifier
+    case renamingIdentifier, managedObjectClassName, userInfo
+  }
 
-  /// Declares an index.
-  public init(_ name: String, _ properties: [String]) {
-    self.name = name
-    self.properties = properties
+  /// Decodes a declaration; what is not there has its default.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      try values.decode(String.self, forKey: .name), superentity: try values.decodeIfPresent(String.self, forKey: .superentity),
+      isAbstract: try values.decode(.isAbstract, default: false), attributes: try values.decode(.attributes, default: []),
+      relationships: try values.decode(.relationships, default: []), fetchedProperties: try values.decode(.fetchedProperties, default: []),
+      uniquenessConstraints: try values.decode(.uniquenessConstraints, default: []), indexes: try values.decode(.indexes, default: []),
+      versionHashModifier: try values.decodeIfPresent(String.self, forKey: .versionHashModifier),
+      renamingIdentifier: try values.decodeIfPresent(String.self, forKey: .renamingIdentifier),
+      managedObjectClassName: try values.decodeIfPresent(String.self, forKey: .managedObjectClassName),
+      userInfo: try values.decode(.userInfo, default: [:]))
+  }
+
+  /// Encodes the declaration.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(name, forKey: .name)
+    try values.encodeIfPresent(superentity, forKey: .superentity)
+    try values.encode(isAbstract, forKey: .isAbstract)
+    try values.encode(attributes, forKey: .attributes)
+    try values.encode(relationships, forKey: .relationships)
+    try values.encode(fetchedProperties, ifNot: [], forKey: .fetchedProperties)
+    try values.encode(uniquenessConstraints, forKey: .uniquenessConstraints)
+    try values.encode(indexes, forKey: .indexes)
+    try values.encodeIfPresent(versionHashModifier, forKey: .versionHashModifier)
+    try values.encodeIfPresent(renamingIdentifier, forKey: .renamingIdentifier)
+    try values.encodeIfPresent(managedObjectClassName, forKey: .managedObjectClassName)
+    try values.encode(userInfo, ifNot: [:], forKey: .userInfo)
   }
 }

@@ -23,23 +23,30 @@ public final class ManagedObjectModel: Sendable {
   public let versionIdentifiers: [String]
   /// The named subsets of entities that stores can be opened with, as declared.
   public let configurations: [ConfigurationDescription]
+  /// The groups of attributes that composite attributes have, as declared.
+  public let composites: [CompositeDescription]
+  /// The fetch requests that programs ask for by name, as declared.
+  public let fetchRequestTemplates: [FetchRequestDescription]
   let indexByName: [String: Int]
 
   /// Freezes declarations.
   ///
   /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault.
   public init(
-    entities declarations: [EntityDescription], versionIdentifiers: [String] = [], configurations: [ConfigurationDescription] = []
+    entities declarations: [EntityDescription], versionIdentifiers: [String] = [], configurations: [ConfigurationDescription] = [],
+    composites: [CompositeDescription] = [], fetchRequestTemplates: [FetchRequestDescription] = []
   ) throws(ModelError) {
     let problems =
-      ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }).problems()
-      + ModelCheck.problems(in: configurations, of: declarations)
+      ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }, composites).problems()
+      + ModelCheck.problems(in: configurations, of: declarations) + ModelCheck.problems(in: fetchRequestTemplates, of: declarations)
     guard problems.isEmpty else { throw ModelError(problems: problems) }
     let ordered = ModelFreezer.ordered(declarations)
     self.declarations = ordered
     self.versionIdentifiers = versionIdentifiers
     self.configurations = configurations
-    entities = ModelFreezer(ordered).entities()
+    self.composites = composites
+    self.fetchRequestTemplates = fetchRequestTemplates
+    entities = ModelFreezer(ordered, composites).entities()
     orderedRelationships = ManagedObjectModel.orderedRelationships(entities)
     indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
   }
@@ -59,6 +66,11 @@ public final class ManagedObjectModel: Sendable {
     indexByName[name].map { entities[$0] }
   }
 
+  /// The template of that name, or nil.
+  public func fetchRequestTemplate(named name: String) -> FetchRequestDescription? {
+    fetchRequestTemplates.first { $0.name == name }
+  }
+
   /// The destination entity of a relationship.
   public func destination(of relationship: Relationship) -> Entity { entities[relationship.destinationIndex] }
 
@@ -69,10 +81,11 @@ public final class ManagedObjectModel: Sendable {
 }
 
 extension ManagedObjectModel: Hashable {
-  /// Models are equal when their declarations, configurations and version identifiers are.
+  /// Models are equal when all that was declared is, and their version identifiers.
   public static func == (a: ManagedObjectModel, b: ManagedObjectModel) -> Bool {
     a === b
-      || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers && a.configurations == b.configurations)
+      || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers && a.configurations == b.configurations
+        && a.composites == b.composites && a.fetchRequestTemplates == b.fetchRequestTemplates)
   }
 
   /// Hashes the declarations.
@@ -86,6 +99,10 @@ private struct CodedModel: Codable {
   var versionIdentifiers: [String]
   /// Nil in what was coded before there were configurations, and where there are none.
   var configurations: [ConfigurationDescription]?
+  /// Nil where there are none.
+  var composites: [CompositeDescription]?
+  /// Nil where there are none.
+  var fetchRequestTemplates: [FetchRequestDescription]?
 }
 
 /// A frozen model that can be coded; wraps ``ManagedObjectModel``, which is a class.
@@ -102,14 +119,17 @@ public struct CodableModel: Sendable, Hashable, Codable {
   public init(from decoder: any Decoder) throws {
     let coded = try CodedModel(from: decoder)
     model = try ManagedObjectModel(
-      entities: coded.entities, versionIdentifiers: coded.versionIdentifiers, configurations: coded.configurations ?? [])
+      entities: coded.entities, versionIdentifiers: coded.versionIdentifiers, configurations: coded.configurations ?? [],
+      composites: coded.composites ?? [], fetchRequestTemplates: coded.fetchRequestTemplates ?? [])
   }
 
   /// Encodes the declarations.
   public func encode(to encoder: any Encoder) throws {
     try CodedModel(
       entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
-      configurations: model.configurations.isEmpty ? nil : model.configurations
+      configurations: model.configurations.isEmpty ? nil : model.configurations,
+      composites: model.composites.isEmpty ? nil : model.composites,
+      fetchRequestTemplates: model.fetchRequestTemplates.isEmpty ? nil : model.fetchRequestTemplates
     ).encode(to: encoder)
   }
 }

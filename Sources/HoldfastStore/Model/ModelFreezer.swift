@@ -9,6 +9,7 @@ struct ModelFreezer {
   /// What an entity declares itself, sorted, and how much it inherits.
   private struct Shape {
     var superIndex: Int?
+    var attributes: StoredAttributes
     /// The index behind the last sub-entity's.
     var familyEnd: Int
     var slots: [String]
@@ -20,10 +21,10 @@ struct ModelFreezer {
     var toMany: [String] { relationships.filter(\.isToMany).map(\.name) }
   }
 
-  init(_ declarations: [EntityDescription]) {
+  init(_ declarations: [EntityDescription], _ composites: [CompositeDescription]) {
     self.declarations = declarations
     indexByName = Dictionary(uniqueKeysWithValues: declarations.enumerated().map { ($1.name, $0) })
-    shapes = ModelFreezer.shapes(declarations, indexByName)
+    shapes = ModelFreezer.shapes(declarations, composites, indexByName)
     namingRanks = ModelOrder.namingRanks(declarations)
   }
 
@@ -50,12 +51,16 @@ struct ModelFreezer {
     return frozen
   }
 
-  private static func shapes(_ declarations: [EntityDescription], _ indexByName: [String: Int]) -> [Shape] {
+  private static func shapes(
+    _ declarations: [EntityDescription], _ composites: [CompositeDescription], _ indexByName: [String: Int]
+  ) -> [Shape] {
+    let composites = Dictionary(composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     var shapes: [Shape] = []
     for (index, declaration) in declarations.enumerated() {
-      let slots = declaration.attributes.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
+      let attributes = StoredAttributes(declaration.attributes, composites)
+      let slots = attributes.leaves.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
       var shape = Shape(
-        superIndex: declaration.superentity.flatMap { indexByName[$0] }, familyEnd: index + 1,
+        superIndex: declaration.superentity.flatMap { indexByName[$0] }, attributes: attributes, familyEnd: index + 1,
         slots: slots.sorted(by: ModelOrder.bytewise),
         relationships: declaration.relationships.sorted { ModelOrder.bytewise($0.name, $1.name) })
       if let above = shape.superIndex.map({ shapes[$0] }) {
@@ -76,24 +81,42 @@ struct ModelFreezer {
   {
     let (declaration, shape) = (declarations[index], shapes[index])
     let relationships = all[index]
-    var attributes = Dictionary(uniqueKeysWithValues: declaration.attributes.map { ($0.name, $0) })
+    var attributes = Dictionary(uniqueKeysWithValues: shape.attributes.leaves.map { ($0.name, $0) })
     var toOne = Dictionary(uniqueKeysWithValues: relationships.filter { !$0.isToMany }.map { ($0.name, $0) })
     let slots = shape.slots.enumerated().compactMap { place, name -> ManagedObjectModel.Slot? in
       if let attribute = attributes.removeValue(forKey: name) {
-        return .attribute(self.frozen(attribute, slot: shape.inheritedSlots + place))
+        return .attribute(
+          ManagedObjectModel.Attribute(
+            name: name, attribute.declaration, isOptional: attribute.isOptional, defaultValue: attribute.defaultValue,
+            slot: shape.inheritedSlots + place))
       }
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
     return ManagedObjectModel.Entity(
       declaration: declaration, index: index, namingRank: namingRanks[index], superentity: shape.superIndex.map { frozen[$0] },
       family: index..<shape.familyEnd,
-      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, relationships: relationships,
+      isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, composites: composites(shape),
+      transients: transients(declaration, inherited: shape.superIndex.map { frozen[$0].transientAttributes.count } ?? 0),
+      relationships: relationships,
       linksWithoutInverse: all.joined().filter { $0.hasTargetsToItself && $0.destinationIndex == index })
   }
 
-  private func frozen(_ attribute: AttributeDescription, slot: Int) -> ManagedObjectModel.Attribute {
-    ManagedObjectModel.Attribute(
-      name: attribute.name, type: attribute.type, isOptional: attribute.isOptional, defaultValue: attribute.defaultValue, slot: slot)
+  private func composites(_ shape: Shape) -> [ManagedObjectModel.CompositeAttribute] {
+    shape.attributes.groups.map { group in
+      // The elements' names have this beginning and lie side by side in the order of bytes.
+      let first = shape.slots.firstIndex { ModelCheck.isElement($0, of: group.name) } ?? 0
+      let count = shape.slots.count { ModelCheck.isElement($0, of: group.name) }
+      let start = shape.inheritedSlots + first
+      return ManagedObjectModel.CompositeAttribute(
+        name: group.name, compositeName: group.declaration.compositeName ?? "", isOptional: group.isOptional, slots: start..<start + count)
+    }
+  }
+
+  private func transients(_ declaration: EntityDescription, inherited: Int) -> [ManagedObjectModel.TransientAttribute] {
+    declaration.attributes.filter(\.isTransient).sorted { ModelOrder.bytewise($0.name, $1.name) }.enumerated().map {
+      ManagedObjectModel.TransientAttribute(
+        name: $1.name, type: $1.type, isOptional: $1.isOptional, defaultValue: $1.defaultValue, index: inherited + $0, declaration: $1)
+    }
   }
 
   /// The relationships that an entity declares itself.

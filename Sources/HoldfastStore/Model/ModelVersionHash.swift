@@ -1,7 +1,8 @@
 internal import HoldfastSupport
 
 /// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
-/// store compatible with a model. Default values, validation, delete rules and indexes do not count.
+/// store compatible with a model. Default values, validation, delete rules, indexes, transient attributes and the requests of fetched
+/// properties do not count; of a derived attribute only its expression does.
 enum ModelVersionHash {
   /// The hash of an entity.
   ///
@@ -20,7 +21,9 @@ enum ModelVersionHash {
 
   /// Names and hashes of the properties that an entity declares itself.
   static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
-    entity.attributes.map { ($0.name, hash(of: $0)) } + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
+    entity.attributes.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
+      + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
+      + entity.fetchedProperties.map { ($0.name, hash(of: $0)) }
   }
 
   private static func base(_ name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
@@ -28,8 +31,16 @@ enum ModelVersionHash {
   }
 
   private static func hash(of attribute: AttributeDescription) -> [UInt8] {
+    if let expression = attribute.derivationExpression {
+      return SHA256.hash(Array((Derivation(expression)?.description ?? expression).utf8))
+    }
     let base = base(attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier)
-    return SHA256.hash(base + littleEndian(attribute.type.coreDataCode))
+    let isFlagged = attribute.allowsExternalBinaryDataStorage || attribute.preservesValueInHistoryOnDeletion
+    return SHA256.hash(base + littleEndian(attribute.type.coreDataCode) + (isFlagged ? [1] : []))
+  }
+
+  private static func hash(of property: FetchedPropertyDescription) -> [UInt8] {
+    SHA256.hash(base(property.name, isOptional: property.isOptional, modifier: property.versionHashModifier))
   }
 
   private static func hash(of relationship: RelationshipDescription, in entity: EntityDescription) -> [UInt8] {

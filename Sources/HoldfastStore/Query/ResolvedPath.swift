@@ -15,20 +15,34 @@ public struct ResolvedPath: Sendable, Hashable {
     var hops: [ManagedObjectModel.Relationship] = []
     var name = path.first
     for next in path.rest {
-      guard case .relationship(let relationship)? = entity.property(named: name), !relationship.isToMany else {
+      switch entity.property(named: name) {
+      case .relationship(let relationship)? where !relationship.isToMany:
+        hops.append(relationship)
+        entity = model.destination(of: relationship)
+        name = next
+      case .composite?: name += "." + next
+      default:
         throw QueryError(
           entity: start.name, part: path.description, reason: "\(entity.name).\(name) is not a to-one relationship, so nothing follows it.")
       }
-      hops.append(relationship)
-      entity = model.destination(of: relationship)
-      name = next
     }
-    guard let property = entity.property(named: name) else {
-      throw QueryError(entity: start.name, part: path.description, reason: "\(entity.name) has no property \(name).")
-    }
+    property = try ResolvedPath.property(name, of: entity) { QueryError(entity: start.name, part: path.description, reason: $0) }
     self.hops = hops
-    self.property = property
     self.entity = entity.index
+  }
+
+  /// What a store keeps under a name.
+  private static func property(
+    _ name: String, of entity: ManagedObjectModel.Entity, _ error: (String) -> QueryError
+  ) throws(QueryError) -> ManagedObjectModel.Property {
+    switch entity.property(named: name) {
+    case nil: throw error("\(entity.name) has no property \(name).")
+    case .composite?: throw error("\(entity.name).\(name) is a group of attributes; name one of its elements behind it.")
+    case .transient?: throw error("\(entity.name).\(name) is transient, so no store has values of it.")
+    case .fetched?: throw error("\(entity.name).\(name) is a fetched property, which queries cannot follow.")
+    case .attribute(let attribute)?: return .attribute(attribute)
+    case .relationship(let relationship)?: return .relationship(relationship)
+    }
   }
 
   /// The slot at the end, or nil for a to-many relationship.

@@ -140,6 +140,7 @@ struct SlotTest {
     case .string(let text), .uri(let text): Array(text.utf8)
     case .data(let data): data.withUnsafeBytes { Array($0) }
     case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { Array($0) }
+    case .objectID(let id): Array(id.uriRepresentation.utf8)
     default: nil
     }
   }

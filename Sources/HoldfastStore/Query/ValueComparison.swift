@@ -109,6 +109,7 @@ public enum ComparisonCheck {
   public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
     if constant == .null { return true }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
+    if op.isOrder, column == .attribute(.objectID) { return false }
     return isComparable(column, constant)
   }
 
@@ -119,7 +120,7 @@ public enum ComparisonCheck {
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
       throw QueryError(entity: entity, part: "\(op)", reason: "Only text has parts that can be compared.")
     }
-    guard !isComparable(column, constant) else { return }
+    guard !isComparable(column, op, constant) else { return }
     throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) cannot be compared with this constant.")
   }
 
@@ -149,6 +150,9 @@ public enum ComparisonCheck {
       case .date: constant.fits(.date) || isNumber(constant)
       case .string, .uri: constant.fits(.string) || constant.fits(.uri)
       case .binaryData, .uuid: constant.fits(type)
+      case .objectID: if case .objectID(let id) = constant { !id.isTemporaryID } else { false }
+      // Queries do not look inside what only a transformer can read; nil is asked for before this.
+      case .transformable, .composite, .undefined: false
       }
     }
   }

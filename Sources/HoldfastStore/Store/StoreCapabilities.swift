@@ -66,8 +66,12 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
   public static let uuid = AttributeTypes(rawValue: 1024)
   /// URIs.
   public static let uri = AttributeTypes(rawValue: 2048)
-  /// All of them.
-  public static let all = AttributeTypes(rawValue: 0xFFF)
+  /// Bytes that a transformer made.
+  public static let transformable = AttributeTypes(rawValue: 4096)
+  /// IDs of objects.
+  public static let objectID = AttributeTypes(rawValue: 8192)
+  /// All that stores keep.
+  public static let all = AttributeTypes(rawValue: 0x3FFF)
 
   /// The set of one type.
   public init(_ type: AttributeType) {
@@ -85,6 +89,9 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
       case .binaryData: .binaryData
       case .uuid: .uuid
       case .uri: .uri
+      case .transformable: .transformable
+      case .objectID: .objectID
+      case .composite, .undefined: []
       }
   }
 

@@ -135,7 +135,7 @@ public final class RowBatchBuilder {
     case .string(let value), .uri(let value): append(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { append(bytes: $0) }
     case .data(let value): value.withUnsafeBytes { append(bytes: $0) }
-    case .objectID: return false
+    case .objectID(let value): append(text: value.uriRepresentation)
     }
     return true
   }

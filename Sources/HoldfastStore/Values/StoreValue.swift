@@ -43,8 +43,9 @@ public enum StoreValue: Sendable, Hashable, Codable {
     switch (self, type) {
     case (.null, _), (.bool, .boolean), (.int16, .integer16), (.int32, .integer32), (.int64, .integer64), (.float, .float),
       (.double, .double), (.decimal, .decimal), (.string, .string), (.date, .date), (.uuid, .uuid), (.uri, .uri),
-      (.data, .binaryData):
+      (.data, .binaryData), (.data, .transformable):
       true
+    case (.objectID(let id), .objectID): !id.isTemporaryID
     default: false
     }
   }
@@ -64,7 +65,7 @@ public enum StoreValue: Sendable, Hashable, Codable {
         number.isNaN ? .float(.nan) : Float(exactly: number).map { .float($0) }
       }
     case .decimal: return integer.map { .decimal(Decimal($0)) }
-    case .string, .date, .binaryData, .uuid, .uri: return nil
+    case .string, .date, .binaryData, .uuid, .uri, .transformable, .objectID, .composite, .undefined: return nil
     }
   }
 

@@ -21,7 +21,8 @@ enum ConformanceModel {
     })
 
   private static let generalEntities = [
-    EntityDescription("Sample", attributes: AttributeType.allCases.map { AttributeDescription(attributeName($0), $0, isOptional: true) }),
+    EntityDescription(
+      "Sample", attributes: AttributeType.storedCases.map { AttributeDescription(attributeName($0), $0, isOptional: true) }),
     EntityDescription(
       "Person",
       attributes: [
@@ -101,6 +102,9 @@ enum ConformanceValues {
     case .uri: ["", "https://example.org/a", "https://example.org/A", "file:///tmp/%C3%A4", "relative/path?q=1#f"].map { .uri($0) }
     case .binaryData: [[], [0], [0, 0], [1, 2, 3], [255], Array(0...255)].map { .data(Data($0)) }
     case .uuid: uuids.map { .uuid($0) }
+    case .transformable: [[], [1], [1, 2, 3], Array(repeating: 7, count: 40)].map { .data(Data($0)) }
+    case .objectID: objectIDs.map { .objectID($0) }
+    case .composite, .undefined: []
     }
   }
 
@@ -116,6 +120,12 @@ enum ConformanceValues {
     "00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000001", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8",
     "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "80000000-0000-0000-0000-000000000000",
   ].compactMap(UUID.init(uuidString:))
+
+  /// IDs of objects of stores that need not be open.
+  private static let objectIDs = [
+    "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Person/p1", "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Person/p12",
+    "x-coredata://FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF/Dog/p1",
+  ].compactMap { ManagedObjectID(uriRepresentation: $0) }
 
   /// Constants to compare with: the values, and some between or beyond them.
   static func constants(of type: AttributeType) -> [StoreValue] {
@@ -135,13 +145,13 @@ enum ConformanceRows {
   /// Puts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
   static func samples(_ store: OpenStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
-    let pools = AttributeType.allCases.map { ConformanceValues.values(of: $0) }
+    let pools = AttributeType.storedCases.map { ConformanceValues.values(of: $0) }
     let rowCount = 2 * (pools.map(\.count).max() ?? 0) + 7
     let keys = try store.keys("Sample", rowCount)
     try store.save(graph) { edit in
       for (row, key) in keys.enumerated() {
         var values: [String: StoreValue] = [:]
-        for (type, pool) in zip(AttributeType.allCases, pools) {
+        for (type, pool) in zip(AttributeType.storedCases, pools) {
           // Each type walks its values at a step of its own, with a nil after the last.
           let place = (row * (type.coreDataCode % 3 == 0 ? 1 : 5) + row / pool.count) % (pool.count + 1)
           if place < pool.count { values[ConformanceModel.attributeName(type)] = pool[place] }

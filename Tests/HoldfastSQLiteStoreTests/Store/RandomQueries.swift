@@ -87,10 +87,16 @@ struct RandomGraph {
       case .string: return .string(pick(RandomGraph.texts))
       case .uri: return .uri(pick(RandomGraph.texts))
       case .uuid: return .uuid(UUID(uuid: (UInt8(random.next() % 3), 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(random.next() % 2))))
-      case .binaryData: return .data(Data(pick([[], [0], [0, 1], [255], [97]])))
+      case .objectID: return identityOfSomebodyElse.map { .objectID($0) } ?? .null
+      case .composite, .undefined: return .null
+      case .binaryData, .transformable: return .data(Data(pick([[], [0], [0, 1], [255], [97]])))
       case .decimal: return .decimal(Decimal(string: pick(["0", "1", "2.5", "-1", "0.1", "9007199254740993", "2.4999999999999999999"]))!)
       }
     }
+  }
+
+  private var identityOfSomebodyElse: ManagedObjectID? {
+    ManagedObjectID(uriRepresentation: "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Dog/p4")
   }
 
   // MARK: Predicates

@@ -1,34 +1,3 @@
-/// Declares an attribute of an entity.
-///
-/// ```swift
-/// let age = AttributeDescription("age", .integer16, default: .int16(0))
-/// let notes = AttributeDescription("notes", .string, isOptional: true)
-/// ```
-public struct AttributeDescription: Sendable, Hashable, Codable {
-  /// The name, unique among the entity's properties.
-  public var name: String
-  /// The type of the values.
-  public var type: AttributeType
-  /// Whether an object may be saved without a value. False unless said.
-  public var isOptional: Bool
-  /// The value that a new object starts with, or nil for none. Its case must fit ``type``.
-  public var defaultValue: StoreValue?
-  /// Text that enters the version hash, to tell two versions apart that look alike.
-  public var versionHashModifier: String?
-
-  /// Declares an attribute.
-  public init(
-    _ name: String, _ type: AttributeType, isOptional: Bool = false, default defaultValue: StoreValue? = nil,
-    versionHashModifier: String? = nil
-  ) {
-    self.name = name
-    self.type = type
-    self.isOptional = isOptional
-    self.defaultValue = defaultValue
-    self.versionHashModifier = versionHashModifier
-  }
-}
-
 /// What happens to the objects at the other end of a relationship when an object is deleted.
 public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
   /// Nothing: the other objects keep pointing to an object that no longer exists.
@@ -47,7 +16,7 @@ public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
 /// let employer = RelationshipDescription.toOne("employer", to: "Company", inverse: "employees", isOptional: true)
 /// let employees = RelationshipDescription.toMany("employees", to: "Person", inverse: "employer", deleteRule: .deny)
 /// ```
-public struct RelationshipDescription: Sendable, Hashable, Codable {
+public struct RelationshipDescription: Sendable, Hashable {
   /// The name, unique among the entity's properties.
   public var name: String
   /// The name of the entity at the other end.
@@ -64,7 +33,8 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
   public var isOptional: Bool
   /// What happens to the other objects when one is deleted.
   public var deleteRule: DeleteRule
-  /// The least number of objects of a to-many relationship that is not empty; 0 for no bound.
+  /// The least number of objects of a to-many relationship that is not empty; 0 for no bound. Models of old have 1 for a to-one
+  /// relationship, which demands nothing and enters the version hash.
   public var minCount: Int
   /// The largest number of objects of a to-many relationship; 0 for no bound.
   public var maxCount: Int
@@ -72,6 +42,10 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
   public var isOrdered: Bool
   /// Text that enters the version hash, to tell two versions apart that look alike.
   public var versionHashModifier: String?
+  /// The name in the previous version of the model, when it was another.
+  public var renamingIdentifier: String? = nil
+  /// Text of the model's author, by key.
+  public var userInfo: [String: String] = [:]
 
   /// Declares a relationship to at most one object.
   public static func toOne(
@@ -91,5 +65,46 @@ public struct RelationshipDescription: Sendable, Hashable, Codable {
     RelationshipDescription(
       name: name, destination: destination, inverse: inverse, isToMany: true, isOptional: isOptional, deleteRule: deleteRule,
       minCount: minCount, maxCount: maxCount, isOrdered: isOrdered, versionHashModifier: versionHashModifier)
+  }
+}
+
+extension RelationshipDescription: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case name, destination, inverse, isToMany, isOptional, deleteRule, minCount, maxCount, isOrdered, versionHashModifier
+    case renamingIdentifier, userInfo
+  }
+
+  /// Decodes a declaration; what is not there has its default.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    name = try values.decode(String.self, forKey: .name)
+    destination = try values.decode(String.self, forKey: .destination)
+    inverse = try values.decodeIfPresent(String.self, forKey: .inverse)
+    isToMany = try values.decode(Bool.self, forKey: .isToMany)
+    isOptional = try values.decode(Bool.self, forKey: .isOptional)
+    deleteRule = try values.decode(DeleteRule.self, forKey: .deleteRule)
+    minCount = try values.decode(Int.self, forKey: .minCount)
+    maxCount = try values.decode(Int.self, forKey: .maxCount)
+    isOrdered = try values.decode(Bool.self, forKey: .isOrdered)
+    versionHashModifier = try values.decodeIfPresent(String.self, forKey: .versionHashModifier)
+    renamingIdentifier = try values.decodeIfPresent(String.self, forKey: .renamingIdentifier)
+    userInfo = try values.decode(.userInfo, default: [:])
+  }
+
+  /// Encodes the declaration.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(name, forKey: .name)
+    try values.encode(destination, forKey: .destination)
+    try values.encodeIfPresent(inverse, forKey: .inverse)
+    try values.encode(isToMany, forKey: .isToMany)
+    try values.encode(isOptional, forKey: .isOptional)
+    try values.encode(deleteRule, forKey: .deleteRule)
+    try values.encode(minCount, forKey: .minCount)
+    try values.encode(maxCount, forKey: .maxCount)
+    try values.encode(isOrdered, forKey: .isOrdered)
+    try values.encodeIfPresent(versionHashModifier, forKey: .versionHashModifier)
+    try values.encodeIfPresent(renamingIdentifier, forKey: .renamingIdentifier)
+    try values.encode(userInfo, ifNot: [:], forKey: .userInfo)
   }
 }

@@ -1,0 +1,75 @@
+/// Declares an index that helps fetches. It changes what a fetch costs, never what it answers, and does not
+/// enter the version hash: a store that lacks one gets it when it is opened for writing.
+///
+/// ```swift
+/// let newest = FetchIndexDescription("newest", elements: [FetchIndexElement("date", isAscending: false), FetchIndexElement("name")])
+/// ```
+public struct FetchIndexDescription: Sendable, Hashable {
+  /// The name, unique in the entity.
+  public var name: String
+  /// What it is ordered by, the most significant first.
+  public var elements: [FetchIndexElement]
+
+  /// Declares an index.
+  public init(_ name: String, elements: [FetchIndexElement]) {
+    self.name = name
+    self.elements = elements
+  }
+
+  /// Declares an index whose elements are all ascending, by the names of attributes and to-one relationships.
+  public init(_ name: String, _ properties: [String]) {
+    self.init(name, elements: properties.map { FetchIndexElement($0) })
+  }
+
+  /// The names of attributes and to-one relationships, the most significant first.
+  public var properties: [String] { elements.map(\.property) }
+}
+
+/// One element of a ``FetchIndexDescription``.
+public struct FetchIndexElement: Sendable, Hashable {
+  /// How an index is made.
+  public enum Kind: String, Sendable, Hashable, Codable {
+    /// For comparisons and order.
+    case binary
+    /// For ranges in several dimensions. Stores keep the declaration and make no index of this kind.
+    case rTree
+  }
+
+  /// The name of an attribute or to-one relationship, own or inherited; `place.latitude` for an element of a composite one.
+  public var property: String
+  /// Whether small values come first.
+  public var isAscending: Bool
+  /// How it is made.
+  public var kind: Kind
+
+  /// Declares an element.
+  public init(_ property: String, isAscending: Bool = true, kind: Kind = .binary) {
+    self.property = property
+    self.isAscending = isAscending
+    self.kind = kind
+  }
+}
+
+extension FetchIndexDescription: Codable {
+  private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree }
+
+  /// Decodes a declaration; what is not there has its default.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    let descending: [String] = try values.decode(.descending, default: []), rTree: [String] = try values.decode(.rTree, default: [])
+    self.init(
+      try values.decode(String.self, forKey: .name),
+      elements: try values.decode([String].self, forKey: .properties).map {
+        FetchIndexElement($0, isAscending: !descending.contains($0), kind: rTree.contains($0) ? .rTree : .binary)
+      })
+  }
+
+  /// Encodes the declaration.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(name, forKey: .name)
+    try values.encode(properties, forKey: .properties)
+    try values.encode(elements.filter { !$0.isAscending }.map(\.property), ifNot: [], forKey: .descending)
+    try values.encode(elements.filter { $0.kind == .rTree }.map(\.property), ifNot: [], forKey: .rTree)
+  }
+}
