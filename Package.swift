@@ -75,7 +75,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastJSONStoreTests",
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
-    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "CSQLite"]),
+    .testTarget(
+      name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

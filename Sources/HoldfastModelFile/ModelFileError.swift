@@ -32,7 +32,9 @@ public struct ModelFileError: Error, Sendable {
     public static let invalidValue = Code(rawValue: "invalidValue")
     /// The declarations contradict each other; the cause is a ``/HoldfastStore/ModelError``.
     public static let contradictory = Code(rawValue: "contradictory")
-    /// The document holds something that XML cannot say.
+    /// The file says something that Holdfast's models cannot say.
+    public static let unsupported = Code(rawValue: "unsupported")
+    /// The document or model holds something that the file cannot say.
     public static let unwritable = Code(rawValue: "unwritable")
   }
 

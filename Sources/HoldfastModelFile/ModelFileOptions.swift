@@ -6,8 +6,8 @@ public struct ModelFileOptions: Sendable, Hashable {
   public var maximumByteCount = 64 << 20
   /// The largest number of elements in each other: 64. A model needs 6.
   public var maximumDepth = 64
-  /// The largest number of elements: 250,000.
-  public var maximumElementCount = 250_000
+  /// The largest number of elements: 100,000.
+  public var maximumElementCount = 100_000
   /// The largest number of XML attributes in all elements together: 2,000,000.
   public var maximumAttributeCount = 2_000_000
   /// The largest number of XML attributes of one element: 256.
@@ -16,6 +16,10 @@ public struct ModelFileOptions: Sendable, Hashable {
   public var maximumValueByteCount = 1 << 20
   /// The largest number of files and folders in a bundle: 10,000.
   public var maximumFileCount = 10_000
+  /// The largest number of entities of a model, and of configurations: 5,000.
+  public var maximumEntityCount = 5_000
+  /// The largest number of properties of all entities of a model together, inherited ones counted in each: 200,000.
+  public var maximumPropertyCount = 200_000
 
   /// The defaults.
   public init() {}

@@ -82,7 +82,7 @@ import Testing
     #expect(failure(model(10), options) == nil)
     #expect(failure(model(11), options)?.code == .tooLarge)
     #expect(failure(model(11), options)?.line == 11)
-    #expect(failure(model(250_001))?.code == .tooLarge)
+    #expect(failure(model(100_001))?.code == .tooLarge)
   }
 
   @Test func attributesAreBounded() {

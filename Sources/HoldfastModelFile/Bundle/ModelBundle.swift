@@ -58,6 +58,11 @@ public struct ModelBundle: Sendable, Hashable {
     return try ModelDocument(bytes: bytes, path: "\(version.path)/\(ModelPath.contents)", options: options)
   }
 
+  /// The path of a version's file.
+  func contentsPath(ofVersion name: String) -> String {
+    isVersioned ? "\(path)/\(ModelPath.folderName(ofVersion: name))/\(ModelPath.contents)" : "\(path)/\(ModelPath.contents)"
+  }
+
   // MARK: Finding
 
   private static func versionNames(in folder: ModelFolder, _ options: ModelFileOptions) throws(ModelFileError) -> [String] {

@@ -30,7 +30,7 @@ struct ArchivedExpressionReader {
     case "NSCompoundPredicate": return try compound(part, depth)
     case "NSTruePredicate": return .truth(true)
     case "NSFalsePredicate": return .truth(false)
-    default: throw part.failure("A predicate of the class \(part.className.quoted) is not known.", .unknownClass)
+    default: throw part.failure("A predicate of the class \(part.className.quoted) is not known.", .unsupported)
     }
   }
 
@@ -44,7 +44,7 @@ struct ArchivedExpressionReader {
     case (0, 1): return .not(parts[0])
     case (1, _): return .and(parts)
     case (2, _): return .or(parts)
-    default: throw part.failure("The way in which its predicates are combined is not known.", .unknownClass)
+    default: throw part.failure("The way in which its predicates are combined is not known.", .unsupported)
     }
   }
 
@@ -53,12 +53,12 @@ struct ArchivedExpressionReader {
     let quantifiers = ["", "ALL ", "ANY "]
     let modifier = try by.integer("NSModifier") ?? 0
     guard var word = ArchivedOperator.words[try by.integer("NSOperatorType") ?? -1], quantifiers.indices.contains(modifier) else {
-      throw by.failure("The comparison of the class \(by.className.quoted) is not known.", .unknownClass)
+      throw by.failure("The comparison of the class \(by.className.quoted) is not known.", .unsupported)
     }
     if word == "==", try by.flag("NSNegate") { word = "!=" }
     let flags = (try by.integer("NSOptions") ?? 0) | (try by.integer("NSFlags") ?? 0)
     let letters = [(1, "c"), (2, "d"), (4, "n"), (8, "l")]
-    if flags & ~15 != 0 { throw by.failure("The options \(flags) of a comparison are not known.", .unknownClass) }
+    if flags & ~15 != 0 { throw by.failure("The options \(flags) of a comparison are not known.", .unsupported) }
     let options = letters.filter { flags & $0.0 != 0 }.map(\.1).joined()
     let left = try expression(try required(part, "NSLeftExpression"), depth: depth + 1)
     let right = try expression(try required(part, "NSRightExpression"), depth: depth + 1)
@@ -77,7 +77,7 @@ struct ArchivedExpressionReader {
     case "NSConstantValueExpression": return try constant(part)
     case "NSFunctionExpression": return try function(part, depth)
     case "NSAggregateExpression": return .aggregate(try expressions(part, "NSCollection", depth))
-    default: throw part.failure("An expression of the class \(part.className.quoted) is not known.", .unknownClass)
+    default: throw part.failure("An expression of the class \(part.className.quoted) is not known.", .unsupported)
     }
   }
 
@@ -99,21 +99,21 @@ struct ArchivedExpressionReader {
     switch argument.className {
     case "NSKeyPathSpecifierExpression": return try argument.requiredText("NSKeyPath")
     case "NSConstantValueExpression": return try argument.requiredText("NSConstantValue")
-    default: throw argument.failure("A key path of the class \(argument.className.quoted) is not known.", .unknownClass)
+    default: throw argument.failure("A key path of the class \(argument.className.quoted) is not known.", .unsupported)
     }
   }
 
   private func constant(_ part: ArchivedPart) throws(ModelFileError) -> ArchivedExpression {
     if let name = try part.text("NSConstantValueClassName") {
-      throw part.failure("The class \(name.quoted) as a constant is not known.", .unknownClass)
+      throw part.failure("The class \(name.quoted) as a constant is not known.", .unsupported)
     }
     guard let reference = part.instance["NSConstantValue"] else { return .constant(.null) }
     if let number = ArchivedValue.decimal(part.archive, reference) { return .decimal(number) }
     let value: PropertyList
     do { value = try part.archive.propertyListValue(of: reference, limits: Self.limits) } catch {
-      throw ModelFileError(.unknownClass, element: part.element, reason: "A constant is no plain value.", cause: error)
+      throw ModelFileError(.unsupported, element: part.element, reason: "A constant is no plain value.", cause: error)
     }
-    guard Self.isWritable(value) else { throw part.failure("A constant is one that no predicate's text can say.", .unknownClass) }
+    guard Self.isWritable(value) else { throw part.failure("A constant is one that no predicate's text can say.", .unsupported) }
     return .constant(value)
   }
 
@@ -129,13 +129,8 @@ struct ArchivedExpressionReader {
   private mutating func function(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) -> ArchivedExpression {
     let operand = try required(part, "NSOperand"), name = try part.requiredText("NSSelectorName")
     guard operand.className == "NSConstantValueExpression", try operand.text("NSConstantValueClassName") == "_NSPredicateUtilities" else {
-      throw part.failure("The function \(name.quoted) of another object is not known.", .unknownClass)
+      throw part.failure("The function \(name.quoted) of another object is not known.", .unsupported)
     }
     return .function(name, try expressions(part, "NSArguments", depth))
   }
-}
-
-extension ModelFileError.Code {
-  /// A part of an archive is of a class or a kind that is not read.
-  static let unknownClass = ModelFileError.Code(rawValue: "unknownClass")
 }

@@ -36,7 +36,7 @@ public struct CompiledModel: Sendable {
   ///   - path: What errors say that the file is; nil for none.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError``: `notAModel` for anything that is no archive of a model; `oldFormat` for what Xcode's editor saved before
-  ///   Xcode 4; `malformed` for a damaged archive; `tooLarge`; `unknownClass` for a part that is of no known class, such as a composite
+  ///   Xcode 4; `malformed` for a damaged archive; `tooLarge`; `unsupported` for a part that is of no known class, such as a composite
   ///   attribute; `contradictory` with a ``/HoldfastStore/ModelError`` beneath. They say which object of the archive it is.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {

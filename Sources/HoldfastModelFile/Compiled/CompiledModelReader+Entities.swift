@@ -17,7 +17,9 @@ extension CompiledModelReader {
       uniquenessConstraints: try uniqueness(part), versionHashModifier: try part.text("NSVersionHashModifier"),
       renamingIdentifier: try renamingIdentifier(part, entity.name), managedObjectClassName: try className(part), userInfo: try userInfo(part))
     var own: [String: CompiledProperty] = [:], marked: [String] = []
-    for (name, reference) in try part.entries("NSProperties") {
+    let properties = try part.entries("NSProperties")
+    try count(properties.count, part)
+    for (name, reference) in properties {
       guard let property = try property(name, reference, of: entity, inherited[name]) else { continue }
       own[name] = property.declaration
       if property.isIndexed { marked.append(name) }

@@ -11,10 +11,6 @@ extension CompiledModelReader {
   mutating func property(
     _ name: String, _ reference: PropertyList, of entity: CompiledEntityPart, _ inherited: CompiledProperty?
   ) throws(ModelFileError) -> (declaration: CompiledProperty, isIndexed: Bool)? {
-    propertyCount += 1
-    guard propertyCount <= options.maximumProperties else {
-      throw ModelFileError(.tooLarge, reason: "Its entities have more than \(options.maximumProperties) properties.")
-    }
     let element = "property \(name.quoted) of entity \(entity.name.quoted)"
     guard let part = try ArchivedPart(archive, reference, as: element) else { throw entity.part.failure("A property is missing.") }
     if part.className == "_NSPropertyDescriptionProxy" {
@@ -47,8 +43,8 @@ extension CompiledModelReader {
       rename("fetched property")
       return .fetched(try fetchedProperty(part, name))
     case "NSExpressionDescription":
-      throw part.failure("It is an expression, which only fetches have.", .unknownClass)
-    default: throw part.failure("Properties of the class \(part.className.quoted) are not known.", .unknownClass)
+      throw part.failure("It is an expression, which only fetches have.", .unsupported)
+    default: throw part.failure("Properties of the class \(part.className.quoted) are not known.", .unsupported)
     }
   }
 
@@ -64,9 +60,9 @@ extension CompiledModelReader {
 
   private mutating func attribute(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> AttributeDescription {
     guard let type = Self.types[try part.integer("NSAttributeType") ?? 0] else {
-      throw part.failure("Its type \(try part.integer("NSAttributeType") ?? 0) is not known.", .unknownClass)
+      throw part.failure("Its type \(try part.integer("NSAttributeType") ?? 0) is not known.", .unsupported)
     }
-    guard type != .composite else { throw part.failure("How compiled models keep composite attributes is not known.", .unknownClass) }
+    guard type != .composite else { throw part.failure("How compiled models keep composite attributes is not known.", .unsupported) }
     let flags = try part.integer("NSFlagsKey") ?? 0
     var attribute = AttributeDescription(
       name, type, isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
@@ -115,7 +111,7 @@ extension CompiledModelReader {
     for reference in try part.list("NSValidationPredicates") {
       guard let predicate = try ArchivedPart(archive, reference, as: part.element) else { continue }
       do throws(ModelFileError) { rules.add(try expressions.predicate(predicate)) } catch {
-        guard error.code == .unknownClass else { throw error }
+        guard error.code == .unsupported else { throw error }
         rules.add(unknown: error)
       }
     }
@@ -136,8 +132,8 @@ extension CompiledModelReader {
   private static let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
 
   private mutating func relationship(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> RelationshipDescription {
-    if try part.flag("NSIsTransient") { throw part.failure("A transient relationship is not supported.", .unknownClass) }
-    guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else { throw part.failure("Its delete rule is not known.", .unknownClass) }
+    if try part.flag("NSIsTransient") { throw part.failure("A transient relationship is not supported.", .unsupported) }
+    guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else { throw part.failure("Its delete rule is not known.", .unsupported) }
     let minCount = try part.integer("NSMinCount") ?? 0, maxCount = try part.integer("NSMaxCount") ?? 0
     let destination = try part.requiredText("_NSDestinationEntityName"), inverse = try part.text("_NSInverseRelationshipName")
     let isOptional = try part.flag("NSIsOptional"), modifier = try part.text("NSVersionHashModifier")
@@ -166,8 +162,9 @@ extension CompiledModelReader {
     guard let request = try part.part("NSFetchRequest") else { throw part.failure("It has no fetch request.") }
     let property = FetchedPropertyDescription(
       name, try fetchRequest(request, Self.nameInFetchedProperty, entity: try part.text("_NSFetchRequestEntityName")),
-      isOptional: try part.flag("NSIsOptional"), versionHashModifier: try part.text("NSVersionHashModifier"),
-      renamingIdentifier: try renamingIdentifier(part, name), userInfo: try userInfo(part))
+      isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
+      versionHashModifier: try part.text("NSVersionHashModifier"), renamingIdentifier: try renamingIdentifier(part, name),
+      userInfo: try userInfo(part))
     try noteKeys(of: part, besides: Self.knownFetchedKeys)
     return property
   }

@@ -17,7 +17,7 @@ extension CompiledModelReader {
     var request = FetchRequestDescription(name, entity: asked)
     if let predicate = try part.part("NSPredicate") { request.predicateFormat = try predicateFormat(predicate) }
     guard let resultType = FetchRequestDescription.ResultType(rawValue: try part.integer("NSResultType") ?? 0) else {
-      throw part.failure("The kind of its results is not known.", .unknownClass)
+      throw part.failure("The kind of its results is not known.", .unsupported)
     }
     request.resultType = resultType
     request.fetchLimit = try part.integer("NSFetchLimit") ?? 0
@@ -40,7 +40,7 @@ extension CompiledModelReader {
   /// The text of a predicate. Of one that cannot be written nobody would want all objects, so it is one that finds none.
   private mutating func predicateFormat(_ part: ArchivedPart) throws(ModelFileError) -> String {
     do throws(ModelFileError) { return try expressions.predicate(part).text } catch {
-      guard error.code == .unknownClass else { throw error }
+      guard error.code == .unsupported else { throw error }
       note(part, "Its predicate is not kept, and it finds nothing. \(error.reason)")
       return "FALSEPREDICATE"
     }

@@ -71,8 +71,8 @@ struct CompiledModelReader {
   private func entityParts(_ model: ArchivedPart) throws(ModelFileError) -> [CompiledEntityPart] {
     var parts: [CompiledEntityPart] = []
     for (name, reference) in try model.entries("NSEntities") {
-      guard parts.count < options.maximumEntities else {
-        throw ModelFileError(.tooLarge, reason: "It has more than \(options.maximumEntities) entities.")
+      guard parts.count < options.maximumEntityCount else {
+        throw ModelFileError(.tooLarge, reason: "It has more than \(options.maximumEntityCount) entities.")
       }
       guard let part = try ArchivedPart(archive, reference, as: "entity \(name.quoted)") else { continue }
       guard part.className == "NSEntityDescription" else { throw part.failure("It is an object of the class \(part.className.quoted).") }
@@ -88,9 +88,21 @@ struct CompiledModelReader {
     // Super entities come first, so that what is inherited is known.
     for entity in tree.ordered {
       let inherited = entity.superentity.flatMap { known[$0] } ?? [:]
+      try count(inherited.count, entity.part)
       let (declaration, own) = try self.entity(entity, inherited)
       declarations.entities.append(declaration)
       known[entity.name] = inherited.merging(own) { above, _ in above }
+    }
+  }
+
+  /// Counts properties of an entity, since few objects of an archive can stand for very many.
+  mutating func count(_ properties: Int, _ part: ArchivedPart) throws(ModelFileError) {
+    propertyCount += properties
+    if propertyCount > options.maximumPropertyCount {
+      throw part.failure("The entities have more than \(options.maximumPropertyCount) properties with those that they inherit.", .tooLarge)
+    }
+    if properties > ModelSizeCheck.maximumPropertiesOfEntity {
+      throw part.failure("It has more than \(ModelSizeCheck.maximumPropertiesOfEntity) properties with those that it inherits.", .tooLarge)
     }
   }
 
@@ -99,7 +111,7 @@ struct CompiledModelReader {
     for (name, reference) in try model.entries("NSConfigurations") {
       var members: [String] = []
       let element = "configuration \(name.quoted)"
-      guard declarations.configurations.count < options.maximumEntities, let list = try ArchivedPart(archive, reference, as: element) else {
+      guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element) else {
         throw ModelFileError(.malformed, element: element, reason: "It is no list of entities.")
       }
       let references: [PropertyList]
@@ -125,8 +137,6 @@ struct CompiledEntityPart {
 /// The entities of a model, each behind the one above it.
 struct CompiledEntityTree {
   private(set) var ordered: [CompiledEntityPart] = []
-  /// More entities above each other than any model has.
-  private static let largestDepth = 100
 
   init(_ parts: [CompiledEntityPart]) throws(ModelFileError) {
     let byName = Dictionary(parts.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -137,8 +147,8 @@ struct CompiledEntityTree {
       var next: CompiledEntityPart? = part
       while let entity = next, !placed.contains(entity.name) {
         chain.append(entity)
-        guard chain.count <= Self.largestDepth else {
-          throw part.part.failure("It inherits from more than \(Self.largestDepth) entities, or in a circle.")
+        guard chain.count <= ModelSizeCheck.maximumInheritance else {
+          throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or in a circle.")
         }
         next = entity.superentity.flatMap { byName[$0] }
         if let name = entity.superentity, next == nil { throw entity.part.failure("It inherits from \(name.quoted), which the model does not have.") }
