@@ -81,7 +81,7 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
-        "HoldfastStoreConformance", "HoldfastSupport",
+        "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

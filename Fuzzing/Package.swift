@@ -8,12 +8,17 @@ let package = Package(
   dependencies: [.package(name: "holdfast", path: "..")],
   targets: [
     .executableTarget(
-      name: "ModelContents",
+      name: "PropertyLists",
+      dependencies: [.product(name: "HoldfastStore", package: "holdfast")],
+      // The fuzzer has the entry point.
+      swiftSettings: [.unsafeFlags(["-parse-as-library"])]),
+    .executableTarget(
+      name: "CompiledModels",
       dependencies: [
         .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
       ],
       // The fuzzer has the entry point.
-      swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+      swiftSettings: [.unsafeFlags(["-parse-as-library"])]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -83,7 +83,8 @@ struct ArchivedOperator: Equatable {
 enum ArchivedText {
   /// Words that a name can only be with a mark before it.
   private static let reserved: Set<String> = [
-    "AND", "OR", "IN", "NOT", "ALL", "ANY", "SOME", "NONE", "LIKE", "CASEINSENSITIVE", "CI", "MATCHES", "CONTAINS", "BEGINSWITH", "ENDSWITH",
+    "AND", "OR", "IN", "NOT", "ALL", "ANY", "SOME", "NONE", "LIKE", "CASEINSENSITIVE", "CI", "MATCHES", "CONTAINS", "BEGINSWITH",
+    "ENDSWITH",
     "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "FIRST", "LAST", "SIZE", "ANYKEY", "SUBQUERY", "FETCH", "CAST",
     "TRUEPREDICATE", "FALSEPREDICATE",
   ]

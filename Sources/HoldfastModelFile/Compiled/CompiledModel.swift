@@ -4,7 +4,7 @@ public import HoldfastStore
 ///
 /// ```swift
 /// let compiled = try CompiledModel(contentsOf: "Zoo.momd")
-/// let container = try PersistentContainer(model: compiled.model, classes: [Dog.self], store: .memory())
+/// for note in compiled.notes { print("Not in the model: \(note)") }
 /// ```
 ///
 /// Both are keyed archives of Core Data's model. No class of them is looked up or made: they are read as values. The model has the same

@@ -15,7 +15,8 @@ extension CompiledModelReader {
     var declaration = EntityDescription(
       entity.name, superentity: entity.superentity, isAbstract: try part.flag("NSIsAbstract"),
       uniquenessConstraints: try uniqueness(part), versionHashModifier: try part.text("NSVersionHashModifier"),
-      renamingIdentifier: try renamingIdentifier(part, entity.name), managedObjectClassName: try className(part), userInfo: try userInfo(part))
+      renamingIdentifier: try renamingIdentifier(part, entity.name), managedObjectClassName: try className(part),
+      userInfo: try userInfo(part))
     var own: [String: CompiledProperty] = [:], marked: [String] = []
     let properties = try part.entries("NSProperties")
     try count(properties.count, part)
@@ -30,10 +31,7 @@ extension CompiledModelReader {
       }
     }
     declaration.indexes = try indexes(part)
-    // As Core Data does, whose newer models have both forms of each.
-    for names in try groups(part, "NSCompoundIndexes") + marked.map({ [$0] }) where !declaration.indexes.contains(where: { $0.properties == names }) {
-      declaration.indexes.append(FetchIndexDescription(names.joined(separator: "_"), names))
-    }
+    declaration.indexes += try oldIndexes(part, marked, besides: declaration.indexes)
     try noteKeys(of: part, besides: Self.knownEntityKeys)
     return (declaration, own)
   }
@@ -86,6 +84,18 @@ extension CompiledModelReader {
   private func uniqueness(_ part: ArchivedPart) throws(ModelFileError) -> [[String]] { try groups(part, "NSUniqueTuples") }
 
   // MARK: Indexes
+
+  /// Indexes in the forms of Xcode before 9: compound ones, and marks at single properties. Newer models have these too, as shadows of
+  /// their indexes, for frameworks that know no others.
+  private func oldIndexes(_ part: ArchivedPart, _ marked: [String], besides indexes: [FetchIndexDescription]) throws(ModelFileError)
+    -> [FetchIndexDescription]
+  {
+    let covered = Set(indexes.flatMap(\.properties)), lists = Set(indexes.map(\.properties))
+    let compound = try groups(part, "NSCompoundIndexes").filter { !lists.contains($0) }
+    let single = marked.filter { !covered.contains($0) }.map { [$0] }
+    var seen: Set<[String]> = []
+    return (compound + single).filter { seen.insert($0).inserted }.map { FetchIndexDescription($0.joined(separator: "_"), $0) }
+  }
 
   private static let knownIndexKeys: Set<String> = ["NSIndexName", "NSIndexElements", "NSPartialIndexPredicate", "NSEntity"]
   private static let knownElementKeys: Set<String> = [

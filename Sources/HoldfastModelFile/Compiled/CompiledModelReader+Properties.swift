@@ -69,7 +69,9 @@ extension CompiledModelReader {
       allowsExternalBinaryDataStorage: flags & Self.externalFlag != 0, versionHashModifier: try part.text("NSVersionHashModifier"),
       renamingIdentifier: try renamingIdentifier(part, name), userInfo: try userInfo(part))
     attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedFlag != 0
-    if flags & ~(Self.externalFlag | Self.preservedFlag) != 0 { note(part, "Its flags \(flags) have bits that are not known and not kept.") }
+    if flags & ~(Self.externalFlag | Self.preservedFlag) != 0 {
+      note(part, "Its flags \(flags) have bits that are not known and not kept.")
+    }
     attribute.allowsCloudEncryption = try part.flag("NSAllowsCloudEncryption")
     if type == .transformable {
       attribute.valueTransformerName = try part.text("NSValueTransformerName")
@@ -133,7 +135,9 @@ extension CompiledModelReader {
 
   private mutating func relationship(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> RelationshipDescription {
     if try part.flag("NSIsTransient") { throw part.failure("A transient relationship is not supported.", .unsupported) }
-    guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else { throw part.failure("Its delete rule is not known.", .unsupported) }
+    guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else {
+      throw part.failure("Its delete rule is not known.", .unsupported)
+    }
     let minCount = try part.integer("NSMinCount") ?? 0, maxCount = try part.integer("NSMaxCount") ?? 0
     let destination = try part.requiredText("_NSDestinationEntityName"), inverse = try part.text("_NSInverseRelationshipName")
     let isOptional = try part.flag("NSIsOptional"), modifier = try part.text("NSVersionHashModifier")

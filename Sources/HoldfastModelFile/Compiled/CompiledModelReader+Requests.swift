@@ -11,7 +11,8 @@ extension CompiledModelReader {
   private static let usualFlags = 30
 
   /// A fetch request. What it is made of beyond a declaration's settings is noted.
-  mutating func fetchRequest(_ part: ArchivedPart, _ name: String, entity: String? = nil) throws(ModelFileError) -> FetchRequestDescription {
+  mutating func fetchRequest(_ part: ArchivedPart, _ name: String, entity: String? = nil) throws(ModelFileError) -> FetchRequestDescription
+  {
     let named = try part.part("NSEntity")?.text("NSEntityName")
     guard let asked = entity ?? named else { throw part.failure("It does not say which entity it asks.") }
     var request = FetchRequestDescription(name, entity: asked)

@@ -32,7 +32,8 @@ struct CompiledModelReader {
   // MARK: The model
 
   private static let knownKeys: Set<String> = [
-    "NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers", "NSConfigurations", "CDMCompilerToolVersion", "CDMCompilerXcodeVersion",
+    "NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers", "NSConfigurations", "CDMCompilerToolVersion",
+    "CDMCompilerXcodeVersion",
   ]
 
   private mutating func readModel() throws(ModelFileError) {
@@ -55,7 +56,9 @@ struct CompiledModelReader {
   private func root() throws(ModelFileError) -> ArchivedPart {
     let reference: PropertyList
     do { reference = try archive.root } catch { throw ModelFileError(.malformed, cause: error) }
-    guard let root = try ArchivedPart(archive, reference, as: "model") else { throw ModelFileError(.notAModel, reason: "Its archive is empty.") }
+    guard let root = try ArchivedPart(archive, reference, as: "model") else {
+      throw ModelFileError(.notAModel, reason: "Its archive is empty.")
+    }
     if root.className == "XDPMModel" {
       throw ModelFileError(
         .oldFormat, reason: "It is what the editor of Xcode before 4 saved, which is not read, and not a compiled model.")
@@ -111,7 +114,8 @@ struct CompiledModelReader {
     for (name, reference) in try model.entries("NSConfigurations") {
       var members: [String] = []
       let element = "configuration \(name.quoted)"
-      guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element) else {
+      guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element)
+      else {
         throw ModelFileError(.malformed, element: element, reason: "It is no list of entities.")
       }
       let references: [PropertyList]
@@ -151,7 +155,9 @@ struct CompiledEntityTree {
           throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or in a circle.")
         }
         next = entity.superentity.flatMap { byName[$0] }
-        if let name = entity.superentity, next == nil { throw entity.part.failure("It inherits from \(name.quoted), which the model does not have.") }
+        if let name = entity.superentity, next == nil {
+          throw entity.part.failure("It inherits from \(name.quoted), which the model does not have.")
+        }
       }
       for entity in chain.reversed() {
         placed.insert(entity.name)

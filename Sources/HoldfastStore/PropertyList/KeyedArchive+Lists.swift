@@ -62,7 +62,8 @@ extension KeyedArchive {
   }
 
   private static func isNo(_ what: String, _ instance: Instance) -> PropertyListError {
-    PropertyListError(.damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) stands where a \(what) should be.")
+    PropertyListError(
+      .damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) stands where a \(what) should be.")
   }
 
   /// The references of a list.

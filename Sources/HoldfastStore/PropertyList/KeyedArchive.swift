@@ -5,10 +5,9 @@
 ///
 /// ```swift
 /// let archive = try KeyedArchive(bytes)
-/// if case .instance(let model) = try archive.object(try archive.root) {
-///   model.className                                   // "NSManagedObjectModel"
-///   try archive.object(model["NSEntities"])           // the object under a key
-/// }
+/// guard case .instance(let model) = try archive.object(archive.root), model.className == "NSManagedObjectModel" else { return [] }
+/// let entities = try archive.entries(model["NSEntities"]) ?? []
+/// return entities.map(\.key)
 /// ```
 ///
 /// It is not a decoder: what a class's keys mean is the reader's to know.

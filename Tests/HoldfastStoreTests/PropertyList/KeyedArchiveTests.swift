@@ -169,19 +169,6 @@ import Testing
     #expect(read > 100)
   }
 
-  @Test func whatTheFuzzerBeginsWithIsRead() throws {
-    let folder = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/").dropFirst() + "/Fuzzing/Seeds/PropertyList"
-    let files = try FileManager.default.contentsOfDirectory(atPath: String(folder)).filter { $0.hasSuffix("plist") }
-    #expect(files.count >= 5)
-    for file in files {
-      let list = try PropertyList(Array(Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(file)"))))
-      if file.hasPrefix("archive") {
-        let value = try KeyedArchive(list).propertyListValue()
-        #expect(value["list"]?.array?.count == 4 && value["known"]?["known"] == .string("value"))
-      }
-    }
-  }
-
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func everyArchivedModelOpensAndAllItsObjectsHaveClasses() throws {
