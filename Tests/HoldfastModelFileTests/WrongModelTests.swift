@@ -33,6 +33,7 @@ import Testing
     "name='a' attributeType='Boolean' defaultValueString='maybe'", "name='a' attributeType='UUID' defaultValueString='1'",
     "name='a' attributeType='Date' defaultDateTimeInterval='today'", "name='a' attributeType='String' optional='perhaps'",
     "name='a' attributeType='String' minValueString='1.5'", "name='a' attributeType='String' maxValueString='99999999999999999999'",
+    "name='a' attributeType='String' minValueString='-1'",
   ]) func aValueThatIsNoneIsNamed(_ text: String) {
     #expect(failure(attribute(text))?.code == .invalidValue)
     #expect(failure(attribute(text))?.line == 3)
@@ -62,6 +63,22 @@ import Testing
     #expect(found?.code == .missingAttribute, "\(String(describing: found))")
     #expect(found?.line == 3)
     #expect(found?.element == element)
+  }
+
+  @Test(arguments: [
+    "1e127", "1e128", "1e-200", "1e99999999999999999999", "1e-99999999999999999999", "\(String(repeating: "9", count: 500))", "1e", ".",
+  ])
+  func decimalsOutOfRangeDoNotTrap(_ text: String) {
+    let found = failure(attribute("name='a' attributeType='Decimal' defaultValueString='\(text)' minValueString='\(text)'"))
+    #expect(found == nil || found?.code == .invalidValue)
+  }
+
+  @Test(arguments: ["fetchLimit='-1'", "fetchBatchSize='x'", "resultType='3'", "includeSubentities='2'"])
+  func aWrongSettingOfARequestIsNamed(_ text: String) {
+    let found = failure("<model><entity name='E'/>\n<fetchRequest name='q' entity='E' \(text)/></model>")
+    #expect(found?.code == .invalidValue)
+    #expect(found?.line == 2)
+    #expect(found?.element == "fetch request \"q\"")
   }
 
   @Test(arguments: [

@@ -2,7 +2,8 @@ extension ModelBundle {
   /// Writes versions of a model.
   ///
   /// ```swift
-  /// try ModelBundle.write(["Zoo": first, "Zoo 2": second], currentVersion: "Zoo 2", to: "Zoo.xcdatamodeld")
+  /// let first = try ModelDocument(model)
+  /// try ModelBundle.write(["Zoo": first], currentVersion: "Zoo", to: path)
   /// ```
   ///
   /// - Where there is nothing yet, all is written beside the path and then renamed, so the model is there whole or not at all.

@@ -1,9 +1,10 @@
 /// A model on disk as Xcode keeps it: an `.xcdatamodeld` folder with its versions, or an `.xcdatamodel` folder, which is one version alone.
 ///
 /// ```swift
-/// let bundle = try ModelBundle(contentsOf: "Zoo.xcdatamodeld")
-/// for name in bundle.versionNames {
-///   print(name, try bundle.model(version: name).versionChecksum)
+/// let bundle = try ModelBundle(contentsOf: path)
+/// for name in bundle.versionNames where name != bundle.currentVersionName {
+///   let old = try bundle.model(version: name)
+///   if metadata.isCompatible(with: old) { return name }
 /// }
 /// ```
 ///

@@ -30,7 +30,7 @@ extension CompiledModelReader {
       case .fetched(let property): declaration.fetchedProperties.append(property)
       }
     }
-    declaration.indexes = try indexes(part)
+    declaration.indexes = withoutShadows(try indexes(part))
     declaration.indexes += try oldIndexes(part, marked, besides: declaration.indexes)
     try noteKeys(of: part, besides: Self.knownEntityKeys)
     return (declaration, own)
@@ -84,6 +84,14 @@ extension CompiledModelReader {
   private func uniqueness(_ part: ArchivedPart) throws(ModelFileError) -> [[String]] { try groups(part, "NSUniqueTuples") }
 
   // MARK: Indexes
+
+  /// Without the indexes that a framework has made of marks which are shadows themselves: such an index has the name of its property
+  /// and is another one once more.
+  private func withoutShadows(_ indexes: [FetchIndexDescription]) -> [FetchIndexDescription] {
+    indexes.filter { index in
+      index.name != index.properties.joined(separator: "_") || !indexes.contains { $0.name != index.name && $0.elements == index.elements }
+    }
+  }
 
   /// Indexes in the forms of Xcode before 9: compound ones, and marks at single properties. Newer models have these too, as shadows of
   /// their indexes, for frameworks that know no others.

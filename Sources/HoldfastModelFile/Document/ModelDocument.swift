@@ -1,9 +1,9 @@
 /// What one version of a model says in its `contents` file: every element and attribute, known or not.
 ///
 /// ```swift
-/// var document = try ModelDocument(contentsOf: "Zoo.xcdatamodeld/Zoo 2.xcdatamodel/contents")
+/// var document = try ModelDocument(contentsOf: path + "/Zoo.xcdatamodel/contents")
 /// document.root["userDefinedModelVersionIdentifier"] = "2"
-/// let bytes = try document.serialized()
+/// try ModelBundle.write(["Zoo 2": document], currentVersion: "Zoo 2", to: path)
 /// ```
 ///
 /// A document that is read and written loses nothing but comments and the spelling of white space: the file that comes out has Xcode's

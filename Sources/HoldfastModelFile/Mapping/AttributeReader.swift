@@ -43,7 +43,7 @@ enum AttributeReader {
     switch type {
     case .string:
       AttributeValidation(
-        minimumLength: try reader.integer("minValueString"), maximumLength: try reader.integer("maxValueString"),
+        minimumLength: try reader.count("minValueString"), maximumLength: try reader.count("maxValueString"),
         regularExpression: reader.text("regularExpressionString"))
     case .date:
       .range(try reader.value("minDateTimeInterval", .date), try reader.value("maxDateTimeInterval", .date))

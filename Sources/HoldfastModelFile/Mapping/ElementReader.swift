@@ -40,6 +40,13 @@ struct ElementReader {
     return value
   }
 
+  /// A whole number that is not negative.
+  func count(_ name: String) throws(ModelFileError) -> Int? {
+    guard let value = try integer(name) else { return nil }
+    guard value >= 0 else { throw invalid(name, "negative") }
+    return value
+  }
+
   /// A value of a type.
   func value(_ name: String, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
     guard let text = type == .string ? element[name] : text(name) else { return nil }

@@ -15,7 +15,7 @@ extension ManagedObjectModel {
   /// Reads a model that Xcode has written, as Core Data's `NSManagedObjectModel(contentsOf:)` reads a compiled one.
   ///
   /// ```swift
-  /// let model = try ManagedObjectModel(contentsOf: "Zoo.xcdatamodeld")
+  /// let read = try ManagedObjectModel(contentsOf: path)
   /// ```
   ///
   /// - Parameters:

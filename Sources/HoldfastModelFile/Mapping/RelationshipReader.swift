@@ -47,8 +47,8 @@ enum RelationshipReader {
       throw reader.invalid("resultType", "none of 0, 1, 2 and 4")
     }
     request.resultType = resultType
-    request.fetchLimit = try reader.integer("fetchLimit") ?? 0
-    request.fetchBatchSize = try reader.integer("fetchBatchSize") ?? 0
+    request.fetchLimit = try reader.count("fetchLimit") ?? 0
+    request.fetchBatchSize = try reader.count("fetchBatchSize") ?? 0
     request.includesSubentities = try reader.flag("includeSubentities", default: true)
     request.includesPropertyValues = try reader.flag("includePropertyValues", default: true)
     request.includesPendingChanges = try reader.flag("includesPendingChanges", default: true)

@@ -61,14 +61,20 @@ import Testing
     #expect(all.contains { $0.1.isEmpty }, "\(all)")
   }
 
-  /// Where a store's model differs from the document of the same hashes, and why.
-  private static let exceptions: [String: [String]] = [:]
+  /// Settings in which the model of a store differs from the document of the same hashes, with the reason.
+  private static let exceptions: [String: Set<String>] = [
+    // Default values do not enter hashes: the document was edited after the store was made.
+    "SampleStore2.0.sqlite": ["defaultValue"],
+    // Its framework, 865, knew no indexes with names of their own.
+    "Tests-SampleModelV1.sqlite": ["indexes"],
+  ]
 
   @Test(arguments: Corpus.stores) func aModelCacheDeclaresWhatItsDocumentDoes(_ file: String) throws {
     guard let cache = try Corpus.store(file).cache else { return }
     let compiled = try CompiledModel(modelCache: cache).model
     let all = Self.documents(for: compiled).map { Self.differences(compiled, $0.model) }
     let expected = Self.exceptions[(file as NSString).lastPathComponent] ?? []
-    if !all.isEmpty { #expect(all.contains { $0 == expected }, "\(all)") }
+    let differing = all.map { differences in Set(differences.map { String($0.split(separator: ".").last ?? "") }) }
+    if !all.isEmpty { #expect(differing.contains(expected), "\(all)") }
   }
 }
