@@ -15,7 +15,9 @@ struct MetadataRecord: Sendable {
 
   /// Reads the list of an existing store.
   init(uuid: String, bytes: [UInt8]) throws(PropertyListError) {
-    guard let list = try PropertyList(binary: bytes).dictionary else { throw PropertyListError(description: "It is not a dictionary.") }
+    guard let list = try PropertyList(binary: bytes).dictionary else {
+      throw PropertyListError(.notAPropertyList, "It is not a dictionary.")
+    }
     self.init(uuid: uuid, list: list)
   }
 

@@ -1,7 +1,7 @@
 internal import HoldfastSupport
 
 /// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
-/// store compatible with a model. Default values, validation, delete rules, indexes, transient attributes and the requests of fetched
+/// store compatible with a model. Default values, validation, delete rules, indexes, transient properties and the requests of fetched
 /// properties do not count; of a derived attribute only its expression does.
 enum ModelVersionHash {
   /// The hash of an entity.
@@ -35,7 +35,7 @@ enum ModelVersionHash {
   static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
     entity.attributes.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
       + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
-      + entity.fetchedProperties.map { ($0.name, hash(of: $0)) }
+      + entity.fetchedProperties.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
   }
 
   private static func base(_ name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
