@@ -3,5 +3,6 @@
 #define HOLDFAST_CLIBXML2_SHIM_H
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
+#include <libxml/parserInternals.h>
 #include <libxml/xmlerror.h>
 #endif
