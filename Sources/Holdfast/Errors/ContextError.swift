@@ -26,6 +26,10 @@ public struct ContextError: Error, Sendable {
     public static let numberTooSmall = Code(rawValue: "numberTooSmall")
     /// A date is no date: not a number, or infinite.
     public static let invalidDate = Code(rawValue: "invalidDate")
+    /// A value of a transformable attribute cannot be turned into bytes, or bytes into a value; see ``ContextError/cause``.
+    public static let transformationFailed = Code(rawValue: "transformationFailed")
+    /// An attribute has the temporary ID of an object that is not saved with it.
+    public static let unsavedObjectID = Code(rawValue: "unsavedObjectID")
     /// There is no property of that name.
     public static let unknownProperty = Code(rawValue: "unknownProperty")
     /// There is no entity of that name.
@@ -101,7 +105,7 @@ public struct ContextError: Error, Sendable {
     case .numberTooLarge: 1610
     case .numberTooSmall: 1620
     case .invalidDate: 1650
-    case .wrongType, .unknownProperty: 1550
+    case .wrongType, .unknownProperty, .transformationFailed, .unsavedObjectID: 1550
     case .missingObject, .missingStore: 133000
     case .foreignObject, .externalRelationship: 133010
     case .incompleteSave: 134040

@@ -45,12 +45,13 @@ final class SaveOperation {
     try divideAmongStores()
     try readFaults()
     try readOrders()
-    try validate()
+    try validatingValues { try validate() }
     try coordinator.saveLock.withLock {
       // No store comes or goes from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
       for part in parts { try part.checkUniqueness() }
       try obtainPermanentIDs()
+      replaceTemporaryIDs()
       for part in parts { part.buildRequest() }
       for part in parts { try part.checkVersions() }
       try prepare()
