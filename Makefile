@@ -6,7 +6,8 @@ ARGS ?=
 BENCHMARKS := --package-path Benchmarks
 # A statically linked runtime starts two milliseconds sooner, which is half of what a small process takes.
 RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
-SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests)
+SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Fuzzing/Package.swift \
+  Fuzzing/Sources)
 
 .PHONY: compare test build docs format lint clean setup setup-compare
 
@@ -41,7 +42,7 @@ lint:
 
 # Removes what was built and compared.
 clean:
-	rm -rf .build Benchmarks/.build comparison
+	rm -rf .build Benchmarks/.build Fuzzing/.build comparison
 
 # Installs what is missing.
 setup:

@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
+    .library(name: "HoldfastModelFile", targets: ["HoldfastModelFile"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
     .executable(name: "FirstGraph", targets: ["FirstGraph"]),
@@ -24,6 +25,7 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
     .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
+    .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "CHoldfastPOSIX"),
@@ -31,6 +33,7 @@ let package = Package(
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"]),
     // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
@@ -71,11 +74,12 @@ let package = Package(
     .testTarget(
       name: "HoldfastJSONStoreTests",
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
-        "HoldfastStoreConformance", "HoldfastSupport",
+        "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

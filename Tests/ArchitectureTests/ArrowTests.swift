@@ -6,6 +6,7 @@ import Testing
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
   "CYajl": [],
+  "CLibXML2": [],
   "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
   "HoldfastStore": ["HoldfastSupport"],
@@ -13,6 +14,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
+  "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"],
 ]

@@ -58,6 +58,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let pairs: [[LinkPlan]]
   /// Whether there is any.
   let hasPairs: Bool
+  /// The many-to-many relationships with an inverse by entity, both ends of which record every change.
+  let manyToMany: [[LinkPlan]]
 
   init(_ model: ManagedObjectModel, _ registry: AttributeTransformerRegistry) {
     self.model = model
@@ -81,6 +83,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       entity.slots.indices.map { plans[entity.index].toOne[$0] }.filter { $0.slot >= 0 && $0.inverseSlot >= 0 }
     }
     hasPairs = pairs.contains { !$0.isEmpty }
+    manyToMany = model.entities.map { entity in
+      entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex >= 0 }
+    }
   }
 
   deinit {

@@ -3,23 +3,8 @@ import HoldfastStore
 /// Values that no rule of the model refuses and still cannot be kept as they are: what could not be encoded, IDs of objects that
 /// are not saved, transient attributes of new objects that must have a value.
 extension SaveOperation {
-  /// Runs a validation and reports what it finds together with what is found here.
-  func validatingValues(_ validation: () throws -> Void) throws {
-    var failures = valueFailures()
-    do {
-      try validation()
-    } catch let error as ContextError where !failures.isEmpty && error.code != .missingObject && error.code != .missingStore {
-      failures += error.code == .multipleValidationFailures ? error.failures : [error]
-    }
-    if failures.count == 1 { throw failures[0] }
-    if !failures.isEmpty {
-      throw ContextError(
-        .multipleValidationFailures, reason: "\(failures.count) values or relationships are not valid.", failures: failures,
-        objectIDs: failures.compactMap(\.objectID))
-    }
-  }
-
-  private func valueFailures() -> [ContextError] {
+  /// What is wrong with such values; reported together with what the validation finds.
+  func valueFailures() -> [ContextError] {
     var failures = refusedValues()
     forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
     forEachTemporaryID(updated) { object, slot, id in check(id, object, slot, &failures) }
@@ -37,9 +22,7 @@ extension SaveOperation {
   private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {
     if context.graph.entities[Int(object.flags.entityIndex)].transientCount == 0 { return }
     for attribute in object.entity.transientAttributes where !attribute.isOptional && !object.hasTransient(attribute.index) {
-      failures.append(
-        ContextError(
-          .missingMandatoryValue, objectID: object.id, property: attribute.name, reason: "A value must be there; set one before saving."))
+      failures.append(.missing(attribute.name, object))
     }
   }
 

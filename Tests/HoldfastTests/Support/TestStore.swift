@@ -96,9 +96,9 @@ enum TestStore: String, CaseIterable, Sendable {
       guard store == .second else { return try PersistentStoreCoordinator(model: model, transformers: transformers, store: description) }
       let model = try ManagedObjectModel(
         entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
-        configurations: [ConfigurationDescription("nothing", [])], composites: model.composites)
-      return try PersistentStoreCoordinator(
-        model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
+        configurations: [ConfigurationDescription("nothing", [])], composites: model.composites,
+        fetchRequestTemplates: model.fetchRequestTemplates)
+      return try PersistentStoreCoordinator(model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.
