@@ -98,7 +98,8 @@ enum TestStore: String, CaseIterable, Sendable {
         entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
         configurations: [ConfigurationDescription("nothing", [])], composites: model.composites,
         fetchRequestTemplates: model.fetchRequestTemplates)
-      return try PersistentStoreCoordinator(model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
+      return try PersistentStoreCoordinator(
+        model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.
