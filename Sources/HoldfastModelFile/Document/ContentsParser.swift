@@ -102,12 +102,14 @@ private final class TreeBuilder {
   private static func value(_ first: UnsafePointer<xmlChar>, _ end: UnsafePointer<xmlChar>) -> String {
     let bytes = UnsafeBufferPointer(start: first, count: max(0, end - first))
     guard bytes.contains(UInt8(ascii: "&")) else { return String(decoding: bytes, as: UTF8.self) }
+    let ampersand: StaticString = "&#38;"
     var resolved: [UInt8] = []
     resolved.reserveCapacity(bytes.count)
     var place = 0
     while place < bytes.count {
       resolved.append(bytes[place])
-      place += bytes[place] == UInt8(ascii: "&") && bytes[place...].starts(with: Array("&#38;".utf8)) ? 5 : 1
+      let isAmpersand = bytes.count - place >= 5 && (0..<5).allSatisfy { bytes[place + $0] == ampersand.utf8Start[$0] }
+      place += isAmpersand ? 5 : 1
     }
     return String(decoding: resolved, as: UTF8.self)
   }
