@@ -42,12 +42,13 @@ public protocol AttributeTransformer<Value>: Sendable {
 /// let transformers: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer(), "Tags": CodableTransformer<[String]>()]
 /// ```
 public struct AttributeTransformerRegistry: Sendable, ExpressibleByDictionaryLiteral {
-  /// What transforms attributes whose model names no transformer, or one of Apple's that read keyed archives.
+  /// What transforms attributes whose model names no transformer, or one of Apple's that read keyed archives: a
+  /// ``KeyedArchiveTransformer`` unless said.
   public var defaultTransformer: (any AttributeTransformer)?
   private var named: [String: any AttributeTransformer] = [:]
 
   /// Makes a registry of nothing but the default.
-  public init() { defaultTransformer = nil }
+  public init() { defaultTransformer = KeyedArchiveTransformer() }
 
   /// Makes a registry of transformers by name. A name that stands twice is a mistake of the program and traps.
   public init(dictionaryLiteral elements: (String, any AttributeTransformer)...) {

@@ -140,8 +140,44 @@ import Testing
     #expect(throws: (any Error).self) { try CodableTransformer<[Double]>().data(from: [.nan]) }
   }
 
+  @Test(arguments: TestStore.allCases) func withoutAnotherTransformerValuesAreKeyedArchivesOfPropertyLists(_ store: TestStore) throws {
+    final class Memo: ManagedObject {
+      var body: PropertyList? {
+        get { self[transformable: 0] }
+        set { self[transformable: 0] = newValue }
+      }
+      override class var properties: [PropertyBinding] { [.transformable("body", \Memo.body, slot: 0)] }
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Memo", attributes: [.transformable("body", by: nil, isOptional: true)])
+    ])
+    let place = try store.makePlace(model: model, classes: [Memo.self]), context = try place.context()
+    let list = PropertyList.dictionary([
+      "names": .array([.string("Ann"), .integer(-3), .real(0.5)]), "when": .date(7), "bytes": .data([0, 255]), "yes": .bool(true),
+    ])
+    context.insert(Memo.self).body = list
+    try context.save()
+    try place.close()
+    let memo = try #require(try place.context().fetch(FetchRequest<Memo>()).first)
+    #expect(memo.body == list)
+    // Bytes of which nobody knows what they are, and an archive of an object of a class.
+    try memo.setValue(.data(Data([1, 2, 3])), forKey: "body")
+    #expect(memo.body == nil)
+    let archive = PropertyList.dictionary([
+      "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$top": .dictionary(["root": .uid(1)]),
+      "$objects": .array([
+        .string("$null"), .dictionary(["$class": .uid(2)]),
+        .dictionary(["$classname": .string("Trojan"), "$classes": .array([.string("Trojan"), .string("NSObject")])]),
+      ]),
+    ])
+    try memo.setValue(.data(Data(archive.binary)), forKey: "body")
+    let error = try #require(throws: ContextError.self) { try memo.transformableValue(0, as: PropertyList.self) }
+    #expect(error.code == .transformationFailed && error.cause is PropertyListError)
+  }
+
   @Test func namesThatApplesModelsUseAreThoseOfTheDefault() {
     var registry: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer()]
+    #expect(registry[nil] is KeyedArchiveTransformer && registry["NSKeyedUnarchiveFromData"] is KeyedArchiveTransformer)
     registry.defaultTransformer = CodableTransformer<[Int]>()
     #expect(registry[nil] is CodableTransformer<[Int]> && registry["NSSecureUnarchiveFromData"] is CodableTransformer<[Int]>)
     #expect(registry["NSSecureUnarchiveFromDataTransformer"] is CodableTransformer<[Int]> && registry["Nobody"] == nil)
