@@ -8,6 +8,8 @@ import Synchronization
 public final class PersistentStoreCoordinator: Sendable {
   /// The model.
   public let model: ManagedObjectModel
+  /// What turns the values of transformable attributes into bytes and back.
+  public let transformers: AttributeTransformerRegistry
   let graph: GraphPlan
   /// What is known of every store that was ever here.
   let places: StorePlaces
@@ -24,9 +26,16 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Opens a store.
   ///
+  /// - Parameters:
+  ///   - model: the entities.
+  ///   - transformers: what turns the values of transformable attributes into bytes and back.
+  ///   - description: which store, and where.
   /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
-  public convenience init(model: ManagedObjectModel, store description: StoreDescription) throws {
-    self.init(model)
+  public convenience init(
+    model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
+    store description: StoreDescription
+  ) throws {
+    self.init(model, transformers)
     try addPersistentStore(description)
   }
 
@@ -52,8 +61,11 @@ public final class PersistentStoreCoordinator: Sendable {
   /// equal objects of different stores come.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` when one of them cannot be opened; the others are closed again.
-  public convenience init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
-    self.init(model)
+  public convenience init(
+    model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
+    stores descriptions: [StoreDescription]
+  ) throws {
+    self.init(model, transformers)
     do {
       for description in descriptions { try addPersistentStore(description) }
     } catch {
@@ -62,9 +74,10 @@ public final class PersistentStoreCoordinator: Sendable {
     }
   }
 
-  private init(_ model: ManagedObjectModel) {
+  private init(_ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry) {
     self.model = model
-    graph = GraphPlan(model)
+    self.transformers = transformers
+    graph = GraphPlan(model, transformers)
     places = StorePlaces(model)
   }
 

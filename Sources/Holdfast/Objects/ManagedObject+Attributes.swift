@@ -79,7 +79,7 @@ extension ManagedObject {
     case .string(let value), .uri(let value): value.store(in: self, slot)
     case .uuid(let value): value.store(in: self, slot)
     case .data(let value): value.store(in: self, slot)
-    case .objectID(let value): value.key.store(in: self, slot)
+    case .objectID(let value): value.store(in: self, slot)
     }
   }
 }

@@ -49,12 +49,14 @@ final class SaveOperation {
     try divideAmongStores()
     try readFaults()
     try readOrders()
+    ownFailures += valueFailures()
     try validate()
     try coordinator.saveLock.withLock {
       // No store comes or goes from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
       for part in parts { try part.checkUniqueness() }
       try obtainPermanentIDs()
+      replaceTemporaryIDs()
       for part in parts { part.buildRequest() }
       for part in parts { try part.checkVersions() }
       try prepare()

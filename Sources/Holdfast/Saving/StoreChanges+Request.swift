@@ -52,7 +52,7 @@ extension StoreChanges {
   }
 
   private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder) {
-    guard let base = object.row else { return }
+    guard let base = rowToSave(object) else { return }
     let row = RowPointer(base)
     builder.beginRow(key: key, version: version)
     let kinds = builder.layout.kinds
