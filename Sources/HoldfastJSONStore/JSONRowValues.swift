@@ -16,16 +16,13 @@ final class JSONRowValues {
   /// Where the bytes of texts begin: behind the cells of the widest entity.
   private let fixedByteCount: Int
   @exclusivity(unchecked) private var used: Int
-  /// Where presence bits lie: before each 64 cells.
-  private let presenceOffsets: [Int]
 
   init(slotCount: Int) {
     fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
-    presenceOffsets = stride(from: 0, to: max(slotCount, 1), by: 64).map(RowLayout.presenceOffset)
     used = fixedByteCount
     capacity = fixedByteCount + 4096
     base = JSONRowValues.resized(nil, capacity)
-    base.initializeMemory(as: UInt8.self, repeating: 0, count: fixedByteCount)
+    memset(base, 0, fixedByteCount)
   }
 
   deinit { free(base) }
@@ -40,7 +37,8 @@ final class JSONRowValues {
 
   @inline(__always) func clear() {
     used = fixedByteCount
-    for offset in presenceOffsets { base.storeBytes(of: 0, toByteOffset: offset, as: UInt64.self) }
+    // The cells too: what has no value has 0 there, on which everybody relies who writes into a copy of the row.
+    memset(base, 0, fixedByteCount)
   }
 
   @inline(__always) private func set(_ slot: Int, cell: UInt64) {
