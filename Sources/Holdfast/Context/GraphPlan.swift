@@ -49,6 +49,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let pairs: [[LinkPlan]]
   /// Whether there is any.
   let hasPairs: Bool
+  /// How derived attributes are worked out; nil when there is none.
+  let derivations: DerivationPlan?
 
   init(_ model: ManagedObjectModel) {
     self.model = model
@@ -61,6 +63,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       entity.slots.indices.map { plans[entity.index].toOne[$0] }.filter { $0.slot >= 0 && $0.inverseSlot >= 0 }
     }
     hasPairs = pairs.contains { !$0.isEmpty }
+    derivations = DerivationPlan(model)
   }
 
   deinit {

@@ -14,6 +14,8 @@ final class StoreChanges {
   var request = SaveRequest()
   /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  /// The values of derived attributes; nil for a model without any.
+  var derived: DerivedValues?
   /// What the store made ready.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.
