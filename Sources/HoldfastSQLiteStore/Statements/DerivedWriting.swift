@@ -1,64 +1,65 @@
 import HoldfastStore
 
-/// Writes values of derived attributes, in the transaction of a save.
+/// Writes values of derived attributes, in the transaction of a save, when all else is written.
 ///
 /// Files of Core Data have triggers that maintain these columns; they stay in force, since other programs rely on them. What the
-/// request says is what counts: numbers are added to what was there before any statement of the save ran, and the sums are written
-/// when all others have.
+/// request says is what counts: there, numbers are added to what was there before any statement of the save ran.
 struct DerivedWriting {
   let request: SaveRequest
   let store: OpenStore
   let writer: SQLiteConnection
 
-  /// Values to be written at the end.
-  struct Values {
-    let entity: ManagedObjectModel.Entity
-    let rows: RowBatch
-    /// The slots of each row.
-    let slots: [[Int]]
+  /// Rows as they are to be, by entity and key.
+  typealias Rows = [Int: [Int64: RowBatch]]
+
+  /// What rows become to which numbers are added, in a file with triggers. To be asked for as long as nothing was written.
+  func rowsUntouchedByTriggers() throws -> Rows {
+    var rows: Rows = [:]
+    let adds = request.entities.contains { $0.derived.contains { derived in !(0..<derived.rows.count).allSatisfy(derived.isSetOnly) } }
+    if try !adds || !hasTriggers() { return rows }
+    for changes in request.entities {
+      for derived in changes.derived {
+        for index in 0..<derived.rows.count where !derived.isSetOnly(row: index) {
+          rows[changes.entity, default: [:]][derived.rows.pointer(index).key] = try sum(derived, index, try store.entity(changes.entity))
+        }
+      }
+    }
+    return rows
   }
 
-  /// Works out what derived rows become, as long as nothing was written.
-  func rowsToWrite() throws -> [Values] {
-    var found: [Values] = []
-    for changes in request.entities where !changes.derived.isEmpty {
-      let entity = try store.entity(changes.entity)
-      for derived in changes.derived { found.append(try values(derived, entity)) }
-    }
-    return found
-  }
-
-  private func values(_ derived: SaveRequest.DerivedRows, _ entity: ManagedObjectModel.Entity) throws -> Values {
-    let slots = (0..<derived.rows.count).map { derived.slots(row: $0) }
-    if (0..<derived.rows.count).allSatisfy({ derived.isSetOnly(row: $0) }) {
-      return Values(entity: entity, rows: derived.rows, slots: slots)
-    }
+  /// What a row that there is becomes; nil when there is none.
+  private func sum(_ derived: SaveRequest.DerivedRows, _ index: Int, _ entity: ManagedObjectModel.Entity) throws -> RowBatch? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
+    statement.bind(derived.rows.pointer(index).key, at: 1)
+    defer { if statement.isRunning { statement.reset() } }
+    guard try statement.step() else { return nil }
     let (stored, builder) = (store.builder(entity), store.builder(entity))
-    var kept: [[Int]] = []
-    for index in 0..<derived.rows.count {
-      statement.bind(derived.rows.pointer(index).key, at: 1)
-      defer { if statement.isRunning { statement.reset() } }
-      guard try statement.step() else { continue }
-      try store.decoders[entity.index].append(statement, to: stored)
-      let found = stored.seal()
-      try withExtendedLifetime(found) { try derived.append(index, after: found.pointer(0), to: builder) }
-      kept.append(slots[index])
-    }
-    return Values(entity: entity, rows: builder.seal(), slots: kept)
+    try store.decoders[entity.index].append(statement, to: stored)
+    let found = stored.seal()
+    try withExtendedLifetime(found) { try derived.append(index, after: found.pointer(0), to: builder) }
+    return builder.seal()
   }
 
   /// Writes the values, when everything else is written. Rows that are gone stay so.
-  func write(_ values: [Values]) throws {
-    for values in try triggeredValues() + values {
-      let binder = RowBinder(entity: values.entity, path: store.path)
-      for index in 0..<values.rows.count where !values.slots[index].isEmpty {
-        try write(values.rows.pointer(index), values.slots[index], values.entity, binder)
+  func write(_ known: Rows) throws {
+    try restoreWhatTriggersChanged()
+    for changes in request.entities where !changes.derived.isEmpty {
+      let entity = try store.entity(changes.entity), binder = RowBinder(entity: entity, path: store.path)
+      for derived in changes.derived {
+        for index in 0..<derived.rows.count {
+          let key = derived.rows.pointer(index).key, slots = derived.slots(row: index)
+          if derived.isSetOnly(row: index) {
+            try write(derived.rows.pointer(index), slots, entity, binder)
+          } else if let row = try known[entity.index]?[key] ?? sum(derived, index, entity) {
+            try withExtendedLifetime(row) { try write(row.pointer(0), slots, entity, binder) }
+          }
+        }
       }
     }
   }
 
   private func write(_ row: RowPointer, _ slots: [Int], _ entity: ManagedObjectModel.Entity, _ binder: RowBinder) throws {
+    if slots.isEmpty { return }
     let columns = store.schema.tables[entity.index].columns
     let assignments = slots.enumerated().map { "\(SQLName.quoted(columns[$1])) = ?\($0 + 1)" }.joined(separator: ", ")
     let statement = try writer.statement("UPDATE \(store.table(entity.index)) SET \(assignments) WHERE Z_PK = ?\(slots.count + 1)")
@@ -70,21 +71,21 @@ struct DerivedWriting {
 
   // MARK: Triggers of Core Data
 
-  /// What inserted and updated rows say of their derived attributes, in a file whose triggers have changed that meanwhile.
-  private func triggeredValues() throws -> [Values] {
+  /// Writes what inserted and updated rows say of their derived attributes once more, in a file whose triggers have changed that.
+  private func restoreWhatTriggersChanged() throws {
     let written = request.entities.filter { !$0.inserted.isEmpty || !$0.updated.isEmpty }
-    if try !written.contains(where: { try !store.entity($0.entity).derivedAttributes.isEmpty }) || !hasTriggers() { return [] }
-    var found: [Values] = []
+    if try !written.contains(where: { try !store.entity($0.entity).derivedAttributes.isEmpty }) || !hasTriggers() { return }
     for changes in written {
       let entity = try store.entity(changes.entity), slots = entity.derivedAttributes.map(\.slot)
       if slots.isEmpty { continue }
-      for rows in changes.inserted { found.append(Values(entity: entity, rows: rows, slots: Array(repeating: slots, count: rows.count))) }
+      let binder = RowBinder(entity: entity, path: store.path)
+      for rows in changes.inserted { for index in 0..<rows.count { try write(rows.pointer(index), slots, entity, binder) } }
       for updated in changes.updated {
-        let marked = (0..<updated.rows.count).map { index in slots.filter { updated.isChanged(row: index, slot: $0) } }
-        found.append(Values(entity: entity, rows: updated.rows, slots: marked))
+        for index in 0..<updated.rows.count {
+          try write(updated.rows.pointer(index), slots.filter { updated.isChanged(row: index, slot: $0) }, entity, binder)
+        }
       }
     }
-    return found
   }
 
   private func hasTriggers() throws -> Bool {
