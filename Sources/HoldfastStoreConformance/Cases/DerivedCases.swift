@@ -125,7 +125,8 @@ enum DerivedCases {
   private static func codedRequest(_ run: CaseRun) throws {
     let (store, graph, keys) = try make(run)
     let edit = GraphEdit(graph)
-    edit.derive("Basket", keys[0], set: ["shopName": .string("coded"), "length": .null], add: ["weight": .int64(4), "price": .decimal(0.25)])
+    edit.derive(
+      "Basket", keys[0], set: ["shopName": .string("coded"), "length": .null], add: ["weight": .int64(4), "price": .decimal(0.25)])
     try store.save(CodedCopy.of(edit.request()))
     edit.apply()
     try store.expectContents(graph, "after a coded request")
@@ -135,7 +136,9 @@ enum DerivedCases {
     let place = try run.makePlace()
     let (store, graph, keys) = try fill(try run.open(place, ConformanceModel.derived))
     for number in 0..<50 {
-      try store.save(graph) { $0.derive("Basket", keys[number % 3], set: ["shopName": .string("Shop \(number)")], add: ["weight": .int64(1)]) }
+      try store.save(graph) {
+        $0.derive("Basket", keys[number % 3], set: ["shopName": .string("Shop \(number)")], add: ["weight": .int64(1)])
+      }
     }
     try store.expectContents(graph, "after fifty saves of derived values alone")
     try run.close(store)
@@ -149,7 +152,8 @@ enum DerivedCases {
       edit.derive("BigBasket", keys[3], add: ["again": .int32(3)])
     }
     try store.save(graph) { edit in
-      edit.update("Basket", keys[0], ["name": .string("Renamed")], stale: ["count": .int16(0), "shopName": .string("Shop"), "length": .null])
+      edit.update(
+        "Basket", keys[0], ["name": .string("Renamed")], stale: ["count": .int16(0), "shopName": .string("Shop"), "length": .null])
       edit.update("Basket", keys[1], ["name": .string("Also"), "key": .string("also")], stale: ["weight": .null])
       edit.update("BigBasket", keys[3], [:], stale: ["again": .int32(7)])
     }

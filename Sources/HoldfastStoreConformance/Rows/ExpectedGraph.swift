@@ -260,7 +260,9 @@ final class GraphEdit {
     let request = request()
     for changes in request.entities {
       for batch in changes.inserted { for index in 0..<batch.count { graph.put(batch[index], changes.entity) } }
-      for updated in changes.updated { for index in 0..<updated.rows.count { replace(by: updated, index, graph.model.entities[changes.entity]) } }
+      for updated in changes.updated {
+        for index in 0..<updated.rows.count { replace(by: updated, index, graph.model.entities[changes.entity]) }
+      }
     }
     for change in request.links { graph.link(change) }
     for changes in request.entities { for key in changes.deleted.keys { graph.remove(key, changes.entity) } }

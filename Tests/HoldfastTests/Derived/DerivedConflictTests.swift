@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Holdfast
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 /// Derived values are nobody's change, so nobody is in the way of anybody by them.
@@ -107,5 +108,82 @@ import Testing
     one.make("Walk", dog: dog)
     try one.save()
     #expect(dog["name"] == .string("Rex") && dog["walkCount"] == .int64(2) && walks.count == 2)
+  }
+}
+
+/// What another process saves between the moment in which a save looks at the store and the one in which it has the store for itself.
+@Suite struct DerivedRaceTests {
+  /// A store in which somebody else saves first, when something is to happen before the next save.
+  private final class RacedStore: IncrementalStore {
+    let base: any IncrementalStore
+    let rival = Mutex<SaveRequest?>(nil)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    var capabilities: StoreCapabilities { base.capabilities }
+    func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+    func close() throws { try base.close() }
+    func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+    func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { try base.fetch(plan, in: view, into: sink) }
+    func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+      try base.rows(request, in: view, into: sink)
+    }
+    func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+      try base.relationships(request, in: view)
+    }
+    func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count) }
+    func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+    func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+    func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+
+    func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+      let first = rival.withLock { rival in
+        defer { rival = nil }
+        return rival
+      }
+      if let first { try base.prepare(first).commit() }
+      return try base.prepare(request)
+    }
+  }
+
+  @Test(arguments: [TestStore.memory, .json, .sqlite, .weakest]) func `differences are added to what is there by then`(_ store: TestStore)
+    throws
+  {
+    let place = try store.park(), box = Mutex<RacedStore?>(nil)
+    let (context, _) = try place.recording { base in
+      let raced = RacedStore(base)
+      box.withLock { $0 = raced }
+      return raced
+    }
+    let dog = context.make("Dog", ["name": .string("Rex")])
+    context.make("Walk", ["minutes": .int32(1), "cost": .decimal(1)], dog: dog)
+    try context.save()
+    let entity = dog.entity, names = ["walkCount": StoreValue.int64(1), "minutes": .int32(10), "cost": .decimal(0.5)]
+    func race() throws {
+      let builder = RowBatchBuilder(layout: entity.layout, idPrefix: dog.objectID.withKey(0))
+      try builder.append(key: dog.objectID.key, version: 0, values: entity.slots.map { names[$0.name] ?? .null })
+      let mask = names.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1) ?? 0) }
+      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      changes.derived = [SaveRequest.DerivedRows(rows: builder.seal(), setSlots: [0], addedSlots: [mask], wordsPerRow: 1)]
+      box.withLock { $0?.rival.withLock { $0 = SaveRequest(entities: [changes]) } }
+    }
+    func expect(_ count: Int64, _ minutes: Int32, _ cost: Decimal, _ location: SourceLocation = #_sourceLocation) throws {
+      try context.refresh(dog, mergeChanges: true)
+      #expect(
+        dog["walkCount"] == .int64(count) && dog["minutes"] == .int32(minutes) && dog["cost"] == .decimal(cost), sourceLocation: location)
+    }
+    try race()
+    context.make("Walk", ["minutes": .int32(100)], dog: dog)
+    try context.save()
+    try expect(3, 111, 1.5)
+    try race()
+    dog["name"] = .string("Max")
+    try context.save()
+    try expect(4, 121, 2)
+    try race()
+    dog["name"] = .string("Moritz")
+    context.make("Walk", ["minutes": .int32(1000)], dog: dog)
+    try context.save()
+    try expect(6, 1131, 2.5)
   }
 }

@@ -48,16 +48,3 @@ extension SaveOperation {
     }
   }
 }
-
-extension PrivateRow {
-  /// Takes over what another row of the layout has in a slot.
-  fileprivate mutating func copy(_ slot: Int, of other: RowPointer, _ layout: RowLayout) {
-    if !other.isPresent(slot) {
-      setNull(slot)
-    } else if layout.kinds[slot] == .bytes {
-      set(slot, bytes: other.bytes(slot), layout)
-    } else {
-      set(slot, cell: UInt64(bitPattern: other.integer(slot)))
-    }
-  }
-}
