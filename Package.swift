@@ -18,6 +18,7 @@ let package = Package(
     .executable(name: "DogWalk", targets: ["DogWalk"]),
     .executable(name: "Warehouse", targets: ["Warehouse"]),
     .executable(name: "Packages", targets: ["Packages"]),
+    .executable(name: "BowTies", targets: ["BowTies"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
@@ -52,8 +53,14 @@ let package = Package(
     .executableTarget(
       name: "Packages", dependencies: ["ExampleSupport", "Holdfast", "HoldfastStore"], path: "Sources/Examples/Packages",
       exclude: ["sample-index"]),
+    // Its model is Xcode's file, copied as it is: read when the program runs, not compiled.
+    .executableTarget(
+      name: "BowTies", dependencies: ["ExampleSupport", "Holdfast", "HoldfastModelFile"], path: "Sources/Examples/BowTies",
+      resources: [.copy("BowTies.xcdatamodeld"), .copy("SampleData.plist")]),
     // The targets that it depends on are the programs that it runs.
-    .testTarget(name: "ExamplesTests", dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages"]),
+    .testTarget(
+      name: "ExamplesTests",
+      dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
     .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "HoldfastStoreConformance"]),

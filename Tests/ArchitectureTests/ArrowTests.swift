@@ -68,7 +68,7 @@ private let everywhere: Set<String> = [
   @Test func onlyTestsDependOnExamples() throws {
     let targets = try describedTargets()
     let examples = Set(targets.filter { $0.type == "executable" }.map(\.name))
-    #expect(examples == ["FirstGraph", "DogWalk", "Warehouse", "Packages"])
+    #expect(examples == ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies"])
     for target in targets {
       if !examples.isDisjoint(with: target.targetDependencies) { #expect(target.type == "test", "\(target.name)") }
       if target.targetDependencies.contains("ExampleSupport") {

@@ -35,8 +35,8 @@ enum RelationshipReader {
     }
     return FetchedPropertyDescription(
       try reader.required("name"), try fetchRequest(request, of: reader.what), isOptional: try reader.flag("optional"),
-      versionHashModifier: reader.text("versionHashModifier"), renamingIdentifier: reader.text("elementID"),
-      userInfo: try reader.userInfo())
+      isTransient: try reader.flag("transient"), versionHashModifier: reader.text("versionHashModifier"),
+      renamingIdentifier: reader.text("elementID"), userInfo: try reader.userInfo())
   }
 
   static func fetchRequest(_ element: ModelElement, of owner: String? = nil) throws(ModelFileError) -> FetchRequestDescription {
