@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
+    .library(name: "HoldfastModelFile", targets: ["HoldfastModelFile"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
     .executable(name: "FirstGraph", targets: ["FirstGraph"]),
@@ -24,6 +25,8 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
     .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
+    .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "CHoldfastPOSIX"),
@@ -31,6 +34,7 @@ let package = Package(
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
     .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"]),
     // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
@@ -72,10 +76,12 @@ let package = Package(
       name: "HoldfastJSONStoreTests",
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
     .testTarget(
+      name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+    .testTarget(
       name: "DocumentationTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
-        "HoldfastStoreConformance", "HoldfastSupport",
+        "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

@@ -6,6 +6,8 @@ import Testing
 private let allowed: [String: Set<String>] = [
   "CSQLite": [],
   "CYajl": [],
+  "CLibXML2": [],
+  "CZlib": [],
   "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
   "HoldfastStore": ["HoldfastSupport"],
@@ -13,6 +15,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
   "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
+  "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"],
 ]

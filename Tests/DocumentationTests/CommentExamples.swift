@@ -167,13 +167,38 @@ enum ModelExamples {
   static func attributes() -> [AttributeDescription] {
     let age = AttributeDescription("age", .integer16, default: .int16(0))
     let notes = AttributeDescription("notes", .string, isOptional: true)
-    return [age, notes]
+    let colour = AttributeDescription.transformable("colour", by: "ColourTransformer", isOptional: true)
+    let place = AttributeDescription.composite("place", "Place", isOptional: true)
+    let count = AttributeDescription.derived("walkCount", .integer64, "walks.@count")
+    return [age, notes, colour, place, count]
+  }
+
+  static func composite() -> CompositeDescription {
+    let place = CompositeDescription("Place", [AttributeDescription("latitude", .double), AttributeDescription("longitude", .double)])
+    return place
+  }
+
+  static func index() -> FetchIndexDescription {
+    let newest = FetchIndexDescription("newest", elements: [FetchIndexElement("date", isAscending: false), FetchIndexElement("name")])
+    return newest
+  }
+
+  static func rules() -> [AttributeDescription] {
+    let rating = AttributeDescription("rating", .double, validation: .range(.double(0), .double(5)))
+    let code = AttributeDescription("code", .string, validation: .length(3, 3))
+    return [rating, code]
   }
 
   static func relationships() -> [RelationshipDescription] {
     let employer = RelationshipDescription.toOne("employer", to: "Company", inverse: "employees", isOptional: true)
     let employees = RelationshipDescription.toMany("employees", to: "Person", inverse: "employer", deleteRule: .deny)
     return [employer, employees]
+  }
+
+  static func names(_ path: String) throws -> [String] {
+    let coordinator = try PersistentStoreCoordinator(store: .sqlite(at: path))
+    let names = coordinator.model.entities.map(\.name)
+    return names
   }
 
   static func model() throws -> ManagedObjectModel {
@@ -289,5 +314,33 @@ private typealias MyHarness = MemoryHarness
   @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
   func undeclared(_ rule: StoreConformanceCase) {
     withKnownIssue { try rule.run(on: MyHarness()) }
+  }
+}
+
+enum ValidationExamples {
+  final class Tie: ManagedObject {
+    override func validate(_ value: PropertyValue, forKey key: String) throws {
+      if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+    }
+  }
+
+  static func ask(_ tie: ManagedObject, _ rating: Double) -> String? {
+    do {
+      try tie.validateValue(.double(rating), forKey: "rating")
+      return nil
+    } catch {
+      return (error as? ContextError)?.userMessage()  // "Rating may be at most 5."
+    }
+  }
+
+  static let german = [
+    "Property/rating": "Die Bewertung",
+    "ErrorString/{property} may be at most {bound}.": "{property} darf höchstens {bound} sein.",
+  ]
+  static func show(_ error: ContextError) -> String { error.userMessage(german) }
+
+  static func tie() throws -> Tie {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Tie", attributes: [ModelExamples.rules()[0]])])
+    return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Tie.self]).insert(Tie.self)
   }
 }

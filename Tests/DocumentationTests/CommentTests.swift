@@ -16,6 +16,14 @@ import Testing
     #expect(try container.viewContext.fetch(FetchRequest<SmallKennel.Dog>(where: \.name == "Fido")) == [dog])
   }
 
+  @Test func aValueIsAskedForBeforeItIsSet() throws {
+    let tie = try ValidationExamples.tie()
+    #expect(ValidationExamples.ask(tie, 6) == "Rating may be at most 5." && ValidationExamples.ask(tie, 5) == nil)
+    #expect(ValidationExamples.ask(tie, 3.5) == "Nobody rates a tie 3.5.")
+    let error = try #require(throws: ContextError.self) { try tie.validateValue(.double(6), forKey: "rating") }
+    #expect(ValidationExamples.show(error) == "Die Bewertung darf höchstens 5 sein.")
+  }
+
   @Test func aRecordingStoreTellsWhatWasAsked() throws { try SmallKennel.recording() }
 
   @MainActor private func kennel() throws -> PersistentContainer {
@@ -85,7 +93,9 @@ import Testing
     let model = try ManagedObjectModel(entities: ModelExamples.entities())
     #expect(model.entity(named: "Dog")?.slots.map(\.name) == ["name", "breed"])
     #expect(ModelExamples.configuration().name == "cloud")
-    #expect(ModelExamples.attributes().map(\.isOptional) == [false, true])
+    #expect(ModelExamples.attributes().map(\.isOptional) == [false, true, true, true, true])
+    #expect(ModelExamples.composite().elements.count == 2 && ModelExamples.index().elements.map(\.isAscending) == [false, true])
+    #expect(ModelExamples.rules().map(\.validation.maximum) == [.double(5), nil])
     #expect(ModelExamples.relationships().map(\.deleteRule) == [.nullify, .deny])
     #expect(try ModelExamples.model().entities.map(\.name) == ["Dog"])
   }

@@ -70,7 +70,7 @@ import Testing
         .decimal(.greatestFiniteMagnitude), .decimal(.leastNonzeroMagnitude), .decimal(.pi), .null,
       ]
     ),
-    ("log", texts.map { .string($0) }), ("page", texts.map { .uri($0) } + [.uri("https://example.org/%00?q=\u{E9}#\u{1F6A2}")]),
+    ("log", texts.map { .string($0) }), ("page", ["", "a/b", "x:", "https://example.org/%00?q=\u{E9}#\u{1F6A2}"].map { .uri($0) }),
     ("plan", [.data(Data()), .data(Data([0])), .data(Data([0xFF, 0, 0xFE])), .data(Data(repeating: 0xC0, count: 11_000_000)), .null]),
     ("uid", [.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID())]),
   ]
@@ -175,6 +175,7 @@ import Testing
     Refused("a date before all others", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: -.infinity) },
     Refused("a date that is no number", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .nan) },
     Refused("an infinite date by name", .invalidDate, "launched") { try? $0.setValue(.date(.infinity), forKey: "launched") },
+    Refused("a page with a space", .invalidURI, "page") { try? $0.setValue(.uri("a b"), forKey: "page") },
     Refused("no name", .missingMandatoryValue, "name") { try? $0.setValue(.null, forKey: "name") },
   ]
 
@@ -199,6 +200,7 @@ import Testing
     #expect(try observer.count(for: FetchRequest<Ship>(where: (\Ship.name).isIn(["Other", "Ship"]))) == 2)
     for fixed in [other, ship] {
       (fixed.tons, fixed.crew, fixed.launched, fixed.name) = (5, 5, .distantFuture, "Renamed")
+      try fixed.setValue(.uri("https://example.org"), forKey: "page")
     }
     try context.save()
     #expect(try observer.count(for: FetchRequest<Ship>(where: \Ship.name == "Renamed")) == 2)

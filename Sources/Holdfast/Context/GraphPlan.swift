@@ -51,6 +51,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let hasPairs: Bool
   /// How derived attributes are worked out; nil when there is none.
   let derivations: DerivationPlan?
+  /// The many-to-many relationships with an inverse by entity, both ends of which record every change.
+  let manyToMany: [[LinkPlan]]
 
   init(_ model: ManagedObjectModel) {
     self.model = model
@@ -64,6 +66,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     }
     hasPairs = pairs.contains { !$0.isEmpty }
     derivations = DerivationPlan(model)
+    manyToMany = model.entities.map { entity in
+      entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex >= 0 }
+    }
   }
 
   deinit {

@@ -26,6 +26,8 @@ public final class ManagedObjectContext {
   let classes: [ManagedObject.Type]
   /// The callbacks that the classes override, by entity index, and whether any does.
   let hooks: [ClassHooks]
+  /// The regular expressions of the model that saves have used.
+  lazy var patterns = PatternCache()
   let awakensObjects: Bool
   let turnsObjectsIntoFaults: Bool
   /// Objects that got their rows and have not been told so yet, from ``nextToAwake`` on; kept alive by this.

@@ -32,6 +32,24 @@ public final class PersistentStoreCoordinator: Sendable {
     try addPersistentStore(description)
   }
 
+  /// Opens a store with the model that it keeps of itself.
+  ///
+  /// ```swift
+  /// let coordinator = try PersistentStoreCoordinator(store: .sqlite(at: path))
+  /// let names = coordinator.model.entities.map(\.name)
+  /// ```
+  ///
+  /// - Throws: as ``cachedModel(for:)`` and ``init(model:store:)``; ``/HoldfastStore/StoreError`` with code
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedModel`` when the store keeps no model.
+  public convenience init(store description: StoreDescription) throws {
+    guard let model = try PersistentStoreCoordinator.cachedModel(for: description) else {
+      throw StoreError(
+        .unsupportedModel, operation: "open the store", path: description.path,
+        reason: "The store keeps no model of itself, so it has to be opened with one.")
+    }
+    try self.init(model: model, store: description)
+  }
+
   /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
   /// equal objects of different stores come.
   ///
@@ -192,6 +210,14 @@ public final class PersistentStoreCoordinator: Sendable {
   /// - Throws: as ``metadata(for:)``, and when the store cannot be written.
   public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
     try metadataAccess(description, "write the metadata").write(metadata)
+  }
+
+  /// The model that a store keeps of itself, read without opening the store; nil when it keeps none, as one that another program made
+  /// may. Every store of Holdfast's own with a file keeps one. Core Data's name is `cachedModelForPersistentStore(at:)`.
+  ///
+  /// - Throws: as ``metadata(for:)``.
+  public static func cachedModel(for description: StoreDescription) throws -> ManagedObjectModel? {
+    try metadataAccess(description, "read the store's model").readModel()
   }
 
   private static func metadataAccess(_ description: StoreDescription, _ operation: String) throws -> StoreMetadataAccess {

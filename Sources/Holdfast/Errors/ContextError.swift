@@ -24,6 +24,20 @@ public struct ContextError: Error, Sendable {
     public static let numberTooLarge = Code(rawValue: "numberTooLarge")
     /// A number is too small for its attribute.
     public static let numberTooSmall = Code(rawValue: "numberTooSmall")
+    /// A date is later than the model allows.
+    public static let dateTooLate = Code(rawValue: "dateTooLate")
+    /// A date is earlier than the model allows.
+    public static let dateTooSoon = Code(rawValue: "dateTooSoon")
+    /// A text is longer than the model allows.
+    public static let stringTooLong = Code(rawValue: "stringTooLong")
+    /// A text is shorter than the model allows.
+    public static let stringTooShort = Code(rawValue: "stringTooShort")
+    /// A text does not match the model's regular expression.
+    public static let stringPatternMismatch = Code(rawValue: "stringPatternMismatch")
+    /// A text is no URI.
+    public static let invalidURI = Code(rawValue: "invalidURI")
+    /// A rule of the object's class refuses it or one of its values.
+    public static let validation = Code(rawValue: "validation")
     /// A date is no date: not a number, or infinite.
     public static let invalidDate = Code(rawValue: "invalidDate")
     /// There is no property of that name.
@@ -66,6 +80,8 @@ public struct ContextError: Error, Sendable {
   public var property: String?
   /// Why it failed and what to do, as sentences without user data.
   public var reason: String
+  /// The value that a rule refuses, and the rule; nil for failures that are about no value.
+  public var validation: ValidationFailure?
   /// Each validation failure, with code ``Code/multipleValidationFailures``.
   public var failures: [ContextError]
   /// The objects of a conflict.
@@ -100,8 +116,14 @@ public struct ContextError: Error, Sendable {
     case .deniedDelete: 1600
     case .numberTooLarge: 1610
     case .numberTooSmall: 1620
+    case .dateTooLate: 1630
+    case .dateTooSoon: 1640
     case .invalidDate: 1650
-    case .wrongType, .unknownProperty: 1550
+    case .stringTooLong: 1660
+    case .stringTooShort: 1670
+    case .stringPatternMismatch: 1680
+    case .invalidURI: 1690
+    case .wrongType, .unknownProperty, .validation: 1550
     case .missingObject, .missingStore: 133000
     case .foreignObject, .externalRelationship: 133010
     case .incompleteSave: 134040

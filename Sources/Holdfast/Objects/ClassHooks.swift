@@ -1,4 +1,4 @@
-/// Which callbacks a class overrides that would otherwise be called for every row that is read: found out once per class, so
+/// Which callbacks a class overrides that would otherwise be called for every row that is read or every value that is saved: found out once per class, so
 /// that classes which override none pay for none.
 struct ClassHooks: OptionSet, Sendable {
   let rawValue: UInt8
@@ -6,6 +6,8 @@ struct ClassHooks: OptionSet, Sendable {
   static let awakeFromFetch = ClassHooks(rawValue: 1)
   /// ``ManagedObject/willTurnIntoFault()`` or ``ManagedObject/didTurnIntoFault()``.
   static let turnIntoFault = ClassHooks(rawValue: 2)
+  /// ``ManagedObject/validate(_:forKey:)``.
+  static let validate = ClassHooks(rawValue: 4)
 
   /// The callbacks that a class, or one between it and `ManagedObject`, overrides.
   static func overridden(by type: ManagedObject.Type) -> ClassHooks {
@@ -15,6 +17,7 @@ struct ClassHooks: OptionSet, Sendable {
     if MethodTable.overrides(type, MethodTable.willTurnIntoFault) || MethodTable.overrides(type, MethodTable.didTurnIntoFault) {
       hooks.insert(.turnIntoFault)
     }
+    if MethodTable.overrides(type, MethodTable.validate) { hooks.insert(.validate) }
     return hooks
   }
 }
@@ -29,6 +32,7 @@ private enum MethodTable {
   static let awakeFromFetch = place(OverridesAwakeFromFetch.self)
   static let willTurnIntoFault = place(OverridesWillTurnIntoFault.self)
   static let didTurnIntoFault = place(OverridesDidTurnIntoFault.self)
+  static let validate = place(OverridesValidate.self)
 
   static func overrides(_ type: ManagedObject.Type, _ place: Int?) -> Bool {
     guard let place else { return true }
@@ -65,6 +69,9 @@ private enum MethodTable {
   }
   private final class OverridesWillTurnIntoFault: ManagedObject {
     override func willTurnIntoFault() { mapIndex = 2 }
+  }
+  private final class OverridesValidate: ManagedObject {
+    override func validate(_ value: PropertyValue, forKey key: String) throws { mapIndex = 4 }
   }
   private final class OverridesDidTurnIntoFault: ManagedObject {
     override func didTurnIntoFault() { mapIndex = 3 }

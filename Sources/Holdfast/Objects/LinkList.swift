@@ -290,12 +290,12 @@ struct ToManyState {
 
   /// Records a new target. False when it is known to be there already.
   ///
-  /// - Parameter isNew: whether the caller knows that it is not there.
+  /// - Parameter isNew: whether the other end did not have the link. Then a new object has none either; of others this list may have
+  ///   been read later, and have it.
   mutating func add(_ key: Int64, isNew: Bool) -> Bool {
     if isKnown {
-      // A list that was read after the object that is added may have it already.
       if let order, order.contains(key) { return false }
-      if isNew { contents.append(key) } else if !contents.insert(key) { return false }
+      if isNew && base == .new { contents.append(key) } else if !contents.insert(key) { return false }
       order?.append(key)
       if base == .new { return true }
     }
@@ -323,6 +323,19 @@ struct ToManyState {
     if !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key) && base == .fired { return true }
     _ = recorded.pointee.removed.insert(key)
     return true
+  }
+
+  /// Whether an addition of a target, or a removal, is recorded.
+  func isRecorded(_ key: Int64, isAddition: Bool) -> Bool {
+    guard let changes else { return false }
+    return isAddition ? changes.pointee.added.contains(key) : changes.pointee.removed.contains(key)
+  }
+
+  /// Records a change of which the known targets say what comes of it already, because they were read before somebody else made or
+  /// cut the link: the other end knows that it is one.
+  mutating func recordUnheard(_ key: Int64, isAddition: Bool) {
+    let recorded = recorded()
+    if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
   }
 
   /// Takes what the store says and applies what was recorded before it was known.

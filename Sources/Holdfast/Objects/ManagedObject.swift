@@ -104,6 +104,31 @@ open class ManagedObject {
   /// Data, which lets it become false at any time after the deletion was saved.
   open func didSave() {}
 
+  /// The class's own rules for one property, beyond the model's: throws when the value is not right.
+  ///
+  /// Called by saves for each property of a new or changed object (to-many relationships only when they are known), and by
+  /// ``validateValue(_:forKey:)`` before a value is set. Must not change objects. Any error may be thrown; ``ContextError/invalid(_:property:)``
+  /// makes one with a sentence for people. Classes that do not override it cost nothing.
+  ///
+  /// ```swift
+  /// final class Tie: ManagedObject {
+  ///   override func validate(_ value: PropertyValue, forKey key: String) throws {
+  ///     if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+  ///   }
+  /// }
+  /// ```
+  open func validate(_ value: PropertyValue, forKey key: String) throws {}
+
+  /// Checks what several properties of a new object say together, before it is saved: throws when they do not agree. The model's
+  /// rules and those for single properties are checked besides, whether it throws or not, and all failures are reported together.
+  open func validateForInsert() throws {}
+
+  /// Checks what several properties of a changed object say together, before it is saved; see ``validateForInsert()``.
+  open func validateForUpdate() throws {}
+
+  /// Checks whether the object may be deleted, before the deletion is saved; the model's deny rules are checked besides.
+  open func validateForDelete() throws {}
+
   // MARK: State
 
   /// The object's ID: temporary until the first save.

@@ -1,21 +1,16 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Checks every object and reports all failures together, with Core Data's numbers.
+  /// Checks every object and reports all failures together, those of the objects' own rules first.
   func validate() throws {
-    var failures: [ContextError] = []
+    var failures = ownFailures
     try context.refusingFaultErrors {
       for object in inserted { validate(object, &failures) }
       for object in updated { validate(object, &failures) }
       for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }
-    if failures.count == 1 { throw failures[0] }
-    if !failures.isEmpty {
-      throw ContextError(
-        .multipleValidationFailures, reason: "\(failures.count) values or relationships are not valid.", failures: failures,
-        objectIDs: failures.compactMap(\.objectID))
-    }
+    if !failures.isEmpty { throw ContextError.together(failures) }
   }
 
   private func validate(_ object: ManagedObject, _ failures: inout [ContextError]) {
@@ -23,9 +18,7 @@ extension SaveOperation {
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let base = object.row {
       let row = RowPointer(base)
-      for check in checks.slots {
-        if let failure = check.failure(row, object) { failures.append(failure) }
-      }
+      checks.collectFailures(row, object, &failures)
     }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
   }
@@ -73,15 +66,17 @@ extension SaveOperation {
 
   private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
     let count = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex).count
-    func fail(_ code: ContextError.Code, _ reason: String) {
-      failures.append(ContextError(code, objectID: object.id, property: relationship.name, reason: reason))
+    func fail(_ code: ContextError.Code, _ reason: String, bound: Int? = nil) {
+      var failure = ContextError(code, objectID: object.id, property: relationship.name, reason: reason)
+      failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }
+      failures.append(failure)
     }
     if count == 0 {
       if !relationship.isOptional { fail(.missingMandatoryValue, "The relationship leads to no object but must lead to one.") }
     } else if count < relationship.minCount {
-      fail(.tooFewObjects, "There are \(count) objects where at least \(relationship.minCount) are needed.")
+      fail(.tooFewObjects, "There are \(count) objects where at least \(relationship.minCount) are needed.", bound: relationship.minCount)
     } else if relationship.maxCount > 0 && count > relationship.maxCount {
-      fail(.tooManyObjects, "There are \(count) objects where at most \(relationship.maxCount) may be.")
+      fail(.tooManyObjects, "There are \(count) objects where at most \(relationship.maxCount) may be.", bound: relationship.maxCount)
     }
   }
 
@@ -94,66 +89,5 @@ extension SaveOperation {
           .deniedDelete, objectID: object.id, property: relationship.name,
           reason: "The object cannot be deleted while the relationship leads to objects; delete those first or lead it elsewhere."))
     }
-  }
-}
-
-/// What a save checks of the objects of one entity, worked out once.
-struct EntityChecks: Sendable {
-  let slots: [SlotCheck]
-  /// To-many relationships with bounds.
-  let counted: [ManagedObjectModel.Relationship]
-  /// Relationships whose inverses lose an object when one of the entity is deleted, and must keep some.
-  let losing: [ManagedObjectModel.Relationship]
-
-  init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
-    slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
-    counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
-    losing = entity.relationships.filter { relationship in
-      guard let inverse = model.inverse(of: relationship) else { return false }
-      return relationship.deleteRule != .noAction && inverse.isToMany && (!inverse.isOptional || inverse.minCount > 0)
-    }
-  }
-}
-
-/// What a save checks of one slot.
-struct SlotCheck: Sendable {
-  private let slot: Int
-  private let name: String
-  private let isMandatory: Bool
-  private let range: ClosedRange<Int64>?
-  private let isDate: Bool
-
-  /// Nil when there is nothing to check.
-  init?(_ slot: Int, _ kind: ManagedObjectModel.Slot) {
-    self.slot = slot
-    name = kind.name
-    isMandatory = !kind.isOptional
-    if case .attribute(let attribute) = kind {
-      range = attribute.type == .integer64 ? nil : attribute.type.integerRange
-      isDate = attribute.type == .date
-    } else {
-      range = nil
-      isDate = false
-    }
-    if !isMandatory && range == nil && !isDate { return nil }
-  }
-
-  @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> ContextError? {
-    guard row.isPresent(slot) else { return isMandatory ? missing(object) : nil }
-    if let range, !range.contains(row.integer(slot)) { return outOfRange(row.integer(slot) > range.upperBound, object) }
-    if isDate, !row.real(slot).isFinite {
-      return ContextError(.invalidDate, objectID: object.id, property: name, reason: "The date is not a finite number of seconds.")
-    }
-    return nil
-  }
-
-  private func missing(_ object: ManagedObject) -> ContextError {
-    ContextError(.missingMandatoryValue, objectID: object.id, property: name, reason: "A value must be there; set one before saving.")
-  }
-
-  private func outOfRange(_ isTooLarge: Bool, _ object: ManagedObject) -> ContextError {
-    ContextError(
-      isTooLarge ? .numberTooLarge : .numberTooSmall, objectID: object.id, property: name,
-      reason: "The number does not fit the attribute's type.")
   }
 }

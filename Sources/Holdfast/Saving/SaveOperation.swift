@@ -23,6 +23,8 @@ final class SaveOperation {
   @exclusivity(unchecked) var partners: [ManagedObject] = []
   /// What changes in each store, in the order in which the stores were added; stores without changes have no part.
   @exclusivity(unchecked) var parts: [StoreChanges] = []
+  /// What objects' own rules refuse.
+  var ownFailures: [ContextError] = []
   /// Why not all stores have their changes; nil when they have.
   var incompletion: (any Error)?
   /// The error of a store that has its changes, but could not make sure that they outlive a power loss.
@@ -39,9 +41,11 @@ final class SaveOperation {
   func run() throws {
     try processPendingChanges()
     try callWillSave()
+    try callValidation()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    try completeLinks()
     try divideAmongStores()
     try readFaults()
     try readOrders()
@@ -57,6 +61,7 @@ final class SaveOperation {
       try prepare()
       cacheEpoch = coordinator.rowCache.epoch
       try commit()
+      publishToCache()
       announce()
     }
     publishRows()

@@ -197,48 +197,12 @@ extension StoreChanges {
       if let states = object.toMany { states[relationship.toManyIndex].removed.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
     }
     changes.removed = links
-    if !updated.isEmpty { addOtherEnds(relationship, &changes) }
     // New objects of one entity stand in the order of their keys.
     if !updated.isEmpty || family.count > 1 {
-      changes.added = StoreChanges.sorted(changes.added)
-      changes.removed = StoreChanges.sorted(changes.removed)
+      changes.added.sort()
+      changes.removed.sort()
     }
     return changes
-  }
-
-  /// Adds what the other ends of links recorded. Mostly both ends record a change; not where the naming one was read before
-  /// somebody else made or cut the link, so that the change comes to nothing there.
-  private func addOtherEnds(_ relationship: ManagedObjectModel.Relationship, _ changes: inout SaveRequest.LinkChanges) {
-    guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship) else { return }
-    let family = context.graph.entities[inverse.entityIndex].family, checksDeleted = context.mayHoldDeleted(inverse.destinationIndex)
-    var (added, removed): ([SaveRequest.Link], [SaveRequest.Link]) = ([], [])
-    for object in updated where family.contains(Int(object.flags.entityIndex)) {
-      guard let states = object.toMany, states[inverse.toManyIndex].isChanged else { continue }
-      func links(_ keys: [Int64]) -> [SaveRequest.Link] {
-        keys.compactMap { key in
-          if checksDeleted && context.isDeleted(inverse.destinationIndex, key) { return nil }
-          let source = permanent(key)
-          return source < 0 ? nil : SaveRequest.Link(source: source, target: object.objectKey)
-        }
-      }
-      added += links(states[inverse.toManyIndex].added)
-      removed += links(states[inverse.toManyIndex].removed)
-    }
-    if added.isEmpty && removed.isEmpty { return }
-    changes.added += added
-    let wanted = Set(changes.added)
-    changes.removed = (changes.removed + removed).filter { !wanted.contains($0) }
-  }
-
-  /// The links in their order, each once.
-  private static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
-    var sorted = links.sorted(), kept = 0
-    for link in sorted where kept == 0 || sorted[kept - 1] != link {
-      sorted[kept] = link
-      kept += 1
-    }
-    sorted.removeLast(sorted.count - kept)
-    return sorted
   }
 
   // MARK: Order

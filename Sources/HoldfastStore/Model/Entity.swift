@@ -133,8 +133,7 @@ extension ManagedObjectModel {
     public let name: String
     /// The type of the values.
     public let type: AttributeType
-    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself, and
-    /// for a derived attribute, whose value nobody has to set.
+    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself.
     public let isOptional: Bool
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?
@@ -182,12 +181,15 @@ extension ManagedObjectModel {
   public struct CompositeAttribute: Sendable, Hashable {
     /// The name; one within another is named by the path to it.
     public let name: String
-    /// The name of the ``CompositeDescription``.
-    public let compositeName: String
+    /// What was declared.
+    public let declaration: AttributeDescription
     /// Whether an object may be saved without any of the elements.
     public let isOptional: Bool
     /// Where the values of the elements lie in a row, those of groups within the group included; empty for a group of nothing.
     public let slots: Range<Int>
+
+    /// The name of the ``CompositeDescription``.
+    public var compositeName: String { declaration.compositeName ?? "" }
   }
 
   /// A frozen relationship. It names other parts of the model by index; ``ManagedObjectModel/destination(of:)``

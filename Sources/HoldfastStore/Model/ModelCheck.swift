@@ -126,7 +126,8 @@ struct ModelCheck {
   private func problems(inCountsOf relationship: RelationshipDescription, _ path: String) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     if relationship.isToMany {
-      if relationship.minCount < 0 || relationship.maxCount < 0 { found.append(problem(path, "A count cannot be negative.")) }
+      // Models made by programs say -1 for no bound, and the number enters the version hash.
+      if relationship.minCount < 0 || relationship.maxCount < -1 { found.append(problem(path, "A count cannot be negative.")) }
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
         found.append(problem(path, "The least count \(relationship.minCount) is above the largest count \(relationship.maxCount)."))
       }

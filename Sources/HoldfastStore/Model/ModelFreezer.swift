@@ -109,7 +109,7 @@ struct ModelFreezer {
       let count = shape.slots.count { ModelCheck.isElement($0, of: group.name) }
       let start = shape.inheritedSlots + first
       return ManagedObjectModel.CompositeAttribute(
-        name: group.name, compositeName: group.declaration.compositeName ?? "", isOptional: group.isOptional, slots: start..<start + count)
+        name: group.name, declaration: group.declaration, isOptional: group.isOptional, slots: start..<start + count)
     }
   }
 

@@ -68,14 +68,17 @@ struct SimulatedDisk: Sendable {
 
   private mutating func modify(_ file: UInt64, _ body: (inout File) -> Void) {
     clock += 1
-    guard files[file] != nil else { return }
-    body(&files[file]!)
-    files[file]!.modified = clock
-    files[file]!.changed = clock
+    files[file]?.modify(at: clock, body)
   }
 }
 
 extension SimulatedDisk.File {
+  fileprivate mutating func modify(at time: Int64, _ body: (inout Self) -> Void) {
+    body(&self)
+    modified = time
+    changed = time
+  }
+
   /// Puts bytes at an offset, and makes the file at least as large as the size.
   fileprivate mutating func write(_ new: [UInt8], at offset: Int, size: Int? = nil) {
     setSize(max(bytes.count, offset + new.count, size ?? 0))

@@ -40,11 +40,8 @@ public final class MinimalStore: IncrementalStore {
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try contents.state.withLock { state in
       guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
-      let hashes = model.entities.map(\.versionHash)
-      guard state.versionHashes == nil || state.versionHashes == hashes else {
-        throw MinimalStoreError.make(.incompatibleModel, "open the store", "Its contents were made with another model.")
-      }
-      state.versionHashes = hashes
+      if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, model) }
+      state.versionHashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
       state.isOpen = true
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       session.withLock { $0 = Session(model: model, identity: identity) }
@@ -217,7 +214,7 @@ private struct MinimalRow: Sendable {
 /// All that a ``MinimalStore`` knows.
 private struct MinimalState: Sendable {
   var storeUUID = RandomUUID.text()
-  var versionHashes: [[UInt8]]?
+  var versionHashes: [String: [UInt8]]?
   var isOpen = false
   var metadata: [String: StoreValue] = [:]
   var lastKey: Int64 = 0

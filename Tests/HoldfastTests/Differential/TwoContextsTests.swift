@@ -6,7 +6,8 @@ import Testing
 @testable import Holdfast
 
 /// Two contexts change one random graph, save, meet conflicts, refresh and save again. What a fresh context then finds must be
-/// sound: both ends of every relationship agree, and to-many relationships with an inverse lead to objects that are there.
+/// sound: both ends of every relationship agree, to-many relationships with an inverse lead to objects that are there, and a many-to-many
+/// link that came or went has raised the versions of both its ends.
 ///
 /// An object that one context deletes while another leads a to-one relationship to it, or one without an inverse, may leave a
 /// relationship that leads nowhere: the version of its row does not say who leads to it.
@@ -16,33 +17,60 @@ import Testing
   private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 60
 
   @Test(arguments: [TestStore.memory, .json, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
+    try run("\(store)") { try Race(store, seed: $0) }
+  }
+
+  /// Each of two processes takes what the other one has saved for a later version of what it knows.
+  @Test func whatTwoProcessesSaveIsSound() throws {
+    try run("two processes") { try Race(processesWithSeed: $0) }
+  }
+
+  private func run(_ name: String, _ makeRace: (UInt64) throws -> Race) throws {
     var seeds = SeededGenerator()
     var (saves, conflicts) = (0, 0)
     for number in 0..<Self.programCount {
-      var race = try Race(store, seed: seeds.next())
+      var race = try makeRace(seeds.next())
       do {
         try race.run(steps: 200)
-      } catch let unsound as Unsound {
+      } catch {
         Issue.record(
-          "HOLDFAST_SEED=\(seeds.seed), program \(number): \(unsound)\n\(race.log.suffix(30).joined(separator: "\n"))\n\(race.model)")
+          "HOLDFAST_SEED=\(seeds.seed), program \(number): \(error)\n\(race.log.suffix(30).joined(separator: "\n"))\n\(race.model)")
         return
       }
       (saves, conflicts) = (saves + race.saves, conflicts + race.conflicts)
     }
-    print("Two contexts, \(store), HOLDFAST_SEED=\(seeds.seed): \(saves) saves, \(conflicts) conflicts")
+    print("Two contexts, \(name), HOLDFAST_SEED=\(seeds.seed): \(saves) saves, \(conflicts) conflicts")
     #expect(saves > 5 * Self.programCount && conflicts > Self.programCount / 4)
   }
 }
 
 private struct Unsound: Error, CustomStringConvertible { let description: String }
 
+/// The many-to-many links of a store that have an inverse, and the versions of all rows.
+private struct SavedLinks {
+  struct Link: Hashable {
+    var relationship: String
+    var ends: [ManagedObjectID]
+  }
+  var links: Set<Link> = []
+  var versions: [ManagedObjectID: Int64] = [:]
+
+  /// The ends of a link that is in one of two versions of a store without having raised the versions of both ends, which are in both.
+  func changedUnnoticed(_ later: SavedLinks) -> [ManagedObjectID]? {
+    links.symmetricDifference(later.links).first { link in
+      link.ends.allSatisfy { versions[$0] != nil && later.versions[$0] != nil } && link.ends.contains { versions[$0] == later.versions[$0] }
+    }?.ends
+  }
+}
+
 /// One program of two contexts.
 private struct Race {
   let model: RandomModel
-  private let store: TestStore
-  private let place: TestStore.Place
+  /// One place for both, or one for each.
+  private let places: [TestStore.Place]
   private let contexts: [ManagedObjectContext]
   private var random: SeededGenerator
+  private var saved = SavedLinks()
   private(set) var log: [String] = []
   private(set) var saves = 0
   private(set) var conflicts = 0
@@ -50,10 +78,26 @@ private struct Race {
   init(_ store: TestStore, seed: UInt64) throws {
     random = SeededGenerator(seed: seed)
     model = try RandomModel(&random)
-    self.store = store
-    place = try store.makePlace(model: model.model, classes: [])
+    let place = try store.makePlace(model: model.model, classes: [])
+    places = [place]
     contexts = [try place.context(), try place.context()]
+    readAlone(seed)
   }
+
+  /// Two contexts of which each has a file of its own, as two processes have; after a save the one is put in the place of the other.
+  init(processesWithSeed seed: UInt64) throws {
+    random = SeededGenerator(seed: seed)
+    model = try RandomModel(&random)
+    let places = try (0..<2).map { [model] _ in try TestStore.json.makePlace(model: model.model, classes: []) }
+    self.places = places
+    let first = try places[0].context()
+    try FileManager.default.copyItem(at: Race.file(places[0]), to: Race.file(places[1]))
+    contexts = [first, try places[1].context()]
+    readAlone(seed)
+  }
+
+  /// In every other program objects are answered alone, so that the ends of a link are read at different times.
+  private func readAlone(_ seed: UInt64) { for context in contexts { context.batchesFaults = seed % 2 == 0 } }
 
   mutating func run(steps: Int) throws {
     for step in 0..<steps {
@@ -64,7 +108,7 @@ private struct Race {
         for context in contexts { context.rollback() }
       }
     }
-    try check(place.context())
+    try checkSaved(contexts[0])
   }
 
   private mutating func run(_ step: Int, _ context: ManagedObjectContext) throws {
@@ -135,8 +179,7 @@ private struct Race {
       note("\(error.code)", context)
       if error.code == .conflict { try saveAfterRefresh(context) } else { context.rollback() }
     }
-    try check(place.context())
-    if store == .json { try openCopy() }
+    try checkSaved(context)
   }
 
   private mutating func saveAfterRefresh(_ context: ManagedObjectContext) throws {
@@ -152,33 +195,51 @@ private struct Race {
     }
   }
 
+  // MARK: Soundness
+
+  /// Checks what a context has saved, and hands it to the other process if there is one.
+  private mutating func checkSaved(_ context: ManagedObjectContext) throws {
+    let place = places[context === contexts[0] ? 0 : places.count - 1]
+    if places.count == 1 { try check(place.context()) }
+    if place.store == .json { try checkCopy(place) }
+    for other in places where other !== place { try Data(contentsOf: Race.file(place)).write(to: Race.file(other), options: .atomic) }
+  }
+
+  private static func file(_ place: TestStore.Place) -> URL { place.folder.appendingPathComponent("Kennel.json") }
+
   /// What is on the disk is a store that opens.
-  private func openCopy() throws {
+  private mutating func checkCopy(_ place: TestStore.Place) throws {
     let copy = place.folder.appendingPathComponent("copy.json")
-    try? FileManager.default.removeItem(at: copy)
-    try FileManager.default.copyItem(at: place.folder.appendingPathComponent("Kennel.json"), to: copy)
+    try Data(contentsOf: Race.file(place)).write(to: copy)
     do {
-      try PersistentStoreCoordinator(model: model.model, store: .json(at: copy.path)).close()
-    } catch {
+      let coordinator = try PersistentStoreCoordinator(model: model.model, store: .json(at: copy.path))
+      try check(ManagedObjectContext(coordinator: coordinator))
+      try coordinator.close()
+    } catch let error as StoreError {
       throw Unsound(description: "The file does not open: \(error)")
     }
   }
 
-  // MARK: Soundness
-
-  private func check(_ context: ManagedObjectContext) throws {
+  private mutating func check(_ context: ManagedObjectContext) throws {
     var all: [ManagedObject] = []
     for entity in model.model.entities where entity.superentityIndex == nil {
       all += try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name))
     }
     let known = Set(all)
+    var found = SavedLinks()
     for object in all {
+      found.versions[object.id] = object.readRow.version
       for relationship in object.entity.relationships {
         let targets = try targets(object, relationship)
+        if relationship.isManyToMany, model.model.inverse(of: relationship) != nil {
+          for target in targets { found.links.insert(SavedLinks.Link(relationship: relationship.name, ends: [object.id, target.id])) }
+        }
         if Set(targets).count != targets.count { throw Unsound(description: "\(object) \(relationship.name) has a target twice.") }
         for target in targets { try check(object, relationship, target, isThere: known.contains(target)) }
       }
     }
+    if let ends = saved.changedUnnoticed(found) { throw Unsound(description: "A link of \(ends) came or went, and a version stayed.") }
+    saved = found
   }
 
   private func check(

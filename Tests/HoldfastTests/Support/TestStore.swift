@@ -92,7 +92,8 @@ enum TestStore: String, CaseIterable, Sendable {
       guard store == .second else { return try PersistentStoreCoordinator(model: model, store: description) }
       let model = try ManagedObjectModel(
         entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
-        configurations: [ConfigurationDescription("nothing", [])])
+        configurations: [ConfigurationDescription("nothing", [])], composites: model.composites,
+        fetchRequestTemplates: model.fetchRequestTemplates)
       return try PersistentStoreCoordinator(model: model, stores: [.memory().with(configuration: "nothing"), description])
     }
 

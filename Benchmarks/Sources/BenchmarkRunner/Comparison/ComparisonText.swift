@@ -15,7 +15,7 @@ public struct ComparisonText {
 
   /// All of it.
   public var text: String {
-    let subjects = unique(report.summaries.map { Subject($0) })
+    let subjects = unique(report.summaries.map { ReportSubject($0) })
     // Counts and memory of the smaller sizes are in the results.
     let largest = unique(subjects.map(\.input)).compactMap { input in subjects.last { $0.input == input } }
     var parts = subjects.map(times) + largest.map(counts) + largest.filter { $0.input == .people }.map(memory)
@@ -25,22 +25,7 @@ public struct ComparisonText {
     return parts.filter { !$0.isEmpty }.map { "\n" + $0 }.joined() + "\n"
   }
 
-  private struct Subject: Hashable {
-    let input: MeasurementInput
-    let size: Int
-
-    init(_ summary: Summary) { (input, size) = (summary.input, summary.size) }
-
-    var title: String {
-      switch input {
-      case .people: "\(Units.count(size)) people"
-      case .packages: "\(Units.count(size)) packages"
-      case .lists: "a list of \(Units.count(size))"
-      }
-    }
-  }
-
-  private func summaries(_ subject: Subject) -> [Summary] { report.summaries.filter { Subject($0) == subject } }
+  private func summaries(_ subject: ReportSubject) -> [Summary] { report.summaries.filter { ReportSubject($0) == subject } }
 
   // MARK: Tables
 
@@ -49,7 +34,7 @@ public struct ComparisonText {
 
   /// Median wall times, with the spread as a share of the median; a star at the least, a tilde at those that cannot be told from
   /// it.
-  private func times(_ subject: Subject) -> String {
+  private func times(_ subject: ReportSubject) -> String {
     table("\(subject.title), time", subject) { summary, all in
       let best = all.min { $0.wall.median < $1.wall.median }
       let isBest = summary == best, isLike = best.map { summary.wall.overlaps($0.wall) } ?? false
@@ -60,14 +45,14 @@ public struct ComparisonText {
   }
 
   /// Requests, statements, synchronisations.
-  private func counts(_ subject: Subject) -> String {
+  private func counts(_ subject: ReportSubject) -> String {
     table("\(subject.title), requests/statements/fsyncs", subject) { summary, _ in
       guard summary.requests ?? summary.statements ?? summary.synchronizations != nil else { return "" }
       return [summary.requests, summary.statements, summary.synchronizations].map { $0.map(Units.shortCount) ?? "-" }.joined(separator: "/")
     }
   }
 
-  private func table(_ title: String, _ subject: Subject, _ cell: (Summary, [Summary]) -> String) -> String {
+  private func table(_ title: String, _ subject: ReportSubject, _ cell: (Summary, [Summary]) -> String) -> String {
     var table = TextTable([("", .left)] + stores.map { ($0, .right) })
     let all = summaries(subject)
     for phase in unique(all.map(\.phase)) {
@@ -78,7 +63,7 @@ public struct ComparisonText {
     return table.isEmpty ? "" : title + "\n\n" + table.text
   }
 
-  private func memory(_ subject: Subject) -> String {
+  private func memory(_ subject: ReportSubject) -> String {
     var table = TextTable([("", .left)] + stores.map { ($0, .right) })
     let all = summaries(subject)
     func line(_ title: String, _ phase: String, _ cell: (Summary) -> String?) {

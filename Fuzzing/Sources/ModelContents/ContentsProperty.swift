@@ -1,0 +1,1 @@
+../../../Tests/HoldfastModelFileTests/ContentsProperty.swift

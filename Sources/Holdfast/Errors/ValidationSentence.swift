@@ -1,0 +1,110 @@
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension ContextError {
+  /// A sentence about the failure that may be shown to people who use an application; several failures make a line each.
+  ///
+  /// Names of properties and entities, and whole sentences, can be given in another language by a dictionary with the keys of Core
+  /// Data's localisation dictionary (`NSManagedObjectModel.localizationDictionary`):
+  ///
+  /// | key | value |
+  /// |---|---|
+  /// | `Property/rating/Entity/BowTie`, `Property/rating` | the property's name |
+  /// | `Entity/BowTie` | the entity's name |
+  /// | `ErrorString/{property} may be at most {bound}.` | the sentence; the marks in braces stay |
+  ///
+  /// ```swift
+  /// static let german = [
+  ///   "Property/rating": "Die Bewertung",
+  ///   "ErrorString/{property} may be at most {bound}.": "{property} darf höchstens {bound} sein.",
+  /// ]
+  /// static func show(_ error: ContextError) -> String { error.userMessage(german) }
+  /// ```
+  ///
+  /// The English sentences are those of ``validationSentences``. The sentence of a class's own rule is the error's ``reason``. The refused value
+  /// is never in it.
+  ///
+  /// - Parameters:
+  ///   - dictionary: names and sentences in another language.
+  ///   - text: how a bound is written; nil for digits with a full stop, and dates as ISO 8601 has them.
+  public func userMessage(_ dictionary: [String: String] = [:], text: ((StoreValue) -> String)? = nil) -> String {
+    if !failures.isEmpty { return failures.map { $0.userMessage(dictionary, text: text) }.joined(separator: "\n") }
+    let english = ContextError.validationSentences[code] ?? reason
+    let sentence = dictionary["ErrorString/" + english] ?? english
+    let entity = objectID?.entityName ?? ""
+    let bound = validation?.bound.map { text?($0) ?? ValidationSentence.text($0) } ?? ""
+    return ValidationSentence.filled(
+      sentence,
+      [
+        "property": ValidationSentence.property(property ?? "", entity, dictionary), "entity": dictionary["Entity/" + entity] ?? entity,
+        "bound": bound,
+      ])
+  }
+
+  /// The English sentence of each kind of validation failure, with `{property}`, `{entity}` and `{bound}` for what it is about.
+  public static let validationSentences: [Code: String] = [
+    .missingMandatoryValue: "{property} must have a value.",
+    .tooFewObjects: "{property} must have at least {bound}.",
+    .tooManyObjects: "{property} may have at most {bound}.",
+    .deniedDelete: "{entity} cannot be deleted while it has {property}.",
+    .numberTooLarge: "{property} may be at most {bound}.",
+    .numberTooSmall: "{property} must be at least {bound}.",
+    .dateTooLate: "{property} may not be later than {bound}.",
+    .dateTooSoon: "{property} may not be earlier than {bound}.",
+    .invalidDate: "{property} is not a date.",
+    .stringTooLong: "{property} may have at most {bound} characters.",
+    .stringTooShort: "{property} must have at least {bound} characters.",
+    .stringPatternMismatch: "{property} does not have the right form.",
+    .invalidURI: "{property} is not an address.",
+  ]
+}
+
+/// Puts sentences about failures together.
+enum ValidationSentence {
+  /// The sentence with its marks replaced, which may stand in any order. What is put in is not looked through for marks.
+  static func filled(_ sentence: String, _ parts: [String: String]) -> String {
+    var out = "", rest = sentence[...]
+    while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+      let name = String(rest[rest.index(after: open)..<close])
+      out += rest[..<open] + (parts[name] ?? "{\(name)}")
+      rest = rest[rest.index(after: close)...]
+    }
+    return out + rest
+  }
+
+  /// `timesWorn` as people say it: "Times worn".
+  static func property(_ name: String, _ entity: String, _ dictionary: [String: String]) -> String {
+    if let said = dictionary["Property/\(name)/Entity/\(entity)"] ?? dictionary["Property/\(name)"] { return said }
+    var words = ""
+    var wasLower = false
+    for character in name {
+      if character == "_" || character == "." {
+        words += " "
+      } else if character.isUppercase && wasLower {
+        words += " " + character.lowercased()
+      } else {
+        words.append(character)
+      }
+      wasLower = character.isLowercase || character.isNumber
+    }
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+
+  /// A bound: digits with a full stop; dates as ISO 8601 has them, in UTC.
+  static func text(_ bound: StoreValue) -> String {
+    switch bound {
+    case .double(let value):
+      if value == value.rounded(), abs(value) < 1e15 { return "\(Int64(value))" }
+      return "\(value)"
+    case .float(let value): return "\(value)"
+    case .decimal(let value): return value.description
+    case .date(let seconds): return Date(timeIntervalSinceReferenceDate: seconds).ISO8601Format()
+    default: return bound.integer.map { "\($0)" } ?? ""
+    }
+  }
+}

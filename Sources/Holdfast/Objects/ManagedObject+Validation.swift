@@ -1,0 +1,45 @@
+public import HoldfastStore
+
+extension ManagedObject {
+  /// Checks a value before it is set: by the model's rules, and by the class's own (``validate(_:forKey:)``). Nothing is set.
+  ///
+  /// ```swift
+  /// static func ask(_ tie: ManagedObject, _ rating: Double) -> String? {
+  ///   do {
+  ///     try tie.validateValue(.double(rating), forKey: "rating")
+  ///     return nil
+  ///   } catch {
+  ///     return (error as? ContextError)?.userMessage()  // "Rating may be at most 5."
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - value: the value of an attribute, or the ID of a to-one relationship's target.
+  ///   - key: the name of the attribute or relationship; `home.latitude` for an element of a composite attribute.
+  /// - Throws: ``ContextError`` with all that is wrong, numbered as Core Data numbers it, as a save would; with code
+  ///   ``ContextError/Code/unknownProperty`` or ``ContextError/Code/wrongType`` for what could not even be set.
+  public final func validateValue(_ value: StoreValue, forKey key: String) throws {
+    guard let slot = entity.slot(named: key) else {
+      throw ContextError(
+        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
+    }
+    let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
+    builder.beginRow(key: 1, version: 1)
+    for other in entity.slots.indices {
+      if other != slot {
+        builder.appendNull()
+      } else if !builder.appendValue(value, entity.layout.columns[slot]) {
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is not of the property's type.")
+      }
+    }
+    builder.endRow()
+    let batch = builder.seal()
+    var failures: [ContextError] = []
+    for check in managedObjectContext.graph.checks[entity.index].slots where check.slot == slot {
+      if let failure = check.failure(batch[0].pointer, self) { failures.append(failure) }
+    }
+    failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
+    if !failures.isEmpty { throw ContextError.together(failures) }
+  }
+}

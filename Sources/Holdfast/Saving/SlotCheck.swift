@@ -1,0 +1,62 @@
+import HoldfastStore
+
+/// What a save checks of one slot.
+struct SlotCheck: Sendable {
+  let slot: Int
+  private let name: String
+  private let isMandatory: Bool
+  private let type: AttributeType?
+  private let rule: SlotRule?
+
+  /// Nil when there is nothing to check.
+  init?(_ slot: Int, _ kind: ManagedObjectModel.Slot) {
+    self.slot = slot
+    name = kind.name
+    switch kind {
+    case .toOne:
+      isMandatory = !kind.isOptional
+      (type, rule) = (nil, nil)
+    case .attribute(let attribute):
+      // What is worked out from others is nobody's to set right.
+      isMandatory = !kind.isOptional && attribute.derivation == nil
+      type = attribute.type
+      rule = attribute.derivation == nil ? SlotRule(attribute) : nil
+    }
+    if !isMandatory && rule == nil { return nil }
+  }
+
+  @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> ContextError? {
+    guard row.isPresent(slot) else { return isMandatory ? .missing(name, object) : nil }
+    guard let rule, let failure = rule.failure(row, slot, object.managedObjectContext) else { return nil }
+    return error(failure, row, object)
+  }
+
+  @inline(never)
+  private func error(_ failure: SlotRule.Failure, _ row: RowPointer, _ object: ManagedObject) -> ContextError {
+    var error = ContextError(failure.code, objectID: object.id, property: name, reason: failure.reason)
+    error.validation = ValidationFailure(value: value(row), bound: failure.bound, predicate: failure.predicate)
+    return error
+  }
+
+  /// The value in the attribute's type, unless it is too large for that.
+  private func value(_ row: RowPointer) -> StoreValue? {
+    guard let type else { return nil }
+    if type.cellKind != .integer { return row.value(slot, type) }
+    let value = StoreValue.int64(row.integer(slot))
+    return value.converted(to: type) ?? value
+  }
+}
+
+extension ContextError {
+  static func missing(_ name: String, _ object: ManagedObject) -> ContextError {
+    ContextError(.missingMandatoryValue, objectID: object.id, property: name, reason: "A value must be there; set one before saving.")
+  }
+
+  /// One failure as itself, several as one error.
+  static func together(_ failures: [ContextError]) -> ContextError {
+    if failures.count == 1 { return failures[0] }
+    return ContextError(
+      .multipleValidationFailures, reason: "\(failures.count) values or relationships are not valid.", failures: failures,
+      objectIDs: failures.compactMap(\.objectID))
+  }
+}

@@ -1,0 +1,106 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the values of an attribute have to be: its type's range, and what the model demands.
+enum SlotRule: Sendable {
+  case whole(ClosedRange<Int64>)
+  case number(ClosedRange<Double>)
+  case decimal(Decimal?, Decimal?)
+  /// Seconds; a date has to be a finite number of them whatever the bounds.
+  case date(ClosedRange<Double>)
+  case text(TextRule)
+
+  /// What is wrong with a value.
+  struct Failure {
+    var code: ContextError.Code
+    var bound: StoreValue?
+    var predicate: String?
+    /// A sentence without user data.
+    var reason: String
+  }
+
+  /// Nil when every value is right.
+  init?(_ attribute: ManagedObjectModel.Attribute) {
+    let bounds = attribute.declaration.validation
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .boolean:
+      let range = attribute.type.integerRange ?? Int64.min...Int64.max
+      let (low, high) = (bounds.minimum?.integer ?? range.lowerBound, bounds.maximum?.integer ?? range.upperBound)
+      if low == .min && high == .max { return nil }
+      self = .whole(max(low, range.lowerBound)...max(low, range.lowerBound, min(high, range.upperBound)))
+    case .double, .float:
+      if bounds.minimum == nil && bounds.maximum == nil { return nil }
+      self = .number(SlotRule.reals(bounds))
+    case .decimal:
+      let (low, high) = (SlotRule.decimal(bounds.minimum), SlotRule.decimal(bounds.maximum))
+      if low == nil && high == nil { return nil }
+      self = .decimal(low, high)
+    case .date: self = .date(SlotRule.reals(bounds))
+    case .string, .uri:
+      guard let rule = TextRule(attribute) else { return nil }
+      self = .text(rule)
+    case .binaryData, .uuid, .transformable, .objectID, .composite, .undefined: return nil
+    }
+  }
+
+  private static func reals(_ bounds: AttributeValidation) -> ClosedRange<Double> {
+    let low = bounds.minimum?.real ?? -.infinity
+    return low...max(low, bounds.maximum?.real ?? .infinity)
+  }
+
+  private static func decimal(_ bound: StoreValue?) -> Decimal? {
+    if case .decimal(let value) = bound { value } else { nil }
+  }
+
+  @inline(__always) func failure(_ row: RowPointer, _ slot: Int, _ context: ManagedObjectContext) -> Failure? {
+    switch self {
+    case .whole(let range):
+      let value = row.integer(slot)
+      return range.contains(value)
+        ? nil : SlotRule.outside(value > range.upperBound, .int64(range.lowerBound), .int64(range.upperBound))
+    case .number(let range):
+      let value = row.real(slot)
+      return range.contains(value)
+        ? nil : SlotRule.outside(!(value < range.lowerBound), .double(range.lowerBound), .double(range.upperBound))
+    case .date(let range):
+      let value = row.real(slot)
+      return value.isFinite && range.contains(value) ? nil : SlotRule.date(value, range)
+    case .decimal(let low, let high): return SlotRule.decimal(row.value(slot, .decimal), low, high)
+    case .text(let rule): return rule.failure(row.bytes(slot), context)
+    }
+  }
+
+  @inline(never)
+  private static func outside(_ isTooLarge: Bool, _ low: StoreValue, _ high: StoreValue) -> Failure {
+    let bound = isTooLarge ? high : low
+    return Failure(
+      code: isTooLarge ? .numberTooLarge : .numberTooSmall, bound: bound,
+      predicate: "SELF \(isTooLarge ? "<=" : ">=") \(ValidationSentence.text(bound))",
+      reason: "The number is \(isTooLarge ? "above the largest" : "below the smallest") that the attribute's type or the model allows.")
+  }
+
+  @inline(never)
+  private static func date(_ value: Double, _ range: ClosedRange<Double>) -> Failure {
+    if !value.isFinite { return Failure(code: .invalidDate, reason: "The date is not a finite number of seconds.") }
+    let isTooLate = value > range.upperBound
+    let bound = StoreValue.date(isTooLate ? range.upperBound : range.lowerBound)
+    return Failure(
+      code: isTooLate ? .dateTooLate : .dateTooSoon, bound: bound,
+      predicate: "SELF \(isTooLate ? "<=" : ">=") \(ValidationSentence.text(bound))",
+      reason: "The date is \(isTooLate ? "later" : "earlier") than the model allows.")
+  }
+
+  @inline(never)
+  private static func decimal(_ value: StoreValue, _ low: Decimal?, _ high: Decimal?) -> Failure? {
+    guard case .decimal(let number) = value else { return nil }
+    // A decimal that is no number is above every bound, as a floating-point one is.
+    if let high, number.isNaN || number > high { return outside(true, .decimal(low ?? high), .decimal(high)) }
+    if let low, number.isNaN || number < low { return outside(number.isNaN, .decimal(low), .decimal(high ?? low)) }
+    return nil
+  }
+}

@@ -1,0 +1,81 @@
+import HoldfastStore
+
+/// What texts have to be.
+struct TextRule: Sendable {
+  private let minimumLength: Int
+  private let maximumLength: Int
+  private let pattern: String?
+  private let isURI: Bool
+
+  /// Nil when every text is right.
+  init?(_ attribute: ManagedObjectModel.Attribute) {
+    let rule = attribute.declaration.validation
+    minimumLength = rule.minimumLength ?? 0
+    maximumLength = rule.maximumLength ?? .max
+    pattern = rule.regularExpression
+    isURI = attribute.type == .uri
+    if minimumLength <= 0 && maximumLength == .max && pattern == nil && !isURI { return nil }
+  }
+
+  func failure(_ text: UnsafeRawBufferPointer, _ context: ManagedObjectContext) -> SlotRule.Failure? {
+    if minimumLength > 0 || maximumLength < .max {
+      let length = TextRule.length(text)
+      if length < minimumLength { return failure(.stringTooShort, "length >= \(minimumLength)", minimumLength, "fewer") }
+      if length > maximumLength { return failure(.stringTooLong, "length <= \(maximumLength)", maximumLength, "more") }
+    }
+    if isURI && !TextRule.isURI(text) { return SlotRule.Failure(code: .invalidURI, reason: "The text is no URI.") }
+    guard let pattern, !context.patterns.matches(String(decoding: text, as: UTF8.self), pattern) else { return nil }
+    return SlotRule.Failure(
+      code: .stringPatternMismatch, predicate: "SELF MATCHES \"\(pattern)\"",
+      reason: "The text does not match the model's regular expression.")
+  }
+
+  private func failure(_ code: ContextError.Code, _ predicate: String, _ bound: Int, _ word: String) -> SlotRule.Failure {
+    SlotRule.Failure(
+      code: code, bound: .int64(Int64(bound)), predicate: predicate, reason: "The text has \(word) UTF-16 code units than the model allows."
+    )
+  }
+
+  /// The length in UTF-16 code units, which is how Core Data counts.
+  static func length(_ text: UnsafeRawBufferPointer) -> Int {
+    var count = 0
+    for byte in text where byte & 0xC0 != 0x80 { count += byte >= 0xF0 ? 2 : 1 }
+    return count
+  }
+
+  /// Whether a text can be a URI (RFC 3986): no spaces, control characters, quotes or brackets that the grammar excludes, and two
+  /// digits behind each percent sign. Letters beyond ASCII are let pass (RFC 3987).
+  static func isURI(_ text: UnsafeRawBufferPointer) -> Bool {
+    for (place, byte) in text.enumerated() {
+      switch byte {
+      case 0...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
+        UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+        return false
+      case UInt8(ascii: "%"):
+        guard place + 2 < text.count, isHex(text[place + 1]), isHex(text[place + 2]) else { return false }
+      default: break
+      }
+    }
+    return true
+  }
+
+  private static func isHex(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...70, 97...102: true
+    default: false
+    }
+  }
+}
+
+/// Regular expressions, compiled once per context: they may not be shared between threads.
+final class PatternCache {
+  private var compiled: [String: Regex<AnyRegexOutput>] = [:]
+
+  /// Whether a text as a whole matches a pattern. The model has refused patterns that are none.
+  func matches(_ text: String, _ pattern: String) -> Bool {
+    if let regex = compiled[pattern] { return (try? regex.wholeMatch(in: text)) != nil }
+    guard let regex = try? Regex(pattern) else { return false }
+    compiled[pattern] = regex
+    return (try? regex.wholeMatch(in: text)) != nil
+  }
+}

@@ -1,0 +1,54 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The file `.xccurrentversion` of a model with several versions: a property list that names the folder of the current one.
+enum CurrentVersionFile {
+  static let name = ".xccurrentversion"
+  /// A real one has 250 bytes.
+  static let maximumByteCount = 8 << 10
+
+  private struct List: Decodable {
+    var name: String?
+    enum CodingKeys: String, CodingKey { case name = "_XCCurrentVersionName" }
+  }
+
+  /// The name of the folder; nil when the list is empty or the file has no bytes.
+  static func read(_ bytes: [UInt8], path: String) throws(ModelFileError) -> String? {
+    if bytes.isEmpty { return nil }
+    do {
+      return try PropertyListDecoder().decode(List.self, from: Data(bytes)).name
+    } catch {
+      throw ModelFileError(
+        .malformed, path: path,
+        reason: "It is not the property list that names the current version. Choose the version in Xcode again, "
+          + "or remove the file: the first version by name is then the current one.", cause: error)
+    }
+  }
+
+  /// The file as Xcode writes it.
+  static func bytes(naming folder: String) -> [UInt8] {
+    let escaped = folder.map { character in
+      switch character {
+      case "&": "&amp;"
+      case "<": "&lt;"
+      case ">": "&gt;"
+      default: String(character)
+      }
+    }.joined()
+    return Array(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0">
+      <dict>
+      \t<key>_XCCurrentVersionName</key>
+      \t<string>\(escaped)</string>
+      </dict>
+      </plist>
+
+      """.utf8)
+  }
+}

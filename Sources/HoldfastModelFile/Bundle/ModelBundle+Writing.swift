@@ -1,0 +1,98 @@
+extension ModelBundle {
+  /// Writes versions of a model.
+  ///
+  /// ```swift
+  /// let first = try ModelDocument(model)
+  /// try ModelBundle.write(["Zoo": first], currentVersion: "Zoo", to: path)
+  /// ```
+  ///
+  /// - Where there is nothing yet, all is written beside the path and then renamed, so the model is there whole or not at all.
+  /// - Where there is a model, every file is replaced whole, and which version is the current one is said last. What else is there stays:
+  ///   other versions, and files of yours. A version goes when you remove its folder.
+  /// - What is written is durable when the call returns. Symbolic links inside the model are not followed.
+  ///
+  /// Path and document determine every byte: the same document is always written the same.
+  ///
+  /// - Parameters:
+  ///   - versions: The documents, by the name of their version. At a path that ends with `.xcdatamodel` it is exactly one, whose name
+  ///     does not count.
+  ///   - currentVersion: The version that is to be used: one of these, or one that is there already.
+  ///   - path: The folder, whose name ends with `.xcdatamodeld` or `.xcdatamodel`.
+  /// - Throws: ``ModelFileError``: `unwritable` for a document that XML cannot say or a name that no folder can have, `unknownVersion`,
+  ///   `notAModel`, `notPermitted`, `inputOutput`. Documents are put into bytes before anything is touched.
+  public static func write(_ versions: [String: ModelDocument], currentVersion: String, to path: String) throws(ModelFileError) {
+    let path = ModelPath.trimmed(path)
+    let files = try serialized(versions, path)
+    if path.hasSuffix(ModelPath.versionEnding) {
+      guard let only = files.first, files.count == 1 else {
+        throw ModelFileError(
+          .unwritable, operation: "write the model", path: path,
+          reason: "A folder .xcdatamodel holds one version, not \(files.count). Give a path that ends with .xcdatamodeld.")
+      }
+      return try write(to: path) { folder throws(ModelFileError) in try folder.replace(ModelPath.contents, with: only.bytes) }
+    }
+    guard path.hasSuffix(ModelPath.bundleEnding) else {
+      throw ModelFileError(
+        .unwritable, operation: "write the model", path: path, reason: "The name of a model ends with .xcdatamodeld or .xcdatamodel.")
+    }
+    try write(to: path) { folder throws(ModelFileError) in try write(files, currentVersion, in: folder) }
+  }
+
+  /// Writes a model of one version, which has the name of the folder.
+  ///
+  /// - Throws: ``ModelFileError``, as ``write(_:currentVersion:to:)``.
+  public static func write(_ document: ModelDocument, to path: String) throws(ModelFileError) {
+    let folder = ModelPath.lastComponent(path)
+    let name = folder.hasSuffix(ModelPath.bundleEnding) ? String(folder.dropLast(ModelPath.bundleEnding.count)) : "Model"
+    try write([name: document], currentVersion: name, to: path)
+  }
+
+  private typealias File = (name: String, bytes: [UInt8])
+
+  private static func serialized(_ versions: [String: ModelDocument], _ path: String) throws(ModelFileError) -> [File] {
+    var files: [File] = []
+    for (name, document) in versions.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      guard ModelPath.isVersionName(name) else {
+        throw ModelFileError(
+          .unwritable, operation: "write the model", path: path,
+          reason: "A version cannot be named \(name.quoted): the name is that of a folder, and does not begin with a full stop.")
+      }
+      do throws(ModelFileError) { files.append((name, try document.serialized())) } catch { throw error.at(path) }
+    }
+    return files
+  }
+
+  /// Lets `body` fill the folder at the path, or a new one beside it, which then takes its place.
+  private static func write(to path: String, _ body: (ModelFolder) throws(ModelFileError) -> Void) throws(ModelFileError) {
+    let parent = try ModelFolder(path: ModelPath.parent(path), operation: "write the model")
+    let name = ModelPath.lastComponent(path)
+    if parent.kind(of: name) != nil { return try body(ModelFolder(path: path, operation: "write the model")) }
+    let temporary = ".\(name).holdfast-\(UInt64.random(in: 0...UInt64.max))"
+    try parent.makeFolder(temporary)
+    do throws(ModelFileError) {
+      try body(parent.folder(temporary, operation: "write the model"))
+      try parent.rename(temporary, to: name)
+    } catch {
+      parent.removeTree(temporary)
+      var error = error
+      error.path = error.path?.replacing(temporary, with: name)
+      throw error
+    }
+  }
+
+  private static func write(_ files: [File], _ currentVersion: String, in folder: ModelFolder) throws(ModelFileError) {
+    let present = try folder.names(limit: Int.max).compactMap(ModelPath.versionName(ofFolder:))
+    let names = Set(files.map(\.name) + present).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    guard names.contains(currentVersion) else { throw unknown(currentVersion, among: names, path: folder.path) }
+    for file in files {
+      let name = ModelPath.folderName(ofVersion: file.name)
+      if folder.kind(of: name) == nil { try folder.makeFolder(name) }
+      try folder.folder(name, operation: "write the model").replace(ModelPath.contents, with: file.bytes)
+    }
+    folder.synchronize()
+    // A file that says the same already stays as it is; so does the absence of one.
+    if let said = try? ModelBundle.currentVersion(in: folder, among: names), said == currentVersion, !present.isEmpty { return }
+    try folder.replace(
+      CurrentVersionFile.name, with: CurrentVersionFile.bytes(naming: ModelPath.folderName(ofVersion: currentVersion)))
+  }
+}

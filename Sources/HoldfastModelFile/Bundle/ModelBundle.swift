@@ -1,0 +1,141 @@
+/// A model on disk as Xcode keeps it: an `.xcdatamodeld` folder with its versions, or an `.xcdatamodel` folder, which is one version alone.
+///
+/// ```swift
+/// let bundle = try ModelBundle(contentsOf: path)
+/// for name in bundle.versionNames where name != bundle.currentVersionName {
+///   let old = try bundle.model(version: name)
+///   if metadata.isCompatible(with: old) { return name }
+/// }
+/// ```
+///
+/// It knows the names of the versions and reads one when it is asked for, so a version that cannot be read, such as an old binary one,
+/// does not stand in the way of the others.
+public struct ModelBundle: Sendable, Hashable {
+  /// The folder.
+  public let path: String
+  /// The names of the versions, sorted by their UTF-8 bytes. The name of a version is that of its folder without `.xcdatamodel`.
+  public let versionNames: [String]
+  /// The version that is in use: the one that `.xccurrentversion` names, or the first when there is no such file or it names none.
+  public let currentVersionName: String
+  /// The limits when versions are read.
+  public let options: ModelFileOptions
+  /// Whether the folder holds folders of versions, and is not one itself.
+  public let isVersioned: Bool
+
+  /// Finds the versions of a model. No version is read.
+  ///
+  /// - Parameters:
+  ///   - path: An `.xcdatamodeld` or `.xcdatamodel` folder.
+  ///   - options: The limits.
+  /// - Throws: ``ModelFileError``: `notAModel` when there are no versions, `unknownVersion` when `.xccurrentversion` names one that is not
+  ///   there, `malformed` when that file is no property list, `notFound`, `notPermitted`, `inputOutput`.
+  public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
+    let path = ModelPath.trimmed(path)
+    let folder = try ModelFolder(path: path)
+    self.path = path
+    self.options = options
+    isVersioned = folder.kind(of: ModelPath.contents) == nil && folder.kind(of: ModelPath.oldContents) == nil
+    guard isVersioned else {
+      versionNames = [ModelPath.versionName(ofFolder: ModelPath.lastComponent(path)) ?? ModelPath.lastComponent(path)]
+      currentVersionName = versionNames[0]
+      return
+    }
+    versionNames = try ModelBundle.versionNames(in: folder, options)
+    currentVersionName = try ModelBundle.currentVersion(in: folder, among: versionNames)
+  }
+
+  /// What a version says.
+  ///
+  /// - Parameter name: The name of the version; the current one unless given.
+  /// - Throws: ``ModelFileError``: `unknownVersion`; `oldFormat` for a version that an Xcode before 4 saved; as
+  ///   ``ModelDocument/init(contentsOf:options:)``.
+  public func document(version name: String? = nil) throws(ModelFileError) -> ModelDocument {
+    let name = name ?? currentVersionName
+    guard versionNames.contains(name) else { throw ModelBundle.unknown(name, among: versionNames, path: path) }
+    let folder = try ModelFolder(path: path)
+    let version = isVersioned ? try folder.folder(ModelPath.folderName(ofVersion: name)) : folder
+    guard version.kind(of: ModelPath.contents) != nil else { throw ModelBundle.withoutContents(version) }
+    let bytes = try version.read(ModelPath.contents, limit: options.maximumByteCount)
+    return try ModelDocument(bytes: bytes, path: "\(version.path)/\(ModelPath.contents)", options: options)
+  }
+
+  /// The path of a version's file.
+  func contentsPath(ofVersion name: String) -> String {
+    isVersioned ? "\(path)/\(ModelPath.folderName(ofVersion: name))/\(ModelPath.contents)" : "\(path)/\(ModelPath.contents)"
+  }
+
+  // MARK: Finding
+
+  private static func versionNames(in folder: ModelFolder, _ options: ModelFileOptions) throws(ModelFileError) -> [String] {
+    let names = try folder.names(limit: options.maximumFileCount).filter { folder.kind(of: $0) != .file }
+      .compactMap(ModelPath.versionName(ofFolder:)).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    guard !names.isEmpty else {
+      throw ModelFileError(
+        .notAModel, path: folder.path,
+        reason: "It has neither a \"contents\" file nor folders whose names end with .xcdatamodel. Give the .xcdatamodeld folder.")
+    }
+    return names
+  }
+
+  static func currentVersion(in folder: ModelFolder, among names: [String]) throws(ModelFileError) -> String {
+    guard folder.kind(of: CurrentVersionFile.name) != nil else { return names.first ?? "" }
+    let path = "\(folder.path)/\(CurrentVersionFile.name)"
+    let bytes = try folder.read(CurrentVersionFile.name, limit: CurrentVersionFile.maximumByteCount)
+    guard let named = try CurrentVersionFile.read(bytes, path: path) else { return names.first ?? "" }
+    guard let name = ModelPath.versionName(ofFolder: named), names.contains(name) else { throw unknown(named, among: names, path: path) }
+    return name
+  }
+
+  static func unknown(_ name: String, among names: [String], path: String) -> ModelFileError {
+    let known = names.prefix(10).map(\.quoted).joined(separator: ", ") + (names.count > 10 ? " …" : "")
+    return ModelFileError(.unknownVersion, path: path, reason: "There is no version \(name.quoted). There are \(known).")
+  }
+
+  private static func withoutContents(_ version: ModelFolder) -> ModelFileError {
+    if version.kind(of: ModelPath.oldContents) != nil {
+      return ModelFileError(
+        .oldFormat, path: version.path,
+        reason: "It has \"elements\" instead of \"contents\": the binary format of Xcode before 4, which is not read. "
+          + "Open it in Xcode and save it with the tools version Xcode 4.0 or later.")
+    }
+    return ModelFileError(.notAModel, path: version.path, reason: "It has no \"contents\" file.")
+  }
+}
+
+/// The names in a model on disk.
+enum ModelPath {
+  static let contents = "contents"
+  /// What Xcode before 4 wrote.
+  static let oldContents = "elements"
+  static let versionEnding = ".xcdatamodel"
+  static let bundleEnding = ".xcdatamodeld"
+
+  static func folderName(ofVersion name: String) -> String { name + versionEnding }
+
+  /// The name of the version in a folder; nil when the folder's name is not that of one.
+  static func versionName(ofFolder folder: String) -> String? {
+    guard folder.hasSuffix(versionEnding), !folder.contains("/") else { return nil }
+    let name = String(folder.dropLast(versionEnding.count))
+    return isVersionName(name) ? name : nil
+  }
+
+  /// Whether a folder can be named after a version.
+  static func isVersionName(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= 200 && !name.utf8.contains { $0 == UInt8(ascii: "/") || $0 < 0x20 } && !name.hasPrefix(".")
+  }
+
+  /// A path without slashes at its end.
+  static func trimmed(_ path: String) -> String {
+    var path = path[...]
+    while path.count > 1 && path.hasSuffix("/") { path = path.dropLast() }
+    return String(path)
+  }
+
+  static func lastComponent(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  /// The folder that a path lies in.
+  static func parent(_ path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+}

@@ -1,0 +1,144 @@
+import CLibXML2
+
+/// Drives libxml2's streaming parser over bytes that ``ContentsScan`` has passed, and builds the tree of elements.
+///
+/// libxml2's own pitfalls are met here: it is told of no handler that could declare or load anything; pieces are small; what it says
+/// about errors is kept by ourselves, since its own mark of a sound document stays set when a handler stops it; and it hands out an
+/// ampersand of a value as a character reference.
+enum ContentsParser {
+  private static let pieceByteCount = 1 << 16
+
+  static func parse(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> ModelElement {
+    // Once per process, and before threads could do it at the same time.
+    initialize
+    let builder = TreeBuilder()
+    let result = withExtendedLifetime(builder) { bytes.withUnsafeBytes { run($0, builder) } }
+    try result.get()
+    guard let root = builder.root, builder.isComplete else {
+      throw ModelFileError(.malformed, reason: "It ends too soon.")
+    }
+    return root
+  }
+
+  private static let initialize: Void = xmlInitParser()
+
+  private static func run(_ bytes: UnsafeRawBufferPointer, _ builder: TreeBuilder) -> Result<Void, ModelFileError> {
+    var handlers = TreeBuilder.handlers()
+    let context = Unmanaged.passUnretained(builder).toOpaque()
+    guard let parser = xmlCreatePushParserCtxt(&handlers, context, nil, 0, nil) else {
+      return .failure(ModelFileError(.inputOutput, reason: "There is no memory for a parser."))
+    }
+    defer { xmlFreeParserCtxt(parser) }
+    xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
+    builder.parser = parser
+    defer { builder.parser = nil }
+    var status: Int32 = 0
+    for start in stride(from: 0, to: bytes.count, by: pieceByteCount) where status == 0 && builder.failure == nil {
+      let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + pieceByteCount, bytes.count)])
+      status = xmlParseChunk(parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(piece.count), 0)
+    }
+    if status == 0 && builder.failure == nil { status = xmlParseChunk(parser, nil, 0, 1) }
+    if let failure = builder.failure { return .failure(failure) }
+    guard status == 0, parser.pointee.wellFormed == 1, parser.pointee.nsWellFormed == 1, parser.pointee.errNo == 0 else {
+      return .failure(ModelFileError(.malformed, line: builder.line, reason: "It is not XML (libxml2 error \(parser.pointee.errNo))."))
+    }
+    return .success(())
+  }
+}
+
+/// What libxml2 tells its handlers, as a tree.
+private final class TreeBuilder {
+  /// Set while the parser runs.
+  var parser: xmlParserCtxtPtr?
+  private(set) var root: ModelElement?
+  private(set) var failure: ModelFileError?
+  /// The open elements, the outermost first.
+  private var open: [ModelElement] = []
+  /// The names that were met, by where the parser keeps its one copy of each.
+  private var names: [UnsafePointer<xmlChar>: String] = [:]
+
+  var isComplete: Bool { open.isEmpty }
+
+  var line: Int? { parser.map { Int(xmlSAX2GetLineNumber($0)) } }
+
+  func begin(
+    _ name: UnsafePointer<xmlChar>, hasNamespace: Bool, _ attributes: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?, _ count: Int
+  ) {
+    guard failure == nil else { return }
+    var element = ModelElement(text(name))
+    element.line = line
+    element.attributes.reserveCapacity(count)
+    // Five pointers each: name, prefix, namespace, where the value begins and where it ends.
+    for place in 0..<count {
+      guard let attributes, let name = attributes[5 * place], let first = attributes[5 * place + 3], let end = attributes[5 * place + 4]
+      else { return fail("An attribute has no value.") }
+      guard attributes[5 * place + 1] == nil else { return fail("It has an attribute of a namespace, which no model file has.") }
+      element.attributes.append(ModelElement.Attribute(text(name), TreeBuilder.value(first, end)))
+    }
+    if hasNamespace { return fail("It has an element of a namespace, which no model file has.") }
+    open.append(element)
+  }
+
+  func end() {
+    guard failure == nil, let element = open.popLast() else { return }
+    if open.isEmpty { root = element } else { open[open.count - 1].children.append(element) }
+  }
+
+  func fail(_ reason: String, line: Int? = nil) {
+    guard failure == nil else { return }
+    failure = ModelFileError(
+      .malformed, line: line ?? self.line, element: open.last.map { "in element \($0.name.quoted)" }, reason: reason)
+    if let parser { xmlStopParser(parser) }
+  }
+
+  private func text(_ name: UnsafePointer<xmlChar>) -> String {
+    if let known = names[name] { return known }
+    let text = String(cString: name)
+    names[name] = text
+    return text
+  }
+
+  /// The parser has resolved all references but that of the ampersand, which it hands out as another one.
+  private static func value(_ first: UnsafePointer<xmlChar>, _ end: UnsafePointer<xmlChar>) -> String {
+    let bytes = UnsafeBufferPointer(start: first, count: max(0, end - first))
+    guard bytes.contains(UInt8(ascii: "&")) else { return String(decoding: bytes, as: UTF8.self) }
+    let ampersand: StaticString = "&#38;"
+    var resolved: [UInt8] = []
+    resolved.reserveCapacity(bytes.count)
+    var place = 0
+    while place < bytes.count {
+      resolved.append(bytes[place])
+      let isAmpersand = bytes.count - place >= 5 && (0..<5).allSatisfy { bytes[place + $0] == ampersand.utf8Start[$0] }
+      place += isAmpersand ? 5 : 1
+    }
+    return String(decoding: resolved, as: UTF8.self)
+  }
+}
+
+/// The builder behind the pointer that libxml2 hands back, which the caller of the parser keeps alive.
+private func builder(_ context: UnsafeMutableRawPointer?) -> TreeBuilder? {
+  context.map { Unmanaged<TreeBuilder>.fromOpaque($0).takeUnretainedValue() }
+}
+
+extension TreeBuilder {
+  fileprivate static func handlers() -> xmlSAXHandler {
+    var handlers = xmlSAXHandler()
+    handlers.initialized = UInt32(XML_SAX2_MAGIC)
+    handlers.startElementNs = { context, name, prefix, _, namespaceCount, _, count, _, attributes in
+      guard let name else { return }
+      builder(context)?.begin(name, hasNamespace: prefix != nil || namespaceCount > 0, attributes, Int(count))
+    }
+    handlers.endElementNs = { context, _, _, _ in builder(context)?.end() }
+    handlers.serror = { context, error in
+      guard let error, error.pointee.level.rawValue >= XML_ERR_ERROR.rawValue else { return }
+      let message = error.pointee.message.map { String(decoding: String(cString: $0).utf8.prefix(200), as: UTF8.self) } ?? ""
+      let reason = message.split(separator: "\n").first.map(String.init) ?? "error \(error.pointee.code)"
+      builder(context)?.fail("It is not XML: \(reason).", line: error.pointee.line > 0 ? Int(error.pointee.line) : nil)
+    }
+    // Nothing of these passes the scan; should one, it ends here.
+    handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("It has a document type.") }
+    handlers.reference = { context, _ in builder(context)?.fail("It refers to an entity that it does not declare.") }
+    handlers.processingInstruction = { context, _, _ in builder(context)?.fail("It has a processing instruction.") }
+    return handlers
+  }
+}

@@ -1,0 +1,104 @@
+import HoldfastStore
+
+/// Makes `attribute` elements of declarations.
+enum AttributeWriter {
+  static func element(_ attribute: AttributeDescription, of owner: String) throws(ModelFileError) -> ModelElement {
+    var element = ModelElement("attribute", ["name": attribute.name])
+    element.mark("optional", attribute.isOptional)
+    element.mark("transient", attribute.isTransient)
+    element["attributeType"] = AttributeTypeText.text(attribute.type)
+    element["composite"] = attribute.compositeName
+    element.mark("allowsExternalBinaryDataStorage", attribute.allowsExternalBinaryDataStorage)
+    element.mark("allowsCloudEncryption", attribute.allowsCloudEncryption)
+    element.mark("derived", attribute.isDerived)
+    element["derivationExpression"] = attribute.derivationExpression
+    try writeValues(of: attribute, owner, to: &element)
+    element["usesScalarValueType"] = usesScalar(attribute.type).map { $0 ? "YES" : "NO" }
+    element["elementID"] = attribute.renamingIdentifier
+    element["versionHashModifier"] = attribute.versionHashModifier
+    element.mark("preserveAfterDeletion", attribute.preservesValueInHistoryOnDeletion)
+    element["valueTransformerName"] = attribute.valueTransformerName
+    element["customClassName"] = attribute.valueClassName
+    element.add(userInfo: attribute.userInfo)
+    return element
+  }
+
+  private static func writeValues(
+    of attribute: AttributeDescription, _ owner: String, to element: inout ModelElement
+  ) throws(ModelFileError) {
+    let rule = attribute.validation
+    element["regularExpressionString"] = rule.regularExpression
+    if let length = rule.minimumLength { element["minValueString"] = "\(length)" }
+    if let length = rule.maximumLength { element["maxValueString"] = "\(length)" }
+    for (name, value) in [("min", rule.minimum), ("max", rule.maximum), ("default", attribute.defaultValue)] {
+      guard let value, value != .null else { continue }
+      guard let text = ValueText.text(value) else {
+        throw ModelFileError(
+          .unwritable, operation: "write the model", element: "attribute \(attribute.name.quoted) of \(owner)",
+          reason: "A model file cannot say a \(attribute.type.rawValue) as a \(name == "default" ? "default value" : "bound").")
+      }
+      if case .date(let seconds) = value {
+        element["\(name)DateTimeInterval"] = text
+        element["\(name)ValueString"] = DateText.text(seconds)
+      } else {
+        element["\(name)ValueString"] = text
+      }
+    }
+  }
+
+  /// Whether generated code has a number instead of an object, where Xcode lets one choose.
+  private static func usesScalar(_ type: AttributeType) -> Bool? {
+    switch type {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: true
+    case .date, .uuid: false
+    default: nil
+    }
+  }
+}
+
+/// How Xcode shows a date beside its seconds. Nobody reads it back.
+enum DateText {
+  /// Nil for dates outside of the years 1 to 9999.
+  static func text(_ secondsSince2001: Double) -> String? {
+    guard (-63_113_904_000..<252_455_616_000).contains(secondsSince2001) else { return nil }
+    let seconds = Int(secondsSince2001.rounded(.down))
+    // Days since 0000-03-01 in the Gregorian calendar: 2001-01-01 is the 730,791st. Years then end with their leap day.
+    let dayOfAll = floorDivided(seconds, by: 86_400) + 730_791
+    let second = seconds - floorDivided(seconds, by: 86_400) * 86_400
+    let era = floorDivided(dayOfAll, by: 146_097), day = dayOfAll - era * 146_097
+    let yearOfEra = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
+    let dayOfYear = day - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let dayOfMonth = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(dayOfMonth, 2)) "
+      + "\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)) +0000"
+  }
+
+  private static func floorDivided(_ a: Int, by b: Int) -> Int { (a - ((a % b) + b) % b) / b }
+
+  private static func padded(_ number: Int, _ count: Int) -> String {
+    let text = "\(number)"
+    return String(repeating: "0", count: max(0, count - text.count)) + text
+  }
+}
+
+extension ModelElement {
+  /// Writes a truth value as Xcode does: it leaves out what is not so.
+  mutating func mark(_ name: String, _ isSo: Bool) { if isSo { self[name] = "YES" } }
+
+  /// Adds `userInfo`, sorted by key as Xcode has it.
+  mutating func add(userInfo: [String: String]) {
+    if userInfo.isEmpty { return }
+    let entries = userInfo.sorted { $0.key < $1.key }.map { ModelElement("entry", ["key": $0.key, "value": $0.value]) }
+    children.append(ModelElement("userInfo", children: entries))
+  }
+
+  /// Adds a list of lists of names: constraints.
+  mutating func add(_ groups: [[String]], as list: String, _ group: String, _ member: String) {
+    if groups.isEmpty { return }
+    let elements = groups.map { names in ModelElement(group, children: names.map { ModelElement(member, ["value": $0]) }) }
+    children.append(ModelElement(list, children: elements))
+  }
+}

@@ -1,0 +1,78 @@
+import HoldfastStore
+
+/// Reads the attributes of one element as what they mean, and says where it failed.
+struct ElementReader {
+  let element: ModelElement
+  /// What the element stands for: `attribute "age" of entity "Person"`.
+  let what: String
+
+  /// - Parameters:
+  ///   - kind: what the model calls it: "attribute".
+  ///   - owner: what it belongs to; nil for the model itself.
+  init(_ element: ModelElement, _ kind: String, of owner: String? = nil) {
+    self.element = element
+    let name = element["name"].map { " \($0.quoted)" } ?? ""
+    what = "\(kind)\(name)" + (owner.map { " of \($0)" } ?? "")
+  }
+
+  /// The text of an attribute; nil when it is absent or empty, which Xcode writes for the same.
+  func text(_ name: String) -> String? { element[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// The text of an attribute that must be there.
+  func required(_ name: String) throws(ModelFileError) -> String {
+    guard let text = text(name) else {
+      throw ModelFileError(.missingAttribute, line: element.line, element: what, reason: "It has no \(name).")
+    }
+    return text
+  }
+
+  /// A truth value. Xcode writes YES and leaves out NO; people and other programs write others.
+  func flag(_ name: String, default absent: Bool = false) throws(ModelFileError) -> Bool {
+    guard let text = text(name) else { return absent }
+    guard let value = ValueText.truth(text) else { throw invalid(name, "neither YES nor NO") }
+    return value
+  }
+
+  /// A whole number.
+  func integer(_ name: String) throws(ModelFileError) -> Int? {
+    guard let text = text(name) else { return nil }
+    guard let value = Int(text) else { throw invalid(name, "not a whole number") }
+    return value
+  }
+
+  /// A whole number that is not negative.
+  func count(_ name: String) throws(ModelFileError) -> Int? {
+    guard let value = try integer(name) else { return nil }
+    guard value >= 0 else { throw invalid(name, "negative") }
+    return value
+  }
+
+  /// A value of a type.
+  func value(_ name: String, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
+    guard let text = type == .string ? element[name] : text(name) else { return nil }
+    guard let value = ValueText.value(text, type) else { throw invalid(name, "not \(ValueText.description(of: type))") }
+    return value
+  }
+
+  /// The entries of the element's `userInfo`.
+  func userInfo() throws(ModelFileError) -> [String: String] {
+    guard let list = element.child(named: "userInfo") else { return [:] }
+    var entries: [String: String] = [:]
+    for entry in list.children(named: "entry") {
+      guard let key = entry["key"] else {
+        throw ModelFileError(.missingAttribute, line: entry.line, element: "user info of \(what)", reason: "An entry has no key.")
+      }
+      entries[key] = entry["value"] ?? ""
+    }
+    return entries
+  }
+
+  func invalid(_ name: String, _ what: String) -> ModelFileError {
+    ModelFileError(
+      .invalidValue, line: element.line, element: self.what, reason: "\(name) \((element[name] ?? "").quoted) is \(what).")
+  }
+
+  func unsupported(_ reason: String) -> ModelFileError {
+    ModelFileError(.unsupported, line: element.line, element: what, reason: reason)
+  }
+}

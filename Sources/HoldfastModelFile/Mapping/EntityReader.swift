@@ -1,0 +1,82 @@
+import HoldfastStore
+
+/// Makes declarations of `entity` elements.
+struct EntityReader {
+  private let element: ModelElement
+  private let reader: ElementReader
+
+  private init(_ element: ModelElement) {
+    self.element = element
+    reader = ElementReader(element, "entity")
+  }
+
+  static func entity(_ element: ModelElement) throws(ModelFileError) -> EntityDescription {
+    try EntityReader(element).entity()
+  }
+
+  private func entity() throws(ModelFileError) -> EntityDescription {
+    var entity = EntityDescription(
+      try reader.required("name"), superentity: reader.text("parentEntity"), isAbstract: try reader.flag("isAbstract"),
+      versionHashModifier: reader.text("versionHashModifier"), renamingIdentifier: reader.text("elementID"),
+      managedObjectClassName: reader.text("representedClassName"), userInfo: try reader.userInfo())
+    for child in element.children {
+      switch child.name {
+      case "attribute": entity.attributes.append(try AttributeReader.attribute(child, of: reader.what))
+      case "relationship": entity.relationships.append(try RelationshipReader.relationship(child, of: reader.what))
+      case "fetchedProperty": entity.fetchedProperties.append(try RelationshipReader.fetchedProperty(child, of: reader.what))
+      case "fetchIndex": entity.indexes.append(try index(child))
+      case "uniquenessConstraints": entity.uniquenessConstraints += try groups(child, "uniquenessConstraint", "constraint")
+      default: break
+      }
+    }
+    for index in try oldIndexes(entity) where !entity.indexes.contains(where: { $0.name.lowercased() == index.name.lowercased() }) {
+      entity.indexes.append(index)
+    }
+    return entity
+  }
+
+  private func index(_ element: ModelElement) throws(ModelFileError) -> FetchIndexDescription {
+    let reader = ElementReader(element, "index", of: reader.what)
+    var elements: [FetchIndexElement] = []
+    for child in element.children(named: "fetchIndexElement") {
+      let part = ElementReader(child, "element", of: reader.what)
+      if part.text("expression") != nil { throw part.unsupported("An index of an expression is not supported; name a property.") }
+      guard let order = orders[part.text("order") ?? "ascending"] else { throw part.invalid("order", "neither ascending nor descending") }
+      guard let kind = kinds[part.text("type") ?? "Binary"] else { throw part.invalid("type", "neither Binary nor RTree") }
+      elements.append(FetchIndexElement(try part.required("property"), isAscending: order, kind: kind))
+    }
+    return FetchIndexDescription(try reader.required("name"), elements: elements)
+  }
+
+  private let orders = ["ascending": true, "descending": false]
+  private let kinds: [String: FetchIndexElement.Kind] = ["Binary": .binary, "RTree": .rTree]
+
+  /// Lists of names in elements of elements: constraints and compound indexes.
+  private func groups(_ list: ModelElement, _ group: String, _ member: String) throws(ModelFileError) -> [[String]] {
+    var groups: [[String]] = []
+    for element in list.children(named: group) {
+      var names: [String] = []
+      for child in element.children(named: member) { names.append(try ElementReader(child, member, of: reader.what).required("value")) }
+      groups.append(names)
+    }
+    return groups
+  }
+
+  /// The indexes that Xcode before 9 asked for: of single properties that are marked, and compound ones. Core Data names them after
+  /// their properties.
+  private func oldIndexes(_ entity: EntityDescription) throws(ModelFileError) -> [FetchIndexDescription] {
+    var names: [[String]] = []
+    for list in element.children(named: "compoundIndexes") { names += try groups(list, "compoundIndex", "index") }
+    // Marks of what no store keeps as a value mean nothing.
+    let kept = Set(
+      entity.attributes.filter { !$0.isTransient && $0.type != .composite }.map(\.name)
+        + entity.relationships.filter { !$0.isToMany }.map(\.name))
+    for child in element.children where child.name == "attribute" || child.name == "relationship" {
+      if try ElementReader(child, child.name, of: reader.what).flag("indexed"), let name = child["name"], kept.contains(name) {
+        names.append([name])
+      }
+    }
+    var seen: Set<[String]> = []
+    return names.filter { seen.insert($0).inserted }.map { FetchIndexDescription($0.joined(separator: "_"), $0) }
+  }
+}

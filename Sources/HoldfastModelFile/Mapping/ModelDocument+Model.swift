@@ -1,0 +1,89 @@
+public import HoldfastStore
+
+extension ModelDocument {
+  /// The model that the document describes, checked and frozen.
+  ///
+  /// What means nothing at run time stays behind: the editor's drawing, the settings of generated code, marks for other programs.
+  ///
+  /// - Parameters:
+  ///   - path: What errors say that the file is; nil for none.
+  ///   - options: The limits.
+  /// - Throws: ``ModelFileError``: `missingAttribute`, `invalidValue`, `unsupported` and `tooLarge` for one element; `contradictory` with a
+  ///   ``/HoldfastStore/ModelError`` beneath that has everything that contradicts itself. All name the line and the element where
+  ///   they can.
+  public func model(path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) -> ManagedObjectModel {
+    let declarations = try declarations(path, options)
+    do {
+      return try ManagedObjectModel(declarations)
+    } catch {
+      throw contradiction(error, path)
+    }
+  }
+
+  func declarations(_ path: String?, _ options: ModelFileOptions) throws(ModelFileError) -> ModelDeclarations {
+    do throws(ModelFileError) { return try ModelDeclarations(self, options) } catch { throw error.at(path) }
+  }
+
+  /// The error for declarations that contradict each other, at the line of the first.
+  func contradiction(_ error: ModelError, _ path: String?) -> ModelFileError {
+    guard let first = error.problems.first else { return ModelFileError(.contradictory, path: path, reason: "\(error)", cause: error) }
+    let more = error.problems.count - 1
+    let reason = more == 0 ? first.reason : "\(first.reason) (And \(more) more \(more == 1 ? "contradiction" : "contradictions").)"
+    return ModelFileError(.contradictory, path: path, line: line(of: first.path), element: first.path, reason: reason, cause: error)
+  }
+
+  /// The line of what a model's check calls by a path: `Person`, `Person.age`, `composite Place`.
+  private func line(of path: String) -> Int? {
+    for kind in ["composite", "configuration", "fetch request"] where path.hasPrefix(kind + " ") {
+      return child(kind == "fetch request" ? "fetchRequest" : kind, named: String(path.dropFirst(kind.count + 1)))?.line
+    }
+    let names = path.split(separator: ".", maxSplits: 1).map(String.init)
+    guard let entityName = names.first, let entity = child("entity", named: entityName) else { return nil }
+    guard names.count > 1 else { return entity.line }
+    return entity.children.first { $0["name"] == names[1] }?.line ?? entity.line
+  }
+
+  private func child(_ kind: String, named name: String) -> ModelElement? {
+    root.children.first { $0.name == kind && $0["name"] == name }
+  }
+}
+
+extension ModelDocument {
+  /// Describes a model, as a file that Xcode opens.
+  ///
+  /// Entities and properties come in Xcode's order, by name. The file has room for one version identifier: the first. A model made of the
+  /// document has the same version hashes.
+  ///
+  /// - Throws: ``ModelFileError`` with code `unwritable` for a default value of bytes, which model files cannot say.
+  public init(_ model: ManagedObjectModel) throws(ModelFileError) {
+    // What Xcode 15 writes.
+    root = ModelElement(
+      "model",
+      [
+        "type": "com.apple.IDECoreDataModeler.DataModel", "documentVersion": "1.0", "lastSavedToolsVersion": "22522",
+        "systemVersion": "23E224", "minimumToolsVersion": "Automatic", "sourceLanguage": "Swift",
+      ])
+    root["userDefinedModelVersionIdentifier"] = model.versionIdentifiers.first
+    for entity in NameOrder.sorted(model.declarations, by: \.name) { root.children.append(try EntityWriter.element(entity)) }
+    root.children += model.fetchRequestTemplates.map(EntityWriter.element)
+    for configuration in model.configurations {
+      let members = configuration.entities.map { ModelElement("memberEntity", ["name": $0]) }
+      root.children.append(ModelElement("configuration", ["name": configuration.name], children: members))
+    }
+    for composite in model.composites {
+      var element = ModelElement("composite", ["name": composite.name])
+      for attribute in composite.elements {
+        element.children.append(try AttributeWriter.element(attribute, of: "composite \(composite.name.quoted)"))
+      }
+      root.children.append(element)
+    }
+  }
+}
+
+extension ManagedObjectModel {
+  convenience init(_ declarations: ModelDeclarations) throws(ModelError) {
+    try self.init(
+      entities: declarations.entities, versionIdentifiers: declarations.versionIdentifiers, configurations: declarations.configurations,
+      composites: declarations.composites, fetchRequestTemplates: declarations.fetchRequestTemplates)
+  }
+}

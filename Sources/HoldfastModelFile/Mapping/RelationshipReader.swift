@@ -1,0 +1,80 @@
+import HoldfastStore
+
+/// Makes declarations of `relationship`, `fetchedProperty` and `fetchRequest` elements.
+enum RelationshipReader {
+  static func relationship(_ element: ModelElement, of owner: String) throws(ModelFileError) -> RelationshipDescription {
+    let reader = ElementReader(element, "relationship", of: owner)
+    if try reader.flag("transient") {
+      throw reader.unsupported("A transient relationship is not supported. Let a transient attribute or a method of the class give it.")
+    }
+    let name = try reader.required("name"), destination = try reader.required("destinationEntity")
+    let inverse = reader.text("inverseName"), isOptional = try reader.flag("optional"), rule = try deleteRule(reader)
+    let minCount = try reader.integer("minCount") ?? 0, maxCount = try reader.integer("maxCount")
+    let isToMany = try reader.flag("toMany", default: (maxCount ?? 1) != 1)
+    if let maxCount, !isToMany && maxCount != 1 { throw reader.invalid("maxCount", "not the 1 of a relationship that is not to-many") }
+    var relationship: RelationshipDescription
+    if isToMany {
+      relationship = .toMany(
+        name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, minCount: minCount, maxCount: maxCount ?? 0,
+        isOrdered: try reader.flag("ordered"), versionHashModifier: reader.text("versionHashModifier"))
+    } else {
+      relationship = .toOne(
+        name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule,
+        versionHashModifier: reader.text("versionHashModifier"))
+      relationship.minCount = minCount
+    }
+    relationship.renamingIdentifier = reader.text("elementID")
+    relationship.userInfo = try reader.userInfo()
+    return relationship
+  }
+
+  static func fetchedProperty(_ element: ModelElement, of owner: String) throws(ModelFileError) -> FetchedPropertyDescription {
+    let reader = ElementReader(element, "fetched property", of: owner)
+    guard let request = element.child(named: "fetchRequest") else {
+      throw ModelFileError(.missingAttribute, line: element.line, element: reader.what, reason: "It has no fetchRequest element.")
+    }
+    return FetchedPropertyDescription(
+      try reader.required("name"), try fetchRequest(request, of: reader.what), isOptional: try reader.flag("optional"),
+      versionHashModifier: reader.text("versionHashModifier"), renamingIdentifier: reader.text("elementID"),
+      userInfo: try reader.userInfo())
+  }
+
+  static func fetchRequest(_ element: ModelElement, of owner: String? = nil) throws(ModelFileError) -> FetchRequestDescription {
+    let reader = ElementReader(element, "fetch request", of: owner)
+    var request = FetchRequestDescription(
+      try reader.required("name"), entity: try reader.required("entity"), predicateFormat: reader.text("predicateString"))
+    let number = try reader.integer("resultType") ?? 0
+    guard let resultType = FetchRequestDescription.ResultType(rawValue: number) else {
+      throw reader.invalid("resultType", "none of 0, 1, 2 and 4")
+    }
+    request.resultType = resultType
+    request.fetchLimit = try reader.count("fetchLimit") ?? 0
+    request.fetchBatchSize = try reader.count("fetchBatchSize") ?? 0
+    request.includesSubentities = try reader.flag("includeSubentities", default: true)
+    request.includesPropertyValues = try reader.flag("includePropertyValues", default: true)
+    request.includesPendingChanges = try reader.flag("includesPendingChanges", default: true)
+    request.returnsObjectsAsFaults = try reader.flag("returnObjectsAsFaults", default: true)
+    request.returnsDistinctResults = try reader.flag("returnDistinctResults")
+    return request
+  }
+
+  private static func deleteRule(_ reader: ElementReader) throws(ModelFileError) -> DeleteRule {
+    guard let text = reader.text("deletionRule") else { return .nullify }
+    guard let rule = DeleteRule.allCases.first(where: { DeleteRuleText.text($0) == text }) else {
+      throw reader.invalid("deletionRule", "none of Nullify, Cascade, Deny and No Action")
+    }
+    return rule
+  }
+}
+
+/// Delete rules as model files spell them.
+enum DeleteRuleText {
+  static func text(_ rule: DeleteRule) -> String {
+    switch rule {
+    case .noAction: "No Action"
+    case .nullify: "Nullify"
+    case .cascade: "Cascade"
+    case .deny: "Deny"
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Values as model files spell them.
+enum ValueText {
+  /// The value that a text stands for; nil when it is none of the type.
+  static func value(_ text: String, _ type: AttributeType) -> StoreValue? {
+    switch type {
+    case .integer16: integer(text).flatMap { Int16(exactly: $0) }.map { .int16($0) }
+    case .integer32: integer(text).flatMap { Int32(exactly: $0) }.map { .int32($0) }
+    case .integer64: integer(text).map { .int64($0) }
+    case .boolean: truth(text).map { .bool($0) }
+    case .double: Double(text).map { .double($0) }
+    case .float: Float(text).map { .float($0) }
+    case .decimal: decimal(text).map { .decimal($0) }
+    case .date: Double(text).map { .date($0) }
+    case .string: .string(text)
+    case .uri: .uri(text)
+    case .uuid: UUID(uuidString: text).map { .uuid($0) }
+    case .binaryData, .transformable, .objectID, .composite, .undefined: nil
+    }
+  }
+
+  /// The text that stands for a value; nil for values that model files cannot say.
+  static func text(_ value: StoreValue) -> String? {
+    switch value {
+    case .bool(let value): value ? "YES" : "NO"
+    case .int16(let value): "\(value)"
+    case .int32(let value): "\(value)"
+    case .int64(let value): "\(value)"
+    case .float(let value): "\(value)"
+    case .double(let value): "\(value)"
+    case .decimal(let value): value.isNaN ? nil : value.description
+    case .string(let value), .uri(let value): value
+    case .date(let value): seconds(value)
+    case .uuid(let value): value.uuidString
+    case .null, .data, .objectID: nil
+    }
+  }
+
+  static func truth(_ text: String) -> Bool? {
+    switch text.lowercased() {
+    case "yes", "true", "1": true
+    case "no", "false", "0": false
+    default: nil
+    }
+  }
+
+  /// What a value of the type is, for messages.
+  static func description(of type: AttributeType) -> String {
+    switch type {
+    case .integer16: "a whole number of 16 bits"
+    case .integer32: "a whole number of 32 bits"
+    case .integer64: "a whole number of 64 bits"
+    case .boolean: "YES or NO"
+    case .double, .float, .decimal: "a number"
+    case .date: "a number of seconds"
+    case .uuid: "a UUID"
+    default: "a value of that type"
+    }
+  }
+
+  /// A whole number, which Xcode may have written as a fraction, such as 0.0, when the attribute had another type before.
+  private static func integer(_ text: String) -> Int64? {
+    if let value = Int64(text) { return value }
+    guard let point = text.firstIndex(of: "."), text[text.index(after: point)...].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }) else {
+      return nil
+    }
+    return Int64(text[..<point])
+  }
+
+  /// The whole text as a decimal number: Foundation reads as far as it can and forgets the rest.
+  private static func decimal(_ text: String) -> Decimal? {
+    let isNumber = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
+        UInt8(ascii: "E"):
+        true
+      default: false
+      }
+    }
+    guard isNumber, Double(text) != nil, let value = Decimal(string: text), !value.isNaN else { return nil }
+    return value
+  }
+
+  /// Seconds without a fraction of zero, as Xcode writes them.
+  private static func seconds(_ value: Double) -> String {
+    Int64(exactly: value).map { "\($0)" } ?? "\(value)"
+  }
+}

@@ -1,0 +1,30 @@
+import Foundation
+
+/// Models that Xcode wrote, found through `HOLDFAST_CORPUS`.
+enum Corpus {
+  static let root = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
+  static let isMissing = "HOLDFAST_CORPUS is not set, so there are no models that Xcode wrote."
+
+  /// The `contents` files, relative to the root.
+  static let contents: [String] = paths { $0.hasSuffix("/contents") }
+
+  /// The outermost folders of models, relative to the root.
+  static let bundles: [String] = paths { path in
+    let folders = path.split(separator: "/").filter { $0.hasSuffix(".xcdatamodeld") || $0.hasSuffix(".xcdatamodel") }
+    return folders.count == 1 && (path.hasSuffix(".xcdatamodeld") || path.hasSuffix(".xcdatamodel"))
+  }
+
+  private static func paths(_ isWanted: (String) -> Bool) -> [String] {
+    guard let root else { return [] }
+    return ["models", "sqlite"].flatMap { folder -> [String] in
+      let names = FileManager.default.enumerator(atPath: "\(root)/\(folder)")?.allObjects ?? []
+      return names.compactMap { $0 as? String }.map { "\(folder)/\($0)" }.filter(isWanted)
+    }.sorted()
+  }
+
+  static func path(_ relative: String) -> String { "\(root ?? "")/\(relative)" }
+
+  static func bytes(_ relative: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(relative))))
+  }
+}

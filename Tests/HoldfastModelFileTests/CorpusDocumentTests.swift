@@ -1,0 +1,38 @@
+import HoldfastModelFile
+import Testing
+
+/// Every file that Xcode wrote is read and written again, and nothing is lost.
+@Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CorpusDocumentTests {
+  @Test func thereAreFilesOfEveryXcode() { #expect(Corpus.contents.count >= 69) }
+
+  @Test(arguments: Corpus.contents) func aFileComesOutByteForByte(_ file: String) throws {
+    let bytes = try Corpus.bytes(file)
+    let document = try ModelDocument(bytes: bytes, path: file)
+    let written = try document.serialized()
+    // Three files went through an editor that puts a line break at the end; Xcode writes none.
+    let expected = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
+    #expect(String(decoding: written, as: UTF8.self) == String(decoding: expected, as: UTF8.self))
+    #expect(try ModelDocument(bytes: written) == document)
+  }
+
+  @Test func onlyThreeFilesEndWithALineBreak() throws {
+    #expect(try Corpus.contents.filter { try Corpus.bytes($0).last == UInt8(ascii: "\n") }.count == 3)
+  }
+
+  @Test(arguments: Corpus.contents) func attributesInAnyOrderAreWrittenInXcodes(_ file: String) throws {
+    let document = try ModelDocument(bytes: Corpus.bytes(file))
+    // The order of the outermost element tells its age.
+    let model = document.root.attributes
+    var shuffled = reversed(document.root)
+    shuffled.attributes = model
+    #expect(ModelDocument(root: shuffled) == document)
+    #expect(try ModelDocument(root: shuffled).serialized() == document.serialized())
+  }
+
+  private func reversed(_ element: ModelElement) -> ModelElement {
+    var element = element
+    element.attributes.reverse()
+    element.children = element.children.map(reversed)
+    return element
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+/// What the fuzzer starts from, and what it found, keeps to what must hold of all bytes; so does what is close to it.
+@Suite struct SeedTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/ModelContents")
+
+  private static let seeds = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+
+  @Test func thereAreSeeds() { #expect(Self.seeds.count >= 16) }
+
+  @Test(arguments: seeds) func aSeedKeepsToTheRules(_ name: String) throws {
+    let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    #expect(ContentsProperty.violation(bytes) == nil)
+  }
+
+  @Test(arguments: seeds) func aChangedSeedKeepsToTheRules(_ name: String) throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var generator = SeededGenerator(seed: seed)
+    let original = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    for _ in 0..<200 {
+      var bytes = original
+      for _ in 0..<Int.random(in: 1...3, using: &generator) {
+        let place = Int.random(in: 0..<bytes.count, using: &generator)
+        switch Int.random(in: 0..<4, using: &generator) {
+        case 0: bytes[place] = UInt8.random(in: 0...255, using: &generator)
+        case 1: bytes.insert(original.randomElement(using: &generator) ?? 0, at: place)
+        case 2: bytes.removeSubrange(place..<min(bytes.count - 1, place + Int.random(in: 1...8, using: &generator)))
+        default: bytes += original[place % original.count..<min(original.count, place % original.count + 20)]
+        }
+      }
+      if let violation = ContentsProperty.violation(bytes) {
+        Issue.record("\(violation) Seed \(seed): \(String(decoding: bytes, as: UTF8.self))")
+      }
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import HoldfastJSONStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// The ends of a link may have been read at different times. A change of a many-to-many link is one of both ends, also where one was
+/// read before somebody else made or cut the link, and so has nothing to record.
+@Suite struct StaleEndTests {
+  /// Two dogs of whom one context knows the one as it was, and the other as it is since a second context linked or parted them.
+  private struct Kennelmates {
+    let context: ManagedObjectContext
+    let stale: Dog
+    let fresh: Dog
+    /// What the stale end knows of the other, and the other of it.
+    let staleList: ToManyRelationship<Dog>
+    let freshList: ToManyRelationship<Dog>
+
+    /// - Parameters:
+    ///   - cuts: whether this context is to cut the link that the second made, and not to make the one that it cut.
+    ///   - isNamingStale: whether the stale end is that which names the links.
+    init(_ place: TestStore.Place, cuts: Bool, isNamingStale: Bool) throws {
+      let setup = try place.context()
+      let fido = setup.dog("Fido"), rex = setup.dog("Rex")
+      if !cuts { fido.friends.insert(rex) }
+      try setup.save()
+      context = try place.context()
+      // A list of its own for each dog, and none for both.
+      context.batchesFaults = false
+      let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+      stale = dogs[isNamingStale ? 0 : 1]
+      fresh = dogs[isNamingStale ? 1 : 0]
+      staleList = isNamingStale ? stale.friends : stale.friendOf
+      #expect(staleList.count == (cuts ? 0 : 1))
+      if cuts { fido.friends.insert(rex) } else { fido.friends.remove(rex) }
+      try setup.save()
+      try context.refresh(fresh, mergeChanges: false)
+      freshList = isNamingStale ? fresh.friendOf : fresh.friends
+    }
+  }
+
+  private static func versions(_ place: TestStore.Place) throws -> [Int64] {
+    try place.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map { $0.readRow.version }
+  }
+
+  @Test(arguments: TestStore.allCases, [(true, true), (true, false), (false, true), (false, false)])
+  func aChangeOfALinkThatOneEndHasNotHeardOfIsAConflict(_ store: TestStore, _ way: (cuts: Bool, isNamingStale: Bool)) throws {
+    let place = try store.makePlace()
+    let dogs = try Kennelmates(place, cuts: way.cuts, isNamingStale: way.isNamingStale)
+    #expect(dogs.freshList.count == (way.cuts ? 1 : 0))
+    if way.cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
+    let before = try Self.versions(place)
+    let error = try #require(throws: ContextError.self) { try dogs.context.save() }
+    #expect(error.code == .conflict && error.objectIDs == [dogs.stale.id])
+    #expect(try Self.versions(place) == before)
+    for id in error.objectIDs { try dogs.context.refresh(dogs.context.object(with: id), mergeChanges: true) }
+    #expect(dogs.staleList.contains(dogs.fresh) == !way.cuts)
+    try dogs.context.save()
+    #expect(try Self.versions(place) == before.map { $0 + 1 })
+    try place.close()
+    let last = try place.context()
+    let fido = try #require(try last.one(\Dog.name == "Fido")), rex = try #require(try last.one(\Dog.name == "Rex"))
+    #expect(fido.friends.contains(rex) == !way.cuts && rex.friendOf.contains(fido) == !way.cuts)
+  }
+
+  @Test(arguments: TestStore.allCases, [(true, true), (true, false), (false, true), (false, false)])
+  func aConflictOfAStaleEndCanBeTakenBack(_ store: TestStore, _ way: (cuts: Bool, isNamingStale: Bool)) throws {
+    let place = try store.makePlace()
+    let dogs = try Kennelmates(place, cuts: way.cuts, isNamingStale: way.isNamingStale)
+    if way.cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
+    #expect(throws: ContextError.self) { try dogs.context.save() }
+    dogs.context.rollback()
+    #expect(!dogs.context.hasChanges && dogs.freshList.contains(dogs.stale) == way.cuts)
+    try dogs.context.refreshAllObjects()
+    #expect(dogs.freshList.contains(dogs.stale) == way.cuts && dogs.staleList.contains(dogs.fresh) == way.cuts)
+    try dogs.context.save()
+  }
+
+  /// An end that was never read takes a removal for a change; the other one knows that there is none to make.
+  @Test(arguments: TestStore.allCases, [true, false]) func whatTurnsOutToChangeNothingIsNotSaved(_ store: TestStore, _ inserts: Bool) throws
+  {
+    let place = try store.makePlace(), setup = try place.context()
+    let pair = (setup.dog("Fido"), setup.dog("Rex"))
+    if inserts { pair.0.friends.insert(pair.1) }
+    try setup.save()
+    let context = try place.context()
+    context.batchesFaults = false
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])), (fido, rex) = (dogs[0], dogs[1])
+    #expect(rex.friendOf.count == (inserts ? 1 : 0))
+    if inserts { fido.friends.insert(rex) } else { fido.friends.remove(rex) }
+    let before = try Self.versions(place)
+    try context.save()
+    #expect(try Self.versions(place) == before)
+    #expect(fido.friends.contains(rex) == inserts && rex.friendOf.contains(fido) == inserts)
+  }
+
+  /// The end that makes the link was read before somebody else made it, and the list of the other one after that.
+  @Test(arguments: TestStore.allCases, [true, false]) func aTargetThatAListHasAlreadyIsInItOnce(_ store: TestStore, _ oneToMany: Bool)
+    throws
+  {
+    let place = try store.makePlace(), setup = try place.context()
+    let pair = (setup.dog("Fido"), setup.dog("Rex")), owner = setup.person("Ann")
+    setup.person("Bob")
+    try setup.save()
+    let context = try place.context()
+    context.batchesFaults = false
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])), (fido, rex) = (dogs[0], dogs[1])
+    #expect(fido.friends.isEmpty && fido.owner == nil)
+    pair.0.friends.insert(pair.1)
+    pair.0.owner = owner
+    try setup.save()
+    let ann = try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)]))[0]
+    let list = oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)
+    #expect(list == ["Fido"])
+    if oneToMany { fido.owner = ann } else { fido.friends.insert(rex) }
+    #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
+    #expect((oneToMany ? ann.dogs.count : rex.friendOf.count) == 1)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .conflict)
+    try context.refreshAllObjects()
+    try context.save()
+    #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
+  }
+
+  /// Another process takes a file for a later version of what it knows only if both ends of a changed link have new versions.
+  @Test(arguments: [true, false], [true, false])
+  func aFileSavedByAStaleContextIsALaterVersionForAnotherProcess(_ cuts: Bool, _ isNamingStale: Bool) throws {
+    let place = try TestStore.json.makePlace()
+    let dogs = try Kennelmates(place, cuts: cuts, isNamingStale: isNamingStale)
+    let file = place.folder.appendingPathComponent("Kennel.json"), copy = place.folder.appendingPathComponent("Copy.json")
+    try FileManager.default.copyItem(at: file, to: copy)
+    let other = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: place.model, store: .json(at: copy.path)), classes: place.classes)
+    let fido = try #require(try other.one(\Dog.name == "Fido"))
+    #expect(fido.friends.count == (cuts ? 1 : 0))
+    if cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
+    do { try dogs.context.save() } catch let error as ContextError where error.code == .conflict {
+      try dogs.context.refreshAllObjects()
+      try dogs.context.save()
+    }
+    try Data(contentsOf: file).write(to: copy, options: .atomic)
+    other.dog("Laika")
+    try other.save()
+    try other.refreshAllObjects()
+    #expect(fido.friends.count == (cuts ? 0 : 1))
+  }
+
+  /// A relationship that is its own inverse has each link from both ends; one of them was read before somebody else made the link.
+  @Test(arguments: TestStore.allCases, [true, false])
+  func aLinkToItsOwnKindIsCutAtBothEndsAlsoWhenOneHasNotHeardOfIt(_ store: TestStore, _ isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node", attributes: [AttributeDescription("n", .integer16)],
+        relationships: [.toMany("peers", to: "Node", inverse: "peers", isOrdered: isOrdered)])
+    ])
+    let place = try store.makePlace(model: model, classes: [])
+    func node(_ n: Int16, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let all = try context.fetch(FetchRequest<ManagedObject>(entityName: "Node"))
+      return try #require(try all.first { try $0.value(forKey: "n").storeValue == .int16(n) })
+    }
+    func peers(_ n: Int16, _ context: ManagedObjectContext) throws -> [ManagedObject] {
+      Array(try node(n, context).toMany(forKey: "peers"))
+    }
+    do {
+      let setup = try place.context()
+      for n in [1, 2] as [Int16] { try setup.insert(entityNamed: "Node").setValue(.int16(n), forKey: "n") }
+      try setup.save()
+    }
+    do {
+      let (a, b) = (try place.context(), try place.context())
+      a.batchesFaults = false
+      let first = try node(1, a)
+      #expect(try first.toMany(forKey: "peers").isEmpty)
+      try node(1, b).toMany(forKey: "peers").insert(node(2, b))
+      try b.save()
+      let second = try node(2, a)
+      try a.refresh(second, mergeChanges: false)
+      #expect(try second.toMany(forKey: "peers").contains(first))
+      try second.toMany(forKey: "peers").remove(first)
+      let error = try #require(throws: ContextError.self) { try a.save() }
+      #expect(error.code == .conflict && error.objectIDs == [first.id])
+      try a.refreshAllObjects()
+      try a.save()
+    }
+    try place.close()
+    let last = try place.context()
+    #expect(try peers(1, last).isEmpty && peers(2, last).isEmpty)
+  }
+}

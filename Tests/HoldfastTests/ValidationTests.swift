@@ -1,0 +1,223 @@
+import Foundation
+import Holdfast
+import Testing
+
+/// A wardrobe whose entities have every rule that a model can say, and classes with rules of their own.
+private enum Wardrobe {
+  static let place = CompositeDescription(
+    "Shelf", [AttributeDescription("row", .integer16), AttributeDescription("label", .string, isOptional: true)])
+
+  static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(
+        entities: [
+          EntityDescription(
+            "Tie",
+            attributes: [
+              AttributeDescription("rating", .double, isOptional: true, validation: .range(.double(0), .double(5))),
+              AttributeDescription("timesWorn", .integer32, isOptional: true, validation: .range(.int32(0), .int32(365))),
+              AttributeDescription("weight", .float, isOptional: true, validation: .range(.float(0.5), nil)),
+              AttributeDescription(
+                "price", .decimal, isOptional: true,
+                validation: .range(.decimal(Decimal(string: "0.01") ?? 0), .decimal(Decimal(string: "99.99") ?? 0))),
+              AttributeDescription("lastWorn", .date, isOptional: true, validation: .range(.date(0), .date(1000))),
+              AttributeDescription("name", .string, validation: .length(2, 8)),
+              AttributeDescription("code", .string, isOptional: true, validation: .pattern("[A-Z]{2}[0-9]+")),
+              AttributeDescription("address", .uri, isOptional: true, validation: .length(nil, 30)),
+              .composite("place", "Shelf", isOptional: true),
+            ], relationships: [.toOne("box", to: "Box", inverse: "ties")]),
+          EntityDescription(
+            "Box", attributes: [AttributeDescription("name", .string, isOptional: true), .composite("spot", "Shelf")],
+            relationships: [.toMany("ties", to: "Tie", inverse: "box", minCount: 2, maxCount: 3)]),
+        ], composites: [place])
+    } catch { fatalError("\(error)") }
+  }()
+}
+
+private struct Shortage: Error {}
+
+private final class Tie: ManagedObject {
+  override func validate(_ value: PropertyValue, forKey key: String) throws {
+    if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+    if key == "timesWorn", value == .int32(13) { throw Shortage() }
+    if key == "box", case .single(.objectID(let id)) = value, id.entityName != "Box" { throw Shortage() }
+  }
+  override func validateForInsert() throws { try agree() }
+  override func validateForUpdate() throws { try agree() }
+  override func validateForDelete() throws {
+    if try value(forKey: "name") == .string("keep") { throw ContextError.invalid("This tie is to be kept.") }
+  }
+  private func agree() throws {
+    if try value(forKey: "rating") == .double(5), try value(forKey: "timesWorn") == .int32(0) {
+      throw ContextError(
+        .multipleValidationFailures, reason: "",
+        failures: [ContextError.invalid("A tie that was never worn is not rated 5.", property: "rating"), ContextError.invalid("Wear it.")])
+    }
+  }
+}
+
+private final class Box: ManagedObject {}
+
+@Suite struct ValidationTests {
+  private static func context(_ store: TestStore) throws -> ManagedObjectContext {
+    try store.makePlace(model: Wardrobe.model, classes: [Tie.self, Box.self]).context()
+  }
+
+  struct Refused: Sendable, CustomTestStringConvertible {
+    let property: String
+    let value: StoreValue
+    let number: Int
+    let predicate: String?
+    var testDescription: String { "\(property) \(number)" }
+  }
+
+  private static let refused: [Refused] = [
+    Refused(property: "rating", value: .double(5.000001), number: 1610, predicate: "SELF <= 5"),
+    Refused(property: "rating", value: .double(-0.1), number: 1620, predicate: "SELF >= 0"),
+    Refused(property: "rating", value: .double(.nan), number: 1610, predicate: "SELF <= 5"),
+    Refused(property: "rating", value: .double(.infinity), number: 1610, predicate: "SELF <= 5"),
+    Refused(property: "timesWorn", value: .int32(366), number: 1610, predicate: "SELF <= 365"),
+    Refused(property: "timesWorn", value: .int32(-1), number: 1620, predicate: "SELF >= 0"),
+    Refused(property: "weight", value: .float(0.4), number: 1620, predicate: "SELF >= 0.5"),
+    Refused(property: "price", value: .decimal(100), number: 1610, predicate: "SELF <= 99.99"),
+    Refused(property: "price", value: .decimal(0), number: 1620, predicate: "SELF >= 0.01"),
+    Refused(property: "price", value: .decimal(.nan), number: 1610, predicate: "SELF <= 99.99"),
+    Refused(property: "lastWorn", value: .date(1001), number: 1630, predicate: "SELF <= 2001-01-01T00:16:40Z"),
+    Refused(property: "lastWorn", value: .date(-1), number: 1640, predicate: "SELF >= 2001-01-01T00:00:00Z"),
+    Refused(property: "lastWorn", value: .date(.nan), number: 1650, predicate: nil),
+    Refused(property: "name", value: .string("123456789"), number: 1660, predicate: "length <= 8"),
+    // Five characters, nine UTF-16 code units, which is what Core Data counts.
+    Refused(property: "name", value: .string("a🐕🐕🐕🐕"), number: 1660, predicate: "length <= 8"),
+    Refused(property: "name", value: .string("é"), number: 1670, predicate: "length >= 2"),
+    Refused(property: "name", value: .null, number: 1570, predicate: nil),
+    Refused(property: "code", value: .string("AB12x"), number: 1680, predicate: "SELF MATCHES \"[A-Z]{2}[0-9]+\""),
+    Refused(property: "address", value: .uri("http://a b"), number: 1690, predicate: nil),
+    Refused(property: "address", value: .uri("50%"), number: 1690, predicate: nil),
+    Refused(property: "address", value: .uri("https://example.org/0123456789abcdef"), number: 1660, predicate: "length <= 30"),
+  ]
+
+  private static let right: [(String, StoreValue)] = [
+    ("rating", .double(0)), ("rating", .double(5)), ("rating", .null), ("timesWorn", .int32(365)), ("weight", .float(0.5)),
+    ("weight", .float(.greatestFiniteMagnitude)), ("price", .decimal(Decimal(string: "99.99") ?? 0)), ("lastWorn", .date(0)),
+    ("lastWorn", .date(1000)), ("name", .string("éé")), ("name", .string("🐕🐕🐕🐕")), ("code", .string("ZZ0")),
+    ("address", .uri("https://example.org/%20?q#ä")), ("address", .uri("")),
+  ]
+
+  @Test(arguments: refused) func aValueBeyondARuleIsRefusedWithNumberKeyAndValue(refused: Refused) throws {
+    let context = try Self.context(.memory)
+    let tie = context.insert(Tie.self)
+    if refused.property != "name" { try tie.setValue(.string("Bow"), forKey: "name") }
+    try tie.setValue(refused.value, forKey: refused.property)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == refused.number && error.property == refused.property && error.objectID == tie.objectID, "\(error)")
+    #expect(error.validation?.predicate == refused.predicate)
+    if refused.value != .null {
+      #expect(error.coreDataUserInfo["NSValidationErrorKey"] as? String == refused.property)
+      #expect(
+        "\(String(describing: error.coreDataUserInfo["NSValidationErrorValue"]))" == "\(Optional<any Sendable>(refused.value) as Any)")
+    }
+    if case .string(let text) = refused.value, text.count > 2 {
+      #expect(!error.description.contains(text) && !error.userMessage().contains(text))
+    }
+    let asked = try #require(throws: ContextError.self) { try tie.validateValue(refused.value, forKey: refused.property) }
+    #expect(asked.coreDataCode == refused.number)
+  }
+
+  @Test(arguments: right.indices) func aValueAtTheBoundIsSaved(place: Int) throws {
+    let (property, value) = Self.right[place]
+    let context = try Self.context(.sqlite)
+    let tie = context.insert(Tie.self)
+    try tie.setValue(.string("Bow"), forKey: "name")
+    try tie.validateValue(value, forKey: property)
+    try tie.setValue(value, forKey: property)
+    try context.save()
+  }
+
+  @Test(arguments: TestStore.allCases) func allFailuresOfAllObjectsComeTogetherAndNothingIsSaved(store: TestStore) throws {
+    let context = try Self.context(store)
+    let kept = context.insert(Tie.self)
+    try kept.setValue(.string("keep"), forKey: "name")
+    try context.save()
+    let tie = context.insert(Tie.self), box = context.insert(Box.self)
+    try tie.setValue(.string("x"), forKey: "name")
+    try tie.setValue(.double(3.5), forKey: "rating")
+    try tie.setValue(.int32(13), forKey: "timesWorn")
+    try tie.setValue(.objectID(box.objectID), forKey: "box")
+    context.delete(kept)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1560)
+    let found = error.failures.map { "\($0.property ?? "-") \($0.coreDataCode)" }
+    #expect(found == ["rating 1550", "timesWorn 1550", "- 1550", "name 1670", "spot.row 1570", "ties 1580"], "\(error)")
+    #expect(error.failures[1].cause is Shortage && (error.coreDataUserInfo["NSDetailedErrors"] as? [ContextError])?.count == 6)
+    #expect(tie.isInserted && kept.isDeleted)
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Tie.self, Box.self])
+    #expect(try other.count(for: FetchRequest<Tie>()) == 1)
+  }
+
+  @Test func theRulesOfAClassAreAskedForNewAndForChangedObjects() throws {
+    let context = try Self.context(.memory)
+    let tie = context.insert(Tie.self)
+    try tie.setValue(.string("Bow"), forKey: "name")
+    try context.save()
+    try tie.setValue(.double(5), forKey: "rating")
+    try tie.setValue(.int32(0), forKey: "timesWorn")
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.failures.map(\.reason) == ["A tie that was never worn is not rated 5.", "Wear it."])
+    #expect(error.failures.allSatisfy { $0.objectID == tie.objectID })
+    try tie.setValue(.int32(1), forKey: "timesWorn")
+    try context.save()
+  }
+
+  @Test func aCompositeAttributeIsCompleteOrMissing() throws {
+    let context = try Self.context(.json)
+    let tie = context.insert(Tie.self)
+    try tie.setValue(.string("Bow"), forKey: "name")
+    try context.save()
+    try tie.setValue(.string("left"), forKey: "place.label")
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.coreDataCode == 1570 && error.property == "place.row")
+    try tie.setValue(.int16(3), forKey: "place.row")
+    try context.save()
+  }
+
+  @Test func sentencesNamePropertyAndBoundInTheLanguageThatIsGiven() throws {
+    let context = try Self.context(.memory)
+    let tie = context.insert(Tie.self)
+    func message(_ value: StoreValue, _ key: String, _ dictionary: [String: String] = [:]) -> String? {
+      do {
+        try tie.validateValue(value, forKey: key)
+        return nil
+      } catch { return (error as? ContextError)?.userMessage(dictionary) }
+    }
+    #expect(message(.double(6), "rating") == "Rating may be at most 5.")
+    #expect(message(.int32(-1), "timesWorn") == "Times worn must be at least 0.")
+    #expect(message(.string("a"), "name") == "Name must have at least 2 characters.")
+    #expect(message(.date(-1), "lastWorn") == "Last worn may not be earlier than 2001-01-01T00:00:00Z.")
+    #expect(message(.double(3.5), "rating") == "Nobody rates a tie 3.5.")
+    let german = [
+      "Property/rating/Entity/Tie": "Die Bewertung",
+      "ErrorString/{property} may be at most {bound}.": "{property} darf höchstens {bound} sein.",
+      "ErrorString/Nobody rates a tie 3.5.": "So bewertet niemand.",
+    ]
+    #expect(message(.double(6), "rating", german) == "Die Bewertung darf höchstens 5 sein.")
+    #expect(message(.double(3.5), "rating", german) == "So bewertet niemand.")
+    #expect(message(.double(1), "rating", german) == nil)
+  }
+
+  @Test func everyKindOfFailureHasASentenceWithoutOpenMarks() {
+    for (code, sentence) in ContextError.validationSentences {
+      var error = ContextError(code, property: "someName", reason: "reason")
+      error.validation = ValidationFailure(bound: .int64(3))
+      #expect((1550...1699).contains(error.coreDataCode), "\(code)")
+      #expect(!error.userMessage().contains("{") && !error.userMessage().contains("reason"), "\(sentence)")
+    }
+  }
+
+  @Test func askingForAValueOfTheWrongKindOrAnUnknownKeyIsAnError() throws {
+    let context = try Self.context(.memory)
+    let tie = context.insert(Tie.self)
+    #expect(try #require(throws: ContextError.self) { try tie.validateValue(.string("x"), forKey: "rating") }.code == .wrongType)
+    #expect(try #require(throws: ContextError.self) { try tie.validateValue(.string("x"), forKey: "colour") }.code == .unknownProperty)
+    #expect(!tie.isUpdated)
+  }
+}
