@@ -93,10 +93,9 @@ extension PersistentStoreCoordinator {
   func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
 
   /// Takes rows into the shared cache, where they are not in memory anyway.
-  func publish(_ batch: RowBatch, readIn epoch: Int, isSaved: Bool = false) {
+  func publish(_ batch: RowBatch, readIn epoch: Int) {
     guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return }
-    rowCache.publish(
-      batch, root: graph.entities[entity].root, readIn: epoch, replacesEqual: isSaved || graph.derivations?.slots[entity].isEmpty ?? true)
+    rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
   }
 }
 

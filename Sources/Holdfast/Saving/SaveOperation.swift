@@ -63,6 +63,7 @@ final class SaveOperation {
       try prepare()
       cacheEpoch = coordinator.rowCache.epoch
       try commit()
+      publishToCache()
       announce()
     }
     publishRows()

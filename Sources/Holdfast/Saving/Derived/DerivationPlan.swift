@@ -52,10 +52,18 @@ final class DerivationPlan: Sendable {
     let initial: StoreValue
   }
 
+  /// How one slot of a row gets its value.
+  enum Derived: Sendable {
+    case own(Own)
+    case following(Following)
+  }
+
   /// By entity index.
   let own: [[Own]]
   /// By entity index, in slot order.
   let following: [[Following]]
+  /// Both by entity index, in slot order.
+  let all: [[Derived]]
   /// The slots of all derived attributes by entity index, in order.
   let slots: [[Int]]
   let paths: [Path]
@@ -67,7 +75,7 @@ final class DerivationPlan: Sendable {
   init?(_ model: ManagedObjectModel) {
     if model.entities.allSatisfy({ $0.derivedAttributes.isEmpty }) { return nil }
     slots = model.entities.map { $0.derivedAttributes.map(\.slot) }
-    own = model.entities.map { entity in entity.derivedAttributes.compactMap { DerivationPlan.own($0, entity, model) } }
+    let own = model.entities.map { entity in entity.derivedAttributes.compactMap { DerivationPlan.own($0, entity, model) } }
     var (paths, aggregates): ([Path], [Aggregate]) = ([], [])
     var following: [[Following]] = []
     for entity in model.entities {
@@ -88,7 +96,11 @@ final class DerivationPlan: Sendable {
       }
       following.append(all.sorted { $0.slot < $1.slot })
     }
-    (self.paths, self.aggregates, self.following) = (paths, aggregates, following)
+    (self.paths, self.aggregates, self.following, self.own) = (paths, aggregates, following, own)
+    all = model.entities.indices.map { entity in
+      let derived = own[entity].map { ($0.slot, Derived.own($0)) } + following[entity].map { ($0.slot, Derived.following($0)) }
+      return derived.sorted { $0.0 < $1.0 }.map(\.1)
+    }
     followingCount = paths.count + aggregates.count
   }
 

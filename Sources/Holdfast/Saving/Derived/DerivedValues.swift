@@ -37,32 +37,33 @@ final class DerivedValues {
     let isSet: Bool
   }
 
-  /// The derived values of a new object.
+  /// The derived values of a new object, in slot order.
   func cells(ofNew row: RowPointer, _ entity: Int, key: Int64) -> [Cell] {
-    var cells = plan.own[entity].map { Cell(slot: $0.slot, value: $0.value(row, date: date), isSet: true) }
-    for attribute in plan.following[entity] {
-      cells.append(Cell(slot: attribute.slot, value: changes[attribute.number][key]?.value ?? attribute.initial, isSet: true))
+    plan.all[entity].map { derived in
+      switch derived {
+      case .own(let own): Cell(slot: own.slot, value: own.value(row, date: date), isSet: true)
+      case .following(let following):
+        Cell(slot: following.slot, value: changes[following.number][key]?.value ?? following.initial, isSet: true)
+      }
     }
-    return cells.sorted { $0.slot < $1.slot }
   }
 
-  /// The derived values of a changed object: of those that follow from others what the store has, unless the save changes it.
+  /// The derived values of a changed object, in slot order: of those that follow from others what the store has, unless the save changes
+  /// it.
   func cells(ofChanged row: RowPointer, since committed: RowPointer, _ entity: ManagedObjectModel.Entity) -> [Cell] {
-    var cells = plan.own[entity.index].map { own in
-      guard own.isDue(row, committed, entity.layout.kinds) else {
+    let found = plan.following[entity.index].isEmpty ? committed : stored.row(root: entity.rootIndex, row.key)?.row ?? committed
+    return plan.all[entity.index].map { derived in
+      switch derived {
+      case .own(let own):
+        if own.isDue(row, committed, entity.layout.kinds) { return Cell(slot: own.slot, value: own.value(row, date: date), isSet: true) }
         return Cell(slot: own.slot, value: committed.isPresent(own.slot) ? committed.value(own.slot, own.type) : .null, isSet: false)
+      case .following(let following):
+        let change = changes[following.number][row.key]
+        return Cell(
+          slot: following.slot, value: change?.value ?? found.value(following.slot, entity.layout.columns[following.slot], idPrefix: nil),
+          isSet: change != nil && change?.added == nil)
       }
-      return Cell(slot: own.slot, value: own.value(row, date: date), isSet: true)
     }
-    let found = stored.row(root: entity.rootIndex, row.key)?.row ?? committed
-    for attribute in plan.following[entity.index] {
-      let change = changes[attribute.number][row.key]
-      cells.append(
-        Cell(
-          slot: attribute.slot, value: change?.value ?? found.value(attribute.slot, entity.layout.columns[attribute.slot], idPrefix: nil),
-          isSet: change != nil && change?.added == nil))
-    }
-    return cells.sorted { $0.slot < $1.slot }
   }
 
   /// The values that follow from others and change in a row.

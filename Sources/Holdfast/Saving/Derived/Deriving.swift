@@ -67,12 +67,7 @@ final class Deriving {
     for place in plan.aggregates.indices { try applyDifferences(place) }
     for place in plan.aggregates.indices { try recompute(place) }
     for path in plan.paths { try follow(path) }
-    if failures.count == 1 { throw failures[0] }
-    guard failures.isEmpty else {
-      throw ContextError(
-        .multipleValidationFailures, reason: "\(failures.count) derived numbers do not fit their attributes.", failures: failures,
-        objectIDs: failures.compactMap(\.objectID))
-    }
+    if !failures.isEmpty { throw ContextError.together(failures) }
     return values
   }
 
