@@ -7,6 +7,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
+    .library(name: "HoldfastFiles", targets: ["HoldfastFiles"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
@@ -31,13 +32,16 @@ let package = Package(
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "CHoldfastPOSIX"),
-    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
+    .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
+    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
-    .target(name: "HoldfastSQLiteStore", dependencies: ["HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
+    .target(
+      name: "HoldfastSQLiteStore",
+      dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
-    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"]),
+    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
     // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
     // a package for their sake.
     .target(
@@ -63,39 +67,39 @@ let package = Package(
       dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
-    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "HoldfastStoreConformance"]),
+    .testTarget(name: "HoldfastFilesTests", dependencies: ["HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
+    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
-      dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastStore", "CSQLite"]),
+      dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
-        "HoldfastAtomicStore",
+        "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: [
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore",
-        "HoldfastAtomicStore",
+        "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
       name: "HoldfastJSONStoreTests",
-      dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
-    .testTarget(
-      name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+      dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
-        "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
+        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",
       dependencies: [
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
-        "HoldfastAtomicStore", "CSQLite",
+        "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
       ]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build leaves them alone.

@@ -1,3 +1,4 @@
+import HoldfastFiles
 public import HoldfastStore
 import Synchronization
 
@@ -58,9 +59,12 @@ public final class TableStore: Sendable {
   // MARK: Reading
 
   /// Begins reading the current generation. Both kinds of view pin it, which costs nothing.
-  public func beginRead() throws -> any ReadView {
+  public func beginRead() throws -> any ReadView { try beginRead(keeping: nil) }
+
+  /// The same, with files that the view keeps until it ends.
+  func beginRead(keeping files: ExternalDataPin?) throws -> any ReadView {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("begin to read") }
-    return GenerationView(generation, liveness)
+    return GenerationView(generation, liveness, files)
   }
 
   /// The generation that a view reads.
@@ -181,9 +185,12 @@ private final class GenerationView: ReadView {
   /// The generation until the view ends; guarded because a view may be ended by another thread.
   private let pinned: Mutex<TableGeneration?>
 
-  init(_ generation: TableGeneration, _ liveness: Liveness) {
+  private let files: ExternalDataPin?
+
+  init(_ generation: TableGeneration, _ liveness: Liveness, _ files: ExternalDataPin?) {
     pinned = Mutex(generation)
     self.liveness = liveness
+    self.files = files
   }
 
   func generation() throws -> TableGeneration {
@@ -198,5 +205,6 @@ private final class GenerationView: ReadView {
       return pinned
     }
     _ = generation
+    files?.end()
   }
 }

@@ -45,7 +45,7 @@ struct JSONDocumentWriter {
     output.put("{\"format\":")
     put(text: JSONFormat.name)
     output.put(",\"version\":")
-    output.put(JSONFormat.version)
+    output.put(JSONFormat.version(of: image.model))
     output.put(",\"uuid\":")
     put(text: header.storeUUID)
     output.put(",\"generation\":")
@@ -94,6 +94,8 @@ struct JSONDocumentWriter {
     case .string(let value), .uri(let value): put(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(uuid: $0) }
     case .data(let value): value.withUnsafeBytes { output.put(base64: $0) }
+    // Refused before.
+    case .externalData: output.put("null")
     case .objectID(let value): put(text: value.uriRepresentation)
     }
     output.put("]")
@@ -158,7 +160,13 @@ struct JSONDocumentWriter {
     case .float: output.put(Float(row.real(slot)))
     case .string, .uri, .objectID: output.put(text: row.bytes(slot))
     case .decimal: put(decimal: row.bytes(slot))
-    case .binaryData, .transformable, .composite, .undefined: output.put(base64: row.bytes(slot))
+    case .binaryData, .transformable:
+      if let id = row.externalID(slot) {
+        put(text: JSONText.fileName(id))
+      } else {
+        output.put(base64: row.bytes(slot))
+      }
+    case .composite, .undefined: output.put(base64: row.bytes(slot))
     case .uuid: output.put(uuid: row.bytes(slot))
     }
   }

@@ -6,8 +6,12 @@ struct JSONFormat: StoreFileFormat {
   static let type = "JSON"
   /// What the first member says. On disk: do not change.
   static let name = "holdfast-json"
-  /// The version that this code writes and the newest that it reads.
-  static let version: Int64 = 1
+  /// The newest version that this code reads.
+  static let version: Int64 = 2
+
+  /// The version that is written: 2 where values may lie in files of their own, which those who know version 1 alone cannot read.
+  static func version(of model: ManagedObjectModel) -> Int64 { model.entities.contains { !$0.externalSlots.isEmpty } ? 2 : 1 }
+
   /// What stands before the sixteen digits of the digest, and behind them to the end of the file. On disk: do not change.
   static let sealPrefix = ",\n\"digest\":\"xxh64:"
   static let sealSuffix = "\"}\n"
@@ -68,6 +72,7 @@ extension JSONFormat {
         throw unstorable("A name of an entity or of metadata has more than \(options.longestName) bytes.")
       }
     }
+    for case .externalData in header.metadata.values { throw unstorable("The metadata name the file of a value. Put the bytes there.") }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
       throw unstorable("The metadata name an object that was never saved. Save it first.")
     }

@@ -23,7 +23,7 @@ enum JSONMetadata {
     case .date: "date"
     case .uuid: "uuid"
     case .uri: "uri"
-    case .data: "binaryData"
+    case .data, .externalData: "binaryData"
     case .objectID: "objectID"
     }
   }

@@ -21,6 +21,8 @@ final class JSONRowReader {
   @exclusivity(unchecked) private var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: JSONRowValues
+  /// By slot, whether a value may lie in a file of its own.
+  @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
   @exclusivity(unchecked) private var key: Int64 = 0
   @exclusivity(unchecked) private var version: Int64 = 1
   /// The place of the field whose value comes.
@@ -80,6 +82,8 @@ final class JSONRowReader {
     entity = found.index
     fields = JSONFieldTable(model.entities[entity])
     builder = RowBatchBuilder(entity: found, identity: identity)
+    let external = found.externalSlots
+    mayBeExternal = found.slots.indices.map { external.contains($0) }
     seen.deallocate()
     seen = .allocate(capacity: (fields.count + 63) / 64)
   }
@@ -202,6 +206,12 @@ final class JSONRowReader {
       }
       values.set(slot, bytes: text)
     case .binaryData, .transformable:
+      if mayBeExternal[slot], JSONText.isFileName(text) {
+        guard let id = ExternalDataName.id(UnsafeRawBufferPointer(rebasing: text[JSONText.fileNameMark.count...])) else {
+          throw damaged("The text names no file.")
+        }
+        return values.set(slot, external: id)
+      }
       let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { JSONText.decodeBase64(text, into: $0) }
       if !isBase64 { throw damaged("The text is no base64.") }
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))

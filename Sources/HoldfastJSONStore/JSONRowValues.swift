@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -62,6 +68,13 @@ final class JSONRowValues {
   func set(_ slot: Int, text: String) {
     var text = text
     text.withUTF8 { set(slot, bytes: UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Says that the value lies in a file of that name.
+  func set(_ slot: Int, external id: UUID) {
+    let start = used
+    withUnsafeBytes(of: id.uuid) { set(slot, bytes: $0) }
+    set(slot, cell: UInt64(start) | UInt64(16) << 32 | RowLayout.externalBit)
   }
 
   /// Lets somebody write bytes, and say how many; nil for none that are right.

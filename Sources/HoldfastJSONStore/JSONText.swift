@@ -1,5 +1,20 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Reads texts that stand for something else: bytes and UUIDs.
 enum JSONText {
+  /// What stands before the name of a file in place of a value. Its colon is no character of base64. On disk: do not change.
+  static let fileNameMark = Array("external:".utf8)
+
+  /// What stands in place of the value that lies in a file.
+  static func fileName(_ id: UUID) -> String { "external:\(id.uuidString)" }
+
+  /// Whether a text is meant as the name of a file.
+  static func isFileName(_ text: UnsafeRawBufferPointer) -> Bool { text.starts(with: fileNameMark) }
+
   /// Decodes base64 of RFC 4648, section 4, with padding and nothing else in it.
   ///
   /// - Parameter output: has room for three bytes for every four of the text.

@@ -2,6 +2,12 @@ import HoldfastAtomicStore
 public import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A store that keeps its rows in memory and nowhere else: the tables of every whole-file store, without a file. It is
 /// the reference for other stores, fit for tests, previews and scratch data.
 ///
@@ -94,6 +100,9 @@ public final class MemoryStore: IncrementalStore {
 
   /// Refuses: batch requests are not declared.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Refused: rows name no files.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
 
   /// Refuses: there is no history.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }

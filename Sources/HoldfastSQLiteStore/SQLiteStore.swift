@@ -1,5 +1,12 @@
+import HoldfastFiles
 public import HoldfastStore
 import Synchronization
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
 
 /// Keeps an object graph in a SQLite file with the table layout of Core Data, which both can open.
 ///
@@ -57,6 +64,7 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.uniqueness = true
     capabilities.snapshots = true
     capabilities.versions = true
+    capabilities.externalData = true
     return capabilities
   }
 
@@ -72,7 +80,9 @@ public final class SQLiteStore: IncrementalStore {
       let database = try SQLiteDatabase(path: path, options: options)
       do {
         let result = try StoreOpening(model: model, database: database).run()
-        phase = .open(OpenStore(schema: result.schema, identity: result.identity, database: database))
+        let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
+        if !options.isReadOnly { store.files?.collect(store) }
+        phase = .open(store)
         return result.metadata
       } catch {
         database.close(checkpointing: false)
@@ -137,6 +147,13 @@ public final class SQLiteStore: IncrementalStore {
     return try view.read("read a relationship", needsTransaction: request.sources.count > 1) { connection in
       try KeyRunner(store: view.store, connection: connection).relationships(request)
     }
+  }
+
+  /// Reads a value from its file, whose digest is compared when Holdfast has named it.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data {
+    let store = try opened("read a value from its file")
+    guard let files = store.files else { return try UnsupportedRequest.externalData(request) }
+    return try files.folder.read(request.id, operation: request.description(in: store.model))
   }
 
   // MARK: Writing

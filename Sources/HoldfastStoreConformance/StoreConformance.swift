@@ -23,7 +23,7 @@ public enum StoreConformance {
   public static let all: [StoreConformanceCase] =
     OpeningCases.all + ViewCases.all + ReadingCases.all + PredicateCases.all + OrderCases.all + RelationshipCases.all
     + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
-    + DurabilityCases.all
+    + DurabilityCases.all + ExternalDataCases.all
 
   /// The cases that a store with these capabilities has to pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {
@@ -111,8 +111,7 @@ extension StoreCapabilities {
   private var flags: [Bool] {
     [
       booleanOperators, uniqueLookups, sorting, windowing, counting, aggregates, uniqueness, snapshots, versions, residentRows,
-      batchRequests,
-      history,
+      externalData, batchRequests, history,
     ]
   }
 

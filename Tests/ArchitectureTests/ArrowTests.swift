@@ -11,13 +11,14 @@ private let allowed: [String: Set<String>] = [
   "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
   "HoldfastStore": ["HoldfastSupport"],
-  "HoldfastAtomicStore": ["HoldfastStore", "CHoldfastPOSIX"],
+  "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
+  "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
-  "HoldfastSQLiteStore": ["HoldfastStore", "CSQLite", "Logging"],
+  "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
-  "HoldfastStoreConformance": ["Holdfast", "HoldfastAtomicStore", "HoldfastStore"],
+  "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
 ]
 
 /// What every target may import: the language's own modules and the small Foundation.

@@ -84,7 +84,7 @@ import Testing
   @Test func E4_aNewerFormatIsRefusedAndLeftAlone() throws {
     let text = String(decoding: whole, as: UTF8.self)
     let newer = [
-      text.replacingOccurrences(of: "\"version\":1,", with: "\"version\":2,"),
+      text.replacingOccurrences(of: "\"version\":1,", with: "\"version\":3,"),
       text.replacingOccurrences(of: "\"metadata\":{},", with: "\"metadata\":{},\"compression\":{},"),
       text.replacingOccurrences(of: "\"row\":3", with: "\"row\":3,\"room\":1"),
       text.replacingOccurrences(of: "\n\"Sign\":[", with: "\n\"Lamp\":[],\n\"Sign\":["),

@@ -34,7 +34,7 @@ import Testing
 
   @Test(
     arguments: [
-      ("\"format\":\"holdfast-json\"", "\"format\":\"holdfast\""), ("\"version\":1", "\"version\":2"),
+      ("\"format\":\"holdfast-json\"", "\"format\":\"holdfast\""), ("\"version\":1", "\"version\":3"),
       ("\"generation\":", "\"Generation\":"), ("\"generation\":4", "\"generation\":0"),
       ("\"generation\":4", "\"generation\":\"5000000000000000000\""),
       ("\"$key\":1,", ""), ("\"digest\":\"xxh64:", "\"digest\":\"xxh32:"), ("[\"string\",\"Ann\"]", "\"Ann\""),

@@ -22,6 +22,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
+  case servesOtherBytes, inventsMissingBytes
 
   /// The rules of which at least one case has to fail.
   var rules: Set<String> {
@@ -64,6 +65,8 @@ enum Flaw: String, CaseIterable, Sendable {
     case .losesOrderKeys: ["L5"]
     case .dropsDerivedRows, .setsWhatIsAdded: ["S13"]
     case .writesWhatIsNotMarked: ["S14"]
+    case .servesOtherBytes: ["X1"]
+    case .inventsMissingBytes: ["X2"]
     }
   }
 
@@ -71,7 +74,8 @@ enum Flaw: String, CaseIterable, Sendable {
   var needsSQLite: Bool {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
-      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime:
+      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
+      .inventsMissingBytes:
       true
     default: false
     }
@@ -344,6 +348,14 @@ final class BrokenStore: IncrementalStore {
     let sink = Version()
     try base.rows(FaultRequest(entity: entity, keys: [key]), in: view, into: sink)
     return sink.version
+  }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data {
+    switch flaw {
+    case .servesOtherBytes: Data(try base.externalData(request).dropLast())
+    case .inventsMissingBytes: (try? base.externalData(request)) ?? Data()
+    default: try base.externalData(request)
+    }
   }
 
   func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }

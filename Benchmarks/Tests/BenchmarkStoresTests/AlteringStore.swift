@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Hands every request on to another store, but one row that it saves has a year too many.
 final class AlteringStore: IncrementalStore {
   private let store: any IncrementalStore
@@ -33,6 +39,8 @@ final class AlteringStore: IncrementalStore {
   }
 
   func perform(_ request: BatchRequest) throws -> BatchResult { try store.perform(request) }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try store.externalData(request) }
 
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try store.history(request) }
 

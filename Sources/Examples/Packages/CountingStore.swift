@@ -1,6 +1,12 @@
 import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// How many requests of each kind a store was sent.
 struct Requests: CustomStringConvertible {
   var fetches = 0
@@ -72,6 +78,8 @@ final class CountingStore: IncrementalStore {
   }
 
   func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
 
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
 

@@ -40,14 +40,16 @@ extension ManagedObject {
   /// The value of the transformable attribute in a slot; nil when there are no bytes.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/transformationFailed`` and the transformer's error as its cause; also
-  ///   when no transformer is registered, or it gives another type.
+  ///   when no transformer is registered, or it gives another type. ``/HoldfastStore/StoreError`` when the bytes lie in a file of their own
+  ///   that cannot be read.
   public final func transformableValue<Value>(_ slot: Int, as type: Value.Type = Value.self) throws -> Value? {
     if noteProbe(slot) { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
     let transformer = try transformer(slot)
+    guard case .data(let bytes) = try attributeValue(slot, row) else { return nil }
     let value: any Sendable
-    do { value = try transformer.anyValue(from: Data(row.bytes(slot))) } catch {
+    do { value = try transformer.anyValue(from: bytes) } catch {
       throw transformationError(slot, "The bytes cannot be turned into a value.", error)
     }
     guard let value = value as? Value else { throw transformationError(slot, "The transformer makes values of another type.") }

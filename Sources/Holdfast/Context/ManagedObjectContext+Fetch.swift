@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     noticeRemovedStores()
     let entity = try entity(named: request.entityName)
     let names = request.columns.keys.sorted()
-    let groupBy = try request.propertiesToGroupBy.map { try slot($0, entity) }
+    let groupBy = try request.propertiesToGroupBy.map { try slotInRow($0, entity) }
     let columns = try names.map { try column(request.columns[$0] ?? .count(), entity, groupBy) }
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
@@ -83,6 +83,17 @@ extension ManagedObjectContext {
     return slot
   }
 
+  /// The slot of a property whose values are compared.
+  private func slotInRow(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
+    let slot = try slot(name, entity)
+    guard !entity.externalSlots.contains(slot) else {
+      throw ContextError(
+        .invalidRequest, property: name,
+        reason: "The values of \(entity.name).\(name) may lie in files of their own, which queries do not read.")
+    }
+    return slot
+  }
+
   private func number(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
     let slot = try slot(name, entity)
     let column = entity.layout.columns[slot]
@@ -102,8 +113,8 @@ extension ManagedObjectContext {
     case .count(let name?): return .count(slot: try slot(name, entity))
     case .sum(let name): return .sum(slot: try number(name, entity))
     case .average(let name): return .average(slot: try number(name, entity))
-    case .minimum(let name): return .minimum(slot: try slot(name, entity))
-    case .maximum(let name): return .maximum(slot: try slot(name, entity))
+    case .minimum(let name): return .minimum(slot: try slotInRow(name, entity))
+    case .maximum(let name): return .maximum(slot: try slotInRow(name, entity))
     }
   }
 

@@ -175,7 +175,8 @@ extension ManagedObject {
   /// The values of attributes and to-one relationships as they were read or saved last, by name. Empty for a new object.
   ///
   /// - Parameter keys: the names of the properties; nil for all.
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``. At most one store request, for a fault.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` when a value lies in a file
+  ///   of its own that cannot be read. At most one store request, for a fault, and one for each such value.
   public final func committedValues(forKeys keys: [String]? = nil) throws -> [String: StoreValue] {
     var values: [String: StoreValue] = [:]
     if isInserted { return values }
@@ -184,7 +185,7 @@ extension ManagedObject {
     for (key, slot) in slots {
       guard let committed = committedRow else { return values }
       guard let relationship = entity.relationship(inSlot: slot), committed.isPresent(slot) else {
-        values[key] = committed.value(slot, entity.layout.columns[slot], idPrefix: nil)
+        values[key] = try attributeValue(slot, committed)
         continue
       }
       // Of which sub-entity a target is only the target tells.

@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension PersistentStoreCoordinator {
   /// The rows with certain keys. Those of stores that were removed are not there.
   func rows(_ request: FaultRequest) throws -> RowCollector {
@@ -17,6 +23,14 @@ extension PersistentStoreCoordinator {
     try check(collector)
     for run in collector.runs { publish(run.batch, readIn: epoch) }
     return collector
+  }
+
+  /// A value that lies in a file of its own.
+  ///
+  /// - Throws: ``ContextError`` when the object's store was removed.
+  func externalData(_ request: ExternalDataRequest) throws -> Data {
+    guard let store = storeSet.store(ofKey: request.key) else { throw ContextError.missingStore() }
+    return try store.wrapping("read a value from its file") { try store.store.externalData(request) }
   }
 
   /// The targets of a to-many relationship. Objects of stores that were removed have none.

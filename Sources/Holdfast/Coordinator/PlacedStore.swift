@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A store beside others, in terms of the stack's keys: what goes to the store has the place taken off its keys, what comes
 /// from it gets the place added.
 ///
@@ -91,6 +97,12 @@ final class PlacedStore: IncrementalStore {
       let replaced = values.mapValues { value -> StoreValue in if case .objectID(let id) = value { .objectID(inStore(id)) } else { value } }
       return try base.perform(.update(entity: entity, predicate: predicate?.replacingIDs(inStore), values: replaced))
     }
+  }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data {
+    var request = request
+    request.key -= distance
+    return try base.externalData(request)
   }
 
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }

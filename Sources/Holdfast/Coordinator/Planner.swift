@@ -108,7 +108,7 @@ struct Planner {
 
   private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {
     guard let path = try? ResolvedPath(term.path, from: entity, in: model), let column = path.column(in: model) else { return false }
-    if !path.hops.isEmpty && !capabilities.traversal.contains(.toOne) { return false }
+    if !path.hops.isEmpty && !capabilities.traversal.contains(.toOne) || path.mayBeExternal { return false }
     return compares(column) && (term.folding.isEmpty || capabilities.comparisons.contains(.folding))
   }
 
@@ -127,13 +127,15 @@ struct Planner {
     case .and(let parts), .or(let parts): return capabilities.booleanOperators && parts.allSatisfy { supports($0, entity) }
     case .not(let part): return capabilities.booleanOperators && supports(part, entity)
     case .comparison(let left, let op, let right, let folding):
-      return supports(op, folding) && isValue(left, entity) && isValue(right, entity) && areComparable(left, op, right, entity)
+      return supports(op, folding) && isInRow(left, right, entity) && isValue(left, entity) && isValue(right, entity)
+        && areComparable(left, op, right, entity)
     case .between(let value, let lower, let upper):
-      return capabilities.comparisons.contains(.order) && isValue(value, entity)
+      return capabilities.comparisons.contains(.order) && isValue(value, entity) && isInRow(value, .constant(lower), entity)
         && areComparable(value, .lessThan, .constant(lower), entity) && areComparable(value, .lessThan, .constant(upper), entity)
     case .membership(let value, let list):
       return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList && !list.contains(.null)
-        && isValue(value, entity) && list.allSatisfy { areComparable(value, .equalTo, .constant($0), entity) }
+        && isInRow(value, .constant(list.first ?? .null), entity) && isValue(value, entity)
+        && list.allSatisfy { areComparable(value, .equalTo, .constant($0), entity) }
     case .any(let path, let part), .all(let path, let part):
       guard capabilities.traversal.contains(.quantifiers), let relationship = toMany(path, entity) else { return false }
       return supports(part, model.destination(of: relationship))
@@ -141,6 +143,15 @@ struct Planner {
       return capabilities.booleanOperators && column(path, entity) == .attribute(.boolean) && capabilities.comparedTypes.contains(.boolean)
     case .constant, .object, .count, .remainder: return false
     }
+  }
+
+  /// Whether no value that may lie in a file of its own is compared, but with nil. The evaluator refuses it.
+  private func isInRow(_ left: QueryExpression, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
+    func mayBeExternal(_ expression: QueryExpression) -> Bool {
+      if case .property(let path) = expression { resolve(path, entity)?.mayBeExternal ?? false } else { false }
+    }
+    if left == .constant(.null) || right == .constant(.null) { return true }
+    return !mayBeExternal(left) && !mayBeExternal(right)
   }
 
   /// Whether a property and a constant have types with a common order. What has not is left to the evaluator, which refuses

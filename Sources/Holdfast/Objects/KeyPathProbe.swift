@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Finds out which property a key path reads by reading it.
 ///
 /// `\Cat.name` and `\Animal.name` are different key paths to Swift, also where `name` is a property that `Cat` inherits
@@ -163,6 +169,8 @@ private final class NoStore: IncrementalStore {
   func allocateKeys(entity: Int, count: Int) throws -> [Int64] { throw nothing }
   func prepare(_ request: SaveRequest) throws -> any PreparedSave { throw nothing }
   func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
+
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
   func setMetadata(_ metadata: [String: StoreValue]) throws { throw nothing }
 }

@@ -1,9 +1,20 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 extension ManagedObject {
   /// The value of the attribute in a slot, read and written as a Swift type.
   ///
   /// For the accessors of typed subclasses; the type and the slot are checked once, when the class is bound.
   @inlinable public final subscript<Value: AttributeValue>(_ slot: Int) -> Value {
-    @inline(__always) get { Value.load(readRow, slot) }
+    @inline(__always) get {
+      // Decided when the accessor is compiled: only bytes may lie in files, which a row alone does not lead to.
+      if Value.self == Data.self { return unsafeBitCast(data(slot) ?? Data(), to: Value.self) }
+      if Value.self == Data?.self { return unsafeBitCast(data(slot), to: Value.self) }
+      return Value.load(readRow, slot)
+    }
     set { newValue.store(in: self, slot) }
   }
 
@@ -79,6 +90,7 @@ extension ManagedObject {
     case .string(let value), .uri(let value): value.store(in: self, slot)
     case .uuid(let value): value.store(in: self, slot)
     case .data(let value): value.store(in: self, slot)
+    case .externalData: preconditionFailure("The name of a file was set; only stores give names.")
     case .objectID(let value): value.store(in: self, slot)
     }
   }

@@ -12,12 +12,14 @@ extension ManagedObject {
   /// ```
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name, and
-  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`.
+  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`; ``/HoldfastStore/StoreError`` when the value lies in
+  ///   a file of its own that cannot be read.
   public final func value(forKey key: String) throws -> PropertyValue {
     switch entity.property(named: key) {
     case .relationship(let relationship)? where relationship.isToMany: return .objects(objects(of: relationship))
     case .composite(let composite)?: return compositeValue(composite)
     case .transient(let attribute)?: return .single(try transientValue(attribute))
+    case .attribute(let attribute)?: return .single(try attributeValue(attribute.slot, readRow))
     default: return .single(storeValue(inSlot: try slot(forKey: key)))
     }
   }
@@ -47,7 +49,7 @@ extension ManagedObject {
   final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue {
     // The save finds out whose it is.
     if case .objectID = value, attribute.type == .objectID { return value }
-    guard let fitting = value.converted(to: attribute.type) else {
+    guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
       throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value is not a \(attribute.type.rawValue).")
     }
     if attribute.type == .transformable { managedObjectContext.forgetRefusedValue(self, attribute.slot) }
@@ -130,7 +132,10 @@ extension ManagedObject {
   /// The value of an attribute, or the ID of a to-one relationship's target.
   final func storeValue(inSlot slot: Int) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
-      return readRow.value(slot, entity.layout.columns[slot], idPrefix: id)
+      do { return try attributeValue(slot, readRow) } catch {
+        managedObjectContext.faultError = error
+        return .null
+      }
     }
     return toOne(relationship).map { .objectID($0.objectID) } ?? .null
   }

@@ -33,7 +33,7 @@ struct PrivateRow {
     var needed = layout.fixedByteCount
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
     self.init(fixedPartOf: source, layout.fixedByteCount, capacity: needed + room, committed)
-    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source.bytes(slot), slot) }
+    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source, slot) }
   }
 
   func destroy() { free(row - PrivateRow.headerByteCount) }
@@ -79,6 +79,7 @@ struct PrivateRow {
       setNull(slot)
     } else if layout.kinds[slot] == .bytes {
       set(slot, bytes: other.bytes(slot), layout)
+      if other.isExternal(slot) { markExternal(slot) }
     } else {
       set(slot, cell: UInt64(bitPattern: other.integer(slot)))
     }
@@ -94,7 +95,7 @@ struct PrivateRow {
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
     let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 4), header.pointee.committed)
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
-      fresh.append(from.bytes(slot), slot)
+      fresh.append(from, slot)
     }
     fresh.append(bytes, changed)
     destroy()
@@ -107,6 +108,18 @@ struct PrivateRow {
     row.copyMemory(from: source.base, byteCount: length)
   }
 
+  /// Puts the bytes of a slot of another row, for which there is room, behind everything.
+  private func append(_ source: RowPointer, _ slot: Int) {
+    append(source.bytes(slot), slot)
+    if source.isExternal(slot) { markExternal(slot) }
+  }
+
+  /// Notes that the bytes in a slot are the name of a file.
+  private func markExternal(_ slot: Int) {
+    let cell = UnsafeRawPointer(row).load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
+    set(slot, cell: cell | RowLayout.externalBit)
+  }
+
   /// Puts bytes, for which there is room, behind everything.
   private func append(_ bytes: UnsafeRawBufferPointer, _ slot: Int) {
     let offset = Int(header.pointee.used)
@@ -116,7 +129,8 @@ struct PrivateRow {
   }
 
   private static func allocate(_ capacity: Int) -> UnsafeMutableRawPointer {
-    precondition(capacity < Int(UInt32.max), "A row of more than 4 GiB was built.")
+    // The bit above an offset has a meaning of its own.
+    precondition(capacity < 1 << 31, "A row of more than 2 GiB was built.")
     guard let block = malloc(headerByteCount + capacity) else { preconditionFailure("There is no memory for a changed row.") }
     return block + headerByteCount
   }

@@ -87,7 +87,7 @@ extension StoreChanges {
       switch kinds[slot] {
       case .integer: builder.append(integer: row.integer(slot))
       case .real: builder.append(real: row.real(slot))
-      case .bytes: builder.append(bytes: row.bytes(slot))
+      case .bytes: builder.append(bytesOf: row, slot)
       case .key:
         let key = permanent(row.integer(slot))
         if key >= 0 { builder.append(integer: key) } else { builder.appendNull() }

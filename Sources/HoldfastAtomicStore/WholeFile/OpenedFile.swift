@@ -1,5 +1,12 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A whole-file store while it is open: its file, its tables, and how a save goes from one to the other.
 final class OpenedFile: Sendable {
@@ -7,6 +14,8 @@ final class OpenedFile: Sendable {
   private let format: any StoreFileFormat
   private let path: String
   private let file: DurableFile
+  /// The files of values that are too large for rows; nil for a model that allows none.
+  private let files: ExternalDataFolder?
   /// What was written or read last. Guarded because metadata are read and written beside saves; no call waits for the disk
   /// while it is held.
   private let written: Mutex<Written>
@@ -22,7 +31,14 @@ final class OpenedFile: Sendable {
     var hasGoneOn = false
   }
 
-  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader) {
+  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader, options: WholeFileOptions)
+  {
+    let mayHaveFiles = tables.schema.model.entities.contains { !$0.externalSlots.isEmpty }
+    files =
+      mayHaveFiles
+      ? ExternalDataFolder(
+        path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: header.storeUUID,
+        options: options.externalData, permissions: options.file.permissions, fileSystem: options.file.fileSystem) : nil
     self.format = format
     self.path = path
     self.file = file
@@ -34,6 +50,38 @@ final class OpenedFile: Sendable {
   func close() {
     tables.close()
     file.close()
+    files?.close()
+  }
+
+  // MARK: Reading
+
+  /// A view keeps the files that its rows name.
+  func beginRead() throws -> any ReadView { try tables.beginRead(keeping: files?.pin()) }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data {
+    guard let files else { return try UnsupportedRequest.externalData(request) }
+    return try files.read(request.id, operation: request.description(in: tables.schema.model))
+  }
+
+  /// Removes files that killed saves have left.
+  func collectFiles() {
+    files?.collect { place, id in
+      let model = tables.schema.model
+      guard let entity = model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
+        entity.externalSlots.contains(slot)
+      else { throw StoreError(.general, operation: "look for a file", path: path, reason: "The model has no such attribute.") }
+      return tables.generation.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
+    }
+  }
+
+  /// The files of a save, written; nil when the model allows none.
+  private func writeFiles(_ request: SaveRequest) throws -> ExternalDataSave? {
+    guard let files else { return nil }
+    let generation = tables.generation
+    return try ExternalDataSave(request, model: tables.schema.model, folder: files) { entity, key, slots in
+      let row = generation.row(entity: entity, key: key)
+      return slots.map { row?.pointer.externalID($0) }
+    }
   }
 
   // MARK: Keys
@@ -57,7 +105,12 @@ final class OpenedFile: Sendable {
   func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
     let replacement = try begin()
+    var files: ExternalDataSave?
     do {
+      files = try writeFiles(request)
+      // Files that the save gives up are removed when it has been committed, so it must not be lost then.
+      replacement.waitsForDisk = files?.touchesFiles ?? false
+      let request = files?.request ?? request
       let preparation = try namingFile { try prepareTables(request) }
       let header = try nextHeader(metadata: nil)
       replacement.atEnd = { [self] isInPlace in
@@ -65,9 +118,10 @@ final class OpenedFile: Sendable {
         if isInPlace { note(header) }
       }
       try write(StoreImage(header: header, generation: preparation.next), to: replacement)
-      return WholeFileSave(replacement)
+      return WholeFileSave(replacement, files)
     } catch {
       replacement.abort()
+      files?.finish(.aborted)
       throw error
     }
   }
@@ -195,12 +249,29 @@ final class OpenedFile: Sendable {
 private final class WholeFileSave: PreparedSave {
   /// Guarded because a save may end on another thread than the one that prepared it.
   private let replacement: Mutex<FileReplacement>
+  private let files: ExternalDataSave?
 
-  init(_ replacement: sending FileReplacement) { self.replacement = Mutex(replacement) }
+  init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?) {
+    self.replacement = Mutex(replacement)
+    self.files = files
+  }
 
-  func commit() throws { try replacement.withLock { try $0.commit() } }
+  deinit { abort() }
 
-  func abort() { replacement.withLock { $0.abort() } }
+  func commit() throws {
+    do {
+      try replacement.withLock { try $0.commit() }
+    } catch {
+      files?.finish((error as? StoreError)?.code == .durabilityUnknown ? .unknown : .aborted)
+      throw error
+    }
+    files?.finish(.committed)
+  }
+
+  func abort() {
+    replacement.withLock { $0.abort() }
+    files?.finish(.aborted)
+  }
 }
 
 /// What the lock file says: for each table the least key that no process has handed out.

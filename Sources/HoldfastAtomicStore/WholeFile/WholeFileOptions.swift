@@ -1,3 +1,5 @@
+public import HoldfastFiles
+
 /// How a whole-file store treats its file.
 public struct WholeFileOptions: Sendable {
   /// Durability, lock, size limit, permissions and file system; see ``DurableFileOptions``. Whether the store is opened
@@ -8,9 +10,16 @@ public struct WholeFileOptions: Sendable {
   /// The next save gives the file a digest again.
   public var allowsUnverified: Bool
 
+  /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the file NAME.
+  public var externalData: ExternalDataOptions
+
   /// Makes options.
-  public init(file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false) {
+  public init(
+    file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false,
+    externalData: ExternalDataOptions = ExternalDataOptions()
+  ) {
     self.file = file
     self.allowsUnverified = allowsUnverified
+    self.externalData = externalData
   }
 }

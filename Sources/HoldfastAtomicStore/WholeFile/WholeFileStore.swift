@@ -2,9 +2,9 @@ public import HoldfastStore
 import Synchronization
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  public import FoundationEssentials
 #else
-  import Foundation
+  public import Foundation
 #endif
 
 /// A store that lies in one file, which is read as a whole when it is opened and written as a whole when it is saved.
@@ -41,8 +41,13 @@ public final class WholeFileStore: IncrementalStore {
 
   deinit { closeFile() }
 
-  /// Those of every store that keeps its rows in memory: counting, uniqueness with look-ups, versions, snapshots.
-  public var capabilities: StoreCapabilities { TableStore.capabilities }
+  /// Those of every store that keeps its rows in memory: counting, uniqueness with look-ups, versions, snapshots; and large values in
+  /// files of their own.
+  public var capabilities: StoreCapabilities {
+    var capabilities = TableStore.capabilities
+    capabilities.externalData = true
+    return capabilities
+  }
 
   /// Opens the file, and makes it when there is none.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
@@ -50,7 +55,9 @@ public final class WholeFileStore: IncrementalStore {
     do {
       let loaded = try load(file, model) ?? create(file, model)
       let tables = TableStore(loaded.generation, nextKeys: loaded.nextKeys, isReadOnly: options.file.isReadOnly)
-      opened.withLock { $0 = OpenedFile(format: format, path: path, file: file, tables: tables, header: loaded.header) }
+      let open = OpenedFile(format: format, path: path, file: file, tables: tables, header: loaded.header, options: options)
+      if !options.file.isReadOnly { open.collectFiles() }
+      opened.withLock { $0 = open }
       return StoreMetadata(identity: loaded.generation.schema.identity, userInfo: loaded.header.metadata)
     } catch {
       file.close()
@@ -108,7 +115,7 @@ public final class WholeFileStore: IncrementalStore {
   // MARK: Reading
 
   /// Begins reading. Views of both kinds pin the rows as they are, at no cost.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try open(to: "begin to read").tables.beginRead() }
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try open(to: "begin to read").beginRead() }
 
   /// Delivers pages of the store itself, without copying.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
@@ -138,6 +145,11 @@ public final class WholeFileStore: IncrementalStore {
 
   /// Refuses: batch requests are not declared.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Reads a value from its file, whose digest is compared.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data {
+    try open(to: "read a value from its file").externalData(request)
+  }
 
   /// Refuses: there is no history.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }

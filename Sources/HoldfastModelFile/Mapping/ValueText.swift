@@ -39,7 +39,7 @@ enum ValueText {
     case .string(let value), .uri(let value): value
     case .date(let value): seconds(value)
     case .uuid(let value): value.uuidString
-    case .null, .data, .objectID: nil
+    case .null, .data, .externalData, .objectID: nil
     }
   }
 

@@ -46,7 +46,7 @@ struct ConnectionSettings {
     // The checkpointer moves pages without keeping any.
     if role != .checkpointer { settings.append("cache_size=-\(options.cacheBytes >> 10)") }
     // Also where nothing is written: the connection that is closed last syncs the file.
-    let isRelaxed = options.durability == .normal && options.journalMode == .wal
+    let isRelaxed = Self.isRelaxed(options)
     settings.append("synchronous=\(isRelaxed ? 1 : 2)")
     #if canImport(Darwin)
       if !isRelaxed { settings += ["fullfsync=1", "checkpoint_fullfsync=1"] }
@@ -58,6 +58,9 @@ struct ConnectionSettings {
   }
 
   static let pageBytes = 4096
+
+  /// Whether commits do not wait for the disk.
+  static func isRelaxed(_ options: SQLiteStoreOptions) -> Bool { options.durability == .normal && options.journalMode == .wal }
 
   /// The time to wait for a lock, as SQLite counts it.
   static func busyMilliseconds(_ options: SQLiteStoreOptions) -> Int32 {

@@ -29,6 +29,12 @@ extension SQLiteConnection {
     try? run("ROLLBACK")
   }
 
+  /// Makes commits wait for the disk although the options do not ask for it, or not wait any more. Not within a transaction.
+  func waitForDisk(_ waits: Bool, _ options: SQLiteStoreOptions) throws(StoreError) {
+    guard ConnectionSettings.isRelaxed(options) else { return }
+    try run("PRAGMA synchronous=\(waits ? 2 : 1)")
+  }
+
   /// Runs `body` with another time to wait for locks.
   func withBusyTimeout<R>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(StoreError) -> R) throws(StoreError)
     -> R

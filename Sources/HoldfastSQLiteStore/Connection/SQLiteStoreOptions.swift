@@ -1,3 +1,5 @@
+public import HoldfastFiles
+
 /// How a SQLite store opens and keeps its file.
 ///
 /// The defaults are what most applications want: changes are durable when a save returns, readers never wait for the
@@ -55,12 +57,15 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var maximumFileBytes: Int?
   /// The size of the largest text or data value that can be saved or read.
   public var maximumValueBytes: Int
+  /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
+  public var externalData: ExternalDataOptions
 
   /// Makes options; each has a default.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
     cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, checkpointPages: Int = 1000,
-    filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true, maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20
+    filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true, maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
+    externalData: ExternalDataOptions = ExternalDataOptions()
   ) {
     self.isReadOnly = isReadOnly
     self.durability = durability
@@ -74,5 +79,6 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.createsIfMissing = createsIfMissing
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes
+    self.externalData = externalData
   }
 }

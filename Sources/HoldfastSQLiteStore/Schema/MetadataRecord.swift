@@ -139,6 +139,10 @@ struct MetadataRecord: Sendable {
         .unstorableValue, operation: "set the store's metadata",
         reason: "The key \(key) belongs to the store itself. Choose another beginning.")
     }
+    for case .externalData in info.values {
+      throw StoreError(
+        .unstorableValue, operation: "set the store's metadata", reason: "The metadata name the file of a value. Put the bytes there.")
+    }
     for key in userInfo.keys { list[key] = nil }
     var types: [String: PropertyList] = [:]
     for (key, value) in info {

@@ -18,6 +18,8 @@ enum MetadataValue {
     case .date(let value): (.date(value), nil)
     case .string(let value): (.string(value), nil)
     case .data(let value): (.data(Array(value)), nil)
+    // Refused before.
+    case .externalData: (.string(""), "null")
     case .null: (.string(""), "null")
     case .int16(let value): (.integer(Int64(value)), "int16")
     case .int32(let value): (.integer(Int64(value)), "int32")

@@ -3,6 +3,16 @@ import HoldfastStore
 /// How a column is read and written: the one thing that loops over rows switch on.
 enum ColumnCode: UInt8, Sendable {
   case integer16, integer32, integer64, boolean, key, real, text, uuid, data, decimal, objectID
+  /// Data behind a mark, or the name of the file that has them.
+  case marked
+
+  init(_ slot: ManagedObjectModel.Slot) {
+    if case .attribute(let attribute) = slot, attribute.allowsExternalBinaryDataStorage {
+      self = .marked
+    } else {
+      self.init(slot.columnType)
+    }
+  }
 
   init(_ column: ColumnType) {
     switch column {

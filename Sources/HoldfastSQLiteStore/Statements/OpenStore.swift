@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
@@ -15,6 +16,8 @@ final class OpenStore: Sendable {
   /// What the IDs of each entity's objects begin with, by entity index.
   let prefixes: [ManagedObjectID]
   let path: String
+  /// The files of values that are too large for rows; nil for a model that allows none.
+  let files: ExternalFiles?
   /// The snapshots in use.
   let views = LiveViews()
   /// How many statements were run.
@@ -29,6 +32,7 @@ final class OpenStore: Sendable {
     self.database = database
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
+    files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
     let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }
     families = inherits ? schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil } : []
@@ -96,6 +100,7 @@ final class OpenStore: Sendable {
       isPrepared = false
       database.close()
     }
+    files?.folder.close()
   }
 
   // MARK: Names

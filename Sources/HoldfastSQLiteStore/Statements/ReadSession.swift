@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
@@ -72,9 +73,12 @@ final class SQLiteReadView: ReadView {
   /// The connection of a snapshot; nil for a view of what is committed when each request begins.
   private let session: ReadSession?
   private let hasEnded = Atomic<Bool>(false)
+  /// Keeps the files that rows name which the view may deliver.
+  private let files: ExternalDataPin?
 
   init(_ kind: ReadViewKind, of store: OpenStore) throws {
     self.store = store
+    files = store.files?.folder.pin()
     guard kind == .snapshot else {
       session = nil
       return
@@ -87,7 +91,9 @@ final class SQLiteReadView: ReadView {
   deinit { end() }
 
   func end() {
-    guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing), let session else { return }
+    guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    defer { files?.end() }
+    guard let session else { return }
     session.end()
     store.views.remove(session)
   }

@@ -10,7 +10,7 @@ final class RowBinder: Sendable {
   init(entity: ManagedObjectModel.Entity, path: String) {
     self.entity = entity
     self.path = path
-    codes = entity.layout.columns.map { ColumnCode($0) }
+    codes = entity.slots.map { ColumnCode($0) }
   }
 
   /// Binds all slots, the first to the parameter with that index.
@@ -37,6 +37,7 @@ final class RowBinder: Sendable {
       statement.bind(value, at: index)
     case .text, .objectID: try statement.bindText(row.bytes(slot), .borrowed, at: index)
     case .uuid, .data: try statement.bindBlob(row.bytes(slot), .borrowed, at: index)
+    case .marked: try statement.bind(row.externalID(slot).map { MarkedColumn.bytes($0) } ?? MarkedColumn.bytes(row.bytes(slot)), at: index)
     case .decimal: try bindDecimal(row, slot, statement, at: index)
     }
   }

@@ -16,7 +16,7 @@ final class RowDecoder: Sendable {
     self.entity = entity
     self.table = table
     self.path = path
-    codes = entity.layout.columns.map { ColumnCode($0) }
+    codes = entity.slots.map { ColumnCode($0) }
   }
 
   /// Begins a row with the key and version that the statement is at.
@@ -103,6 +103,7 @@ final class RowDecoder: Sendable {
     case .data:
       if type != SQLITE_BLOB && type != SQLITE_TEXT { return false }
       builder.append(bytes: bytes(value))
+    case .marked: return marked(value, type, to: builder)
     case .decimal: return decimal(value, type, to: builder)
     }
     return true
@@ -113,6 +114,21 @@ final class RowDecoder: Sendable {
   private static func bytes(_ value: OpaquePointer?) -> UnsafeRawBufferPointer {
     guard let start = sqlite3_value_blob(value) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+  }
+
+  /// A text has no mark: it is one in a column whose attribute was a text before.
+  @inline(never)
+  private static func marked(_ value: OpaquePointer?, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
+    if type == SQLITE_TEXT {
+      builder.append(bytes: bytes(value))
+      return true
+    }
+    guard type == SQLITE_BLOB, let content = MarkedColumn.content(bytes(value)) else { return false }
+    switch content {
+    case .bytes(let bytes): builder.append(bytes: bytes)
+    case .file(let id): builder.append(external: id)
+    }
+    return true
   }
 
   @inline(never)

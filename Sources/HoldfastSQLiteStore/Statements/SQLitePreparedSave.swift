@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
@@ -7,20 +8,44 @@ final class SQLitePreparedSave: PreparedSave {
   private let operation: String
   /// Whether there is a transaction to end.
   private let isOpen: Atomic<Bool>
+  /// The files that were written for it; nil when the model allows none.
+  private let files: ExternalDataSave?
 
   init(_ request: SaveRequest, in store: OpenStore) throws {
     self.store = store
     let operation = SQLitePreparedSave.describe(request, store.model)
     self.operation = operation
     isOpen = Atomic(!request.isEmpty)
-    if request.isEmpty { return }
-    try store.preparing(operation) { writer in try SaveRunner.run(request, store, writer) }
+    files = request.isEmpty ? nil : try store.preparing(operation) { writer in try SQLitePreparedSave.write(request, store, writer) }
+  }
+
+  /// Writes the request into a transaction that stays open, after the files that it names.
+  private static func write(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> ExternalDataSave? {
+    guard let files = store.files else {
+      try SaveRunner.run(request, store, writer)
+      return nil
+    }
+    let save = try ExternalDataSave(request, model: store.model, folder: files.folder) { entity, key, slots in
+      try ExternalFiles.ids(store.entity(entity), key, slots, store, writer)
+    }
+    do {
+      // Files that the save gives up are removed when it has been committed, so it must not be lost then.
+      if save.touchesFiles { try writer.waitForDisk(true, store.database.options) }
+      try SaveRunner.run(save.request, store, writer)
+      return save
+    } catch {
+      writer.rollback()
+      try? writer.waitForDisk(false, store.database.options)
+      save.finish(.aborted)
+      throw error
+    }
   }
 
   deinit { abort() }
 
   func commit() throws {
     guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
+    defer { files?.finish(.unknown) }
     try store.finishing(operation) { writer in
       do { try writer.commit() } catch {
         // What could not be synced may be lost even if it seems to be there, so nothing of this connection is used again.
@@ -28,13 +53,19 @@ final class SQLitePreparedSave: PreparedSave {
         store.database.discardWriter()
         throw error
       }
+      if files != nil { try? writer.waitForDisk(false, store.database.options) }
       store.database.checkpointAfterCommit()
     }
+    files?.finish(.committed)
   }
 
   func abort() {
     guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
-    try? store.finishing(operation) { writer in writer.rollback() }
+    try? store.finishing(operation) { writer in
+      writer.rollback()
+      if files != nil { try? writer.waitForDisk(false, store.database.options) }
+    }
+    files?.finish(.aborted)
   }
 
   private static func describe(_ request: SaveRequest, _ model: ManagedObjectModel) -> String {

@@ -70,7 +70,7 @@ enum ConstantOperand {
       case .float, .double: .real
       case .date: .date
       case .uuid: .uuid
-      case .data: .data
+      case .data, .externalData: .data
       case .objectID: .key
       case .decimal: .decimal
       }

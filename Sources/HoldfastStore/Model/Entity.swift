@@ -110,6 +110,9 @@ extension ManagedObjectModel {
     /// Whether objects of this entity are objects of another: it is that entity or one of its sub-entities.
     @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
+    /// The slots of attributes whose values a store may keep in files of their own.
+    public var externalSlots: [Int] { attributes.compactMap { $0.allowsExternalBinaryDataStorage ? $0.slot : nil } }
+
     /// The property of that name, or nil.
     public func property(named name: String) -> Property? { properties[name] }
 
@@ -139,7 +142,7 @@ extension ManagedObjectModel {
     public let defaultValue: StoreValue?
     /// Where the value lies in a row.
     public let slot: Int
-    /// Whether a store may keep a large value in a file of its own.
+    /// Whether a store may keep a large value in a file of its own; never for an element of a composite attribute.
     public let allowsExternalBinaryDataStorage: Bool
     /// The declaration and what was worked out of it, in one reference: attributes are handed about a lot.
     private let details: AttributeDetails
@@ -150,7 +153,8 @@ extension ManagedObjectModel {
       self.isOptional = isOptional
       self.defaultValue = defaultValue
       self.slot = slot
-      allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage
+      // An element of a composite attribute stays in the row: structs are read from rows alone.
+      allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage && name == declared.name
       details = AttributeDetails(declared)
     }
 

@@ -19,6 +19,7 @@ extension ModelCheck {
     if let value = attribute.defaultValue, value != .null, !value.fits(attribute.type) {
       found.append("The default value is not a \(attribute.type.rawValue).")
     }
+    if attribute.defaultValue?.isExternal == true { found.append("The default value is the name of a file, which only stores give.") }
     if attribute.type == .undefined && !attribute.isTransient {
       found.append("An attribute without a type can only be transient, since no store can keep its values.")
     }
@@ -69,7 +70,8 @@ extension ModelCheck {
     case .now: return attribute.type == .date ? [] : ["now() is a date."]
     case .copy(let path):
       return reason(path, entity) {
-        $0.type == attribute.type ? nil : "\(path) is a \($0.type.rawValue), not a \(attribute.type.rawValue)."
+        if $0.allowsExternalBinaryDataStorage { return "\(path) may lie in a file of its own, which belongs to one attribute." }
+        return $0.type == attribute.type ? nil : "\(path) is a \($0.type.rawValue), not a \(attribute.type.rawValue)."
       }
     case .text(_, let path):
       if attribute.type != .string { return ["A changed text is a text."] }

@@ -144,6 +144,10 @@ struct ModelCheck {
     var found: [ModelError.Problem] = []
     let groups =
       entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + entity.indexes.map { ("index \($0.name)", $0.properties) }
+    let external = Set(family.flatMap(\.attributes).filter(\.allowsExternalBinaryDataStorage).map(\.name))
+    for name in Set(entity.uniquenessConstraints.joined()).intersection(external).sorted() {
+      found.append(problem("\(entity.name).\(name)", "Values that may lie in files of their own cannot be compared, so not be unique."))
+    }
     for (kind, names) in groups {
       if names.isEmpty { found.append(problem(entity.name, "A \(kind) names no property.")) }
       for name in names where !stored.contains(name) {

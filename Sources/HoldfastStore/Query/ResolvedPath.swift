@@ -45,6 +45,19 @@ public struct ResolvedPath: Sendable, Hashable {
     }
   }
 
+  /// Whether the value at the end may lie in a file of its own, which no query reads.
+  public var mayBeExternal: Bool {
+    if case .attribute(let attribute) = property { attribute.allowsExternalBinaryDataStorage } else { false }
+  }
+
+  /// Refuses a value that may lie in a file of its own, where a query would have to read it.
+  func checkIsInRow(_ start: ManagedObjectModel.Entity, _ path: PropertyPath) throws(QueryError) {
+    guard mayBeExternal else { return }
+    throw QueryError(
+      entity: start.name, part: path.description,
+      reason: "The value may lie in a file of its own, which queries do not read; it can be compared with nil alone.")
+  }
+
   /// The slot at the end, or nil for a to-many relationship.
   public var slot: Int? { property.slot }
 

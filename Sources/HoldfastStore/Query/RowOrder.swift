@@ -27,6 +27,7 @@ public struct RowOrder {
       guard let slot = path.slot, let column = path.column(in: model) else {
         throw QueryError(entity: entity.name, part: term.path.description, reason: "A to-many relationship gives no order.")
       }
+      try path.checkIsInRow(entity, term.path)
       if !path.hops.isEmpty { crossings.append(QueryCrossing(relationships: path.hops)) }
       comparisons.append(RowOrder.comparison(path.hops, slot, column, term))
     }

@@ -147,17 +147,18 @@ struct PredicateCompiler {
   ) throws(QueryError) -> Test {
     switch left {
     case .property(let path):
-      let path = try resolve(path, entity)
-      guard let slot = path.slot, let column = path.column(in: model) else {
+      let resolved = try resolve(path, entity)
+      guard let slot = resolved.slot, let column = resolved.column(in: model) else {
         throw QueryError(
           entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
       try ComparisonCheck.check(column, op, constant, entity: entity.name)
+      if constant != .null { try resolved.checkIsInRow(entity, path) }
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
       let (test, whenNil) = (slotTest.compiled(), slotTest.whenNil)
-      if path.hops.isEmpty { return { row, _ in test(row) } }
-      cross(path.hops)
-      let hops = path.hops
+      if resolved.hops.isEmpty { return { row, _ in test(row) } }
+      cross(resolved.hops)
+      let hops = resolved.hops
       return { row, source in
         guard let end = PredicateCompiler.follow(hops, row, source) else { return whenNil }
         return test(end)
@@ -274,6 +275,7 @@ struct PredicateCompiler {
         throw QueryError(
           entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
       }
+      try resolved.checkIsInRow(entity, path)
       let hops = resolved.hops
       if !hops.isEmpty { cross(hops) }
       return { row, source in

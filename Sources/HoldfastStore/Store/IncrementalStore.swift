@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A persistent store: what every backend implements, and all that it must.
 ///
 /// Calls are synchronous and may block; contexts run them off the cooperative pool. A store is `Sendable` and is called
@@ -62,6 +68,15 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   relationship, the key of each target as it was saved.
   func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer
 
+  /// Reads a value that lies in a file of its own. A store that has no such files calls ``UnsupportedRequest/externalData(_:)``.
+  ///
+  /// - *Requires*: a row that this store delivered has the name in that slot.
+  /// - *Behaviour*: **X1** the bytes that were saved, for as long as the row is as it was, and for as long as a view is in use that
+  ///   began before another save replaced or deleted the value. **X2** a file that is not there, or does not hold what it was named
+  ///   for, is an error and never other bytes; the row's other values can be read all the same.
+  /// - *Errors*: `missingExternalData`, `damaged`, `tooLarge`, `notPermitted`, `inputOutput`, `notOpen`.
+  func externalData(_ request: ExternalDataRequest) throws -> Data
+
   /// Sets keys aside for new objects.
   ///
   /// - *Behaviour*: **K1** as many keys as asked for, ascending, positive, never handed out before for an entity with the
@@ -81,7 +96,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   ``SaveRequest/EntityChanges/deleted`` says. **S12** the order of targets is as ``SaveRequest/orders`` says.
   ///   **S13** derived values are set, and added to what is there, as ``SaveRequest/EntityChanges/derived`` says: after everything
   ///   else, whatever the version, which stays. **S14** a derived attribute of an updated row that is not marked as changed keeps
-  ///   the value that the store has.
+  ///   the value that the store has. **X3** where the store declares ``StoreCapabilities/externalData``, it decides which values of attributes that allow it go to files, which are
+  ///   durable before the save can be; a changed slot has the bytes, an unchanged one the bytes or the name that the store's row
+  ///   has, and the value stays as it is. **X4** no file is left that no row names, once the store has been closed, or opened again
+  ///   after a crash.
   /// - *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
   func prepare(_ request: SaveRequest) throws -> any PreparedSave
 
@@ -173,6 +191,12 @@ public enum UnsupportedRequest {
   /// Refuses a batch request.
   public static func batch(_ request: BatchRequest) throws -> BatchResult {
     throw StoreError(.unsupportedRequest, operation: "perform a batch request", reason: "This store does not declare batch requests.")
+  }
+
+  /// Refuses to read a file: rows of this store name none.
+  public static func externalData(_ request: ExternalDataRequest) throws -> Data {
+    throw StoreError(
+      .unsupportedRequest, operation: "read a value from a file of its own", reason: "This store keeps every value in its row.")
   }
 
   /// Refuses a history request.

@@ -136,6 +136,9 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var versions = false
   /// All rows lie in memory anyway, so that asking again costs nothing and no cache is worth its memory.
   public var residentRows = false
+  /// Large values of attributes that allow it are kept in files of their own; rows have their names, and `externalData(_:)` gives
+  /// the bytes. Without it every value lies in its row, whatever the model allows.
+  public var externalData = false
   /// `perform(_:)` takes batch requests.
   public var batchRequests = false
   /// `history(_:)` answers.

@@ -55,6 +55,8 @@ public struct StoreError: Error, Sendable {
     public static let alreadyOpen = Code(rawValue: "alreadyOpen")
     /// A row that was asked for by its key does not exist.
     public static let missingRow = Code(rawValue: "missingRow")
+    /// The file of a value that lies in a file of its own is not there.
+    public static let missingExternalData = Code(rawValue: "missingExternalData")
     /// Rows were changed by somebody else since they were read; see ``StoreError/conflicts``.
     public static let conflict = Code(rawValue: "conflict")
     /// Rows would break a uniqueness constraint; see ``StoreError/constraintConflicts``.
@@ -109,7 +111,7 @@ public struct StoreError: Error, Sendable {
     case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown: 134030
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
-    case .missingRow: 133000
+    case .missingRow, .missingExternalData: 133000
     case .locked, .tooManyReadViews: 134090
     case .unsupportedRequest: 134091
     case .notOpen, .failed, .cancelled: 134070

@@ -6,9 +6,9 @@
   import Darwin
 #endif
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  public import FoundationEssentials
 #else
-  import Foundation
+  public import Foundation
 #endif
 
 /// Fills a batch with rows, in one of two ways.
@@ -135,6 +135,7 @@ public final class RowBatchBuilder {
     case .string(let value), .uri(let value): append(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { append(bytes: $0) }
     case .data(let value): value.withUnsafeBytes { append(bytes: $0) }
+    case .externalData(let id): append(external: id)
     case .objectID(let value): append(text: value.uriRepresentation)
     }
     return true
@@ -178,6 +179,19 @@ public final class RowBatchBuilder {
   /// Puts text (as valid UTF-8) or bytes into the next slot.
   @inlinable public func append(bytes: UnsafeRawBufferPointer) { store(put(bytes), present: 1) }
 
+  /// Says that the value of the next slot, of an attribute that allows it, lies in a file of that name.
+  public func append(external id: UUID) {
+    withUnsafeBytes(of: id.uuid) { store(put($0) | RowLayout.externalBit, present: 1) }
+  }
+
+  /// Puts the text or bytes that a slot of another row has into the next slot; or the name of their file, if they lie in one.
+  public func append(bytesOf row: RowPointer, _ source: Int) {
+    store(put(row.bytes(source)) | (row.isExternal(source) ? RowLayout.externalBit : 0), present: 1)
+  }
+
+  /// Puts the number or key that a slot of another row has into the next slot.
+  public func append(cellOf row: RowPointer, _ source: Int) { append(integer: row.integer(source)) }
+
   /// Puts bytes behind those of all rows, and gives the cell that leads to them.
   @inlinable @inline(__always) func put(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     let offset = bytesStart + bytesUsed
@@ -193,7 +207,7 @@ public final class RowBatchBuilder {
     switch layout.kinds[slot] {
     case .integer, .key: append(integer: row.integer(slot))
     case .real: append(real: row.real(slot))
-    case .bytes: append(bytes: row.bytes(slot))
+    case .bytes: append(bytesOf: row, slot)
     }
   }
 
@@ -215,7 +229,7 @@ public final class RowBatchBuilder {
     let header = RowLayout.headerByteCount
     (base + rowStart + header).copyMemory(from: row.base + header, byteCount: stride - header)
     for slot in layout.byteSlots where row.isPresent(slot) {
-      let cell = put(row.bytes(slot))
+      let cell = put(row.bytes(slot)) | (row.isExternal(slot) ? RowLayout.externalBit : 0)
       (base + rowStart).storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     }
     endRow()
@@ -273,7 +287,8 @@ public final class RowBatchBuilder {
   }
 
   private func grow(to needed: Int, _ isNew: Bool) {
-    precondition(needed < Int(UInt32.max), "A page of more than 4 GiB was built.")
+    // The bit above an offset has a meaning of its own.
+    precondition(needed < 1 << 31, "A page of more than 2 GiB was built.")
     capacity = needed
     guard let grown = realloc(isNew ? nil : base, capacity) else {
       preconditionFailure("There is no memory for \(capacity) bytes of rows.")

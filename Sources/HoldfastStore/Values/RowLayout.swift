@@ -25,7 +25,8 @@ public enum ColumnType: Sendable, Hashable, Codable {
 /// | 16 | 8 + 8 × 64 | presence bits of slots 0–63, then their cells, as many as there are |
 /// | … | 8 + 8 × 64 | presence bits of slots 64–127, then their cells, and so on |
 ///
-/// Cells of text and other bytes hold length and offset from the row's start. In a page the fixed parts of all rows stand one
+/// Cells of text and other bytes hold length (the upper half) and offset from the row's start. The offset is below 2^31; the bit
+/// above it says that the bytes are not the value but the name of the file in which it lies (``RowPointer/isExternal(_:)``). In a page the fixed parts of all rows stand one
 /// behind the other, and behind the last one the bytes of all: who reads one slot of many rows goes over no text.
 ///
 /// The place of a cell depends on its slot alone, so code for a super entity's slot reads rows of every sub-entity.
@@ -47,6 +48,9 @@ public final class RowLayout: Sendable, Hashable {
     byteSlots = kinds.indices.filter { kinds[$0] == .bytes }
     fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(columns.count - 1) + 8
   }
+
+  /// The bit of a cell that says that the value lies in a file of its own.
+  public static let externalBit: UInt64 = 1 << 31
 
   /// The bytes before the first presence bits.
   @inlinable public static var headerByteCount: Int { 16 }

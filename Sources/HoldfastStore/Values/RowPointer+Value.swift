@@ -35,11 +35,16 @@ extension RowPointer {
     case .string: .string(string(slot))
     case .uri: .uri(string(slot))
     case .decimal: DecimalText.value(bytes(slot)).map { .decimal($0) } ?? .null
-    case .binaryData, .transformable: .data(Data(bytes(slot)))
+    case .binaryData, .transformable: data(slot)
     case .objectID: ManagedObjectID(rowBytes: bytes(slot)).map { .objectID($0) } ?? .null
     case .composite, .undefined: .null
     case .uuid: uuid(slot).map { .uuid($0) } ?? .null
     }
+  }
+
+  private func data(_ slot: Int) -> StoreValue {
+    guard isExternal(slot) else { return .data(Data(bytes(slot))) }
+    return externalID(slot).map { .externalData($0) } ?? .null
   }
 
   private func uuid(_ slot: Int) -> UUID? {

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Reads the bytes of one row where they lie. Valid only while whatever owns the bytes lives: a ``RowBatch`` or a
 /// managed object.
 ///
@@ -38,7 +44,20 @@
   /// The text or bytes in the slot; empty when there are none.
   @inlinable @inline(__always) public func bytes(_ slot: Int) -> UnsafeRawBufferPointer {
     let cell = base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
-    return UnsafeRawBufferPointer(start: base + Int(cell & 0xFFFF_FFFF), count: Int(cell >> 32))
+    return UnsafeRawBufferPointer(start: base + Int(cell & 0x7FFF_FFFF), count: Int(cell >> 32))
+  }
+
+  /// Whether the value in a slot of bytes lies in a file of its own, so that ``bytes(_:)`` are those of the file's name. Never for a
+  /// slot whose attribute does not allow that; nobody has to ask there.
+  @inlinable @inline(__always) public func isExternal(_ slot: Int) -> Bool {
+    base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self) & (1 << 31) != 0 && isPresent(slot)
+  }
+
+  /// The name of the file in which the value of a slot of bytes lies; nil when it lies in the row or there is none.
+  public func externalID(_ slot: Int) -> UUID? {
+    guard isExternal(slot) else { return nil }
+    let bytes = bytes(slot)
+    return bytes.count == 16 ? UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)) : nil
   }
 
   /// Whether two rows of a layout hold the same values; keys and versions do not count.
@@ -56,7 +75,8 @@
   @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
     if isPresent(slot) != other.isPresent(slot) { return true }
     guard isPresent(slot) else { return false }
-    return kind == .bytes ? Bytes.order(bytes(slot), other.bytes(slot)) != 0 : integer(slot) != other.integer(slot)
+    guard kind == .bytes else { return integer(slot) != other.integer(slot) }
+    return Bytes.order(bytes(slot), other.bytes(slot)) != 0 || isExternal(slot) != other.isExternal(slot)
   }
 
   /// The text in the slot, as a new `String`.

@@ -35,6 +35,10 @@ public enum StoreValue: Sendable, Hashable, Codable {
   case uri(String)
   /// Bytes.
   case data(Data)
+  /// Bytes that lie in a file of their own, beside the store's, by the file's name: the value of an attribute that allows it
+  /// (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``), as rows have it. It belongs to one store, which alone makes
+  /// it, and is the value of one attribute of one object; ``IncrementalStore/externalData(_:)`` gives the bytes.
+  case externalData(UUID)
   /// The object that a to-one relationship leads to.
   case objectID(ManagedObjectID)
 
@@ -43,11 +47,16 @@ public enum StoreValue: Sendable, Hashable, Codable {
     switch (self, type) {
     case (.null, _), (.bool, .boolean), (.int16, .integer16), (.int32, .integer32), (.int64, .integer64), (.float, .float),
       (.double, .double), (.decimal, .decimal), (.string, .string), (.date, .date), (.uuid, .uuid), (.uri, .uri),
-      (.data, .binaryData), (.data, .transformable):
+      (.data, .binaryData), (.data, .transformable), (.externalData, .binaryData), (.externalData, .transformable):
       true
     case (.objectID(let id), .objectID): !id.isTemporaryID
     default: false
     }
+  }
+
+  /// Whether the value is the name of a file.
+  public var isExternal: Bool {
+    if case .externalData = self { true } else { false }
   }
 
   /// The same number in the type of an attribute, when it can be said there exactly: whole numbers of any width and

@@ -1,4 +1,4 @@
-package import HoldfastAtomicStore
+package import HoldfastFiles
 import Synchronization
 
 /// A file system that makes of the saver's calls one of the recipes that lose data: tests of power losses have to catch each.
@@ -56,6 +56,13 @@ package final class AlteredFileSystem: StoreFileSystem {
   }
 
   // MARK: Passed on
+
+  package func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try base.openDirectory(name, in: directory)
+  }
+  package func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try base.makeDirectory(name, in: directory)
+  }
 
   package var nameSpace: String { base.nameSpace }
   package func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath { try base.resolve(path) }

@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 
 #if canImport(Glibc)
   import Glibc
@@ -31,6 +31,13 @@ private struct CrampedFileSystem: StoreFileSystem {
   }
 
   // MARK: Passed on
+
+  func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try base.openDirectory(name, in: directory)
+  }
+  func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try base.makeDirectory(name, in: directory)
+  }
 
   func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle { try base.openDirectory(path) }
   func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {

@@ -38,7 +38,7 @@ struct CrashRecording: Sendable {
     case change(DiskChange)
     case synchronized(UInt64)
     case failedToSynchronize(UInt64)
-    case synchronizedFolder
+    case synchronizedFolder(String)
     case mark(Int)
   }
 
@@ -64,7 +64,7 @@ struct CrashRecording: Sendable {
       case (.synchronized(let file), let contents?) where file == contents: return later + 1
       // Whatever follows: the system believes that the bytes are on the disk.
       case (.failedToSynchronize(let file), let contents?) where file == contents: return nil
-      case (.synchronizedFolder, nil): return later + 1
+      case (.synchronizedFolder(let folder), nil) where folder == change.folder: return later + 1
       default: continue
       }
     }

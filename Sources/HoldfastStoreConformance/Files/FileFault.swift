@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 
 /// A call of a ``SimulatedFileSystem`` that is to go wrong.
 public struct FileFault: Sendable, Hashable {

@@ -2,6 +2,7 @@
 struct SimulatedDisk: Sendable {
   struct File: Sendable {
     var bytes: [UInt8] = []
+    var isFolder = false
     var permissions: UInt32 = 0o600
     var owner: UInt32 = 0
     var group: UInt32 = 0
@@ -29,6 +30,12 @@ struct SimulatedDisk: Sendable {
     case .create(let name, let file):
       take(file)
       files[file] = File(modified: clock, changed: clock)
+      entries[name] = file
+    case .makeFolder(let name, let file):
+      take(file)
+      // What a lost folder of the same name had is lost with it.
+      for path in entries.keys where path.hasPrefix(name + "/") { entries[path] = nil }
+      files[file] = File(isFolder: true, permissions: 0o700, modified: clock, changed: clock)
       entries[name] = file
     case .write(let file, let offset, let bytes):
       modify(file) { $0.write(bytes, at: offset) }
@@ -94,6 +101,7 @@ extension SimulatedDisk.File {
 /// One change of a disk.
 enum DiskChange: Sendable {
   case create(name: String, file: UInt64)
+  case makeFolder(name: String, file: UInt64)
   case write(file: UInt64, offset: Int, bytes: [UInt8])
   case setSize(file: UInt64, size: Int)
   case setAccess(file: UInt64, permissions: UInt32, owner: UInt32, group: UInt32)
@@ -105,7 +113,16 @@ enum DiskChange: Sendable {
   var contentsOf: UInt64? {
     switch self {
     case .write(let file, _, _), .setSize(let file, _): file
-    case .create, .setAccess, .rename, .link, .unlink: nil
+    case .create, .makeFolder, .setAccess, .rename, .link, .unlink: nil
+    }
+  }
+
+  /// The path of the folder whose names it changes, with a slash behind it, or nothing for `/`; nil when it changes no names.
+  var folder: String? {
+    switch self {
+    case .create(let name, _), .makeFolder(let name, _), .rename(_, let name, _), .link(let name, _), .unlink(let name):
+      String(name[..<(name.lastIndex(of: "/").map { name.index(after: $0) } ?? name.startIndex)])
+    case .write, .setSize, .setAccess: nil
     }
   }
 
@@ -113,7 +130,7 @@ enum DiskChange: Sendable {
   var outcomes: [CrashOutcome] {
     switch self {
     case .write(_, _, let bytes): bytes.isEmpty ? [.present] : CrashOutcome.allCases
-    case .setSize, .create, .rename, .link, .unlink: [.absent, .present]
+    case .setSize, .create, .makeFolder, .rename, .link, .unlink: [.absent, .present]
     // Wrong permissions are no wrong contents, so they do not multiply the states.
     case .setAccess: [.present]
     }

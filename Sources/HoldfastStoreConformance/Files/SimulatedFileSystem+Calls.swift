@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 
 #if canImport(Glibc)
   import Glibc
@@ -28,27 +28,49 @@ extension SimulatedFileSystem {
   /// Opens the folder.
   public func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openDirectory, path) { state, _ in
-      path == Self.folder ? .success(state.opened(.folder, path)) : .failure(.init(ENOENT))
+      path == Self.folder ? .success(state.opened(.folder(""), path)) : .failure(.init(ENOENT))
+    }
+  }
+
+  /// Opens a folder that was made.
+  public func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try perform(.openDirectory, name) { state, _ in
+      let path = state.path(name, directory)
+      return state.file(named: path).flatMap { file in
+        state.disk.files[file]?.isFolder == true ? .success(state.opened(.folder(path + "/"), name)) : .failure(.init(ENOTDIR))
+      }
+    }
+  }
+
+  /// Makes a folder with mode 0700.
+  public func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try perform(.makeDirectory, name) { state, _ -> Result<Void, ErrorCode> in
+      let path = state.path(name, directory)
+      guard state.disk.entries[path] == nil else { return .failure(.init(EEXIST)) }
+      state.change(.makeFolder(name: path, file: state.disk.newNumber()))
+      return .success(())
     }
   }
 
   /// Opens a file that is there.
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
-    try perform(.openForReading, name) { state, _ in state.file(named: name).map { state.opened(.file($0), name) } }
+    try perform(.openForReading, name) { state, _ in state.file(named: state.path(name, directory)).map { state.opened(.file($0), name) } }
   }
 
   /// Makes a file with mode 0600.
   public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.create, name) { state, _ in
-      guard state.disk.entries[name] == nil else { return .failure(.init(EEXIST)) }
-      return .success(state.opened(.file(state.makeFile(name)), name))
+      let path = state.path(name, directory)
+      guard state.disk.entries[path] == nil else { return .failure(.init(EEXIST)) }
+      return .success(state.opened(.file(state.makeFile(path)), name))
     }
   }
 
   /// Opens a file, and makes one with mode 0600 if there is none.
   public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openLockFile, name) { state, _ in
-      let file = state.disk.entries[name] ?? state.makeFile(name)
+      let path = state.path(name, directory)
+      let file = state.disk.entries[path] ?? state.makeFile(path)
       return .success(state.opened(.file(file), name))
     }
   }
@@ -102,7 +124,7 @@ extension SimulatedFileSystem {
     try perform(.synchronize, file.name) { state, _ -> Result<Void, ErrorCode> in
       switch state.open[file.number] {
       case .file(let number): state.recording?.events.append(.synchronized(number))
-      case .folder: state.recording?.events.append(.synchronizedFolder)
+      case .folder(let path): state.recording?.events.append(.synchronizedFolder(path))
       case nil: return .failure(.init(EBADF))
       }
       return .success(())
@@ -114,7 +136,7 @@ extension SimulatedFileSystem {
   /// The status of an open file, or of the folder: mode 0755 of root.
   public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     try perform(.status, file.name) { state, _ in
-      guard state.open[file.number] != .folder else {
+      if case .folder? = state.open[file.number] {
         let identity = FileIdentity(device: 1, inode: Self.folderNumber, size: 0, modified: 0, changed: 0)
         return .success(StoreFileStatus(kind: .directory, identity: identity, permissions: 0o755, owner: 0, group: 0))
       }
@@ -124,7 +146,7 @@ extension SimulatedFileSystem {
 
   /// The status of the file that has the name.
   public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
-    try perform(.statusOfName, name) { state, _ in state.file(named: name).flatMap { state.status($0) } }
+    try perform(.statusOfName, name) { state, _ in state.file(named: state.path(name, directory)).flatMap { state.status($0) } }
   }
 
   /// Sets the permissions.
@@ -149,7 +171,7 @@ extension SimulatedFileSystem {
 
   /// Copies nothing, since there is nothing.
   public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
-    try perform(.copyAttributes, name) { state, _ in state.file(named: name).map { _ in () } }
+    try perform(.copyAttributes, name) { state, _ in state.file(named: state.path(name, directory)).map { _ in () } }
   }
 
   // MARK: Names
@@ -157,7 +179,8 @@ extension SimulatedFileSystem {
   /// Moves a name.
   public func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.rename, name) { state, _ in
-      state.file(named: name).map { number in
+      let (name, newName) = (state.path(name, directory), state.path(newName, directory))
+      return state.file(named: name).map { number in
         let replaced = state.disk.entries[newName]
         state.change(.rename(name: name, newName: newName, file: number))
         state.discardIfUnused(replaced)
@@ -168,6 +191,7 @@ extension SimulatedFileSystem {
   /// Adds a name.
   public func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.link, newName) { state, _ -> Result<Void, ErrorCode> in
+      let (name, newName) = (state.path(name, directory), state.path(newName, directory))
       guard state.disk.entries[newName] == nil else { return .failure(.init(EEXIST)) }
       return state.file(named: name).map { state.change(.link(newName: newName, file: $0)) }
     }
@@ -176,7 +200,8 @@ extension SimulatedFileSystem {
   /// Removes a name.
   public func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.unlink, name) { state, _ in
-      state.file(named: name).map { number in
+      let name = state.path(name, directory)
+      return state.file(named: name).map { number in
         state.change(.unlink(name: name))
         state.discardIfUnused(number)
       }
@@ -185,7 +210,15 @@ extension SimulatedFileSystem {
 
   /// All names.
   public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
-    try perform(.names, directory.name) { state, _ in .success(Array(state.disk.entries.keys)) }
+    try perform(.names, directory.name) { state, _ in
+      let prefix = state.path("", directory)
+      return .success(
+        state.disk.entries.keys.compactMap { path in
+          guard path.hasPrefix(prefix) else { return nil }
+          let name = path.dropFirst(prefix.count)
+          return name.contains("/") ? nil : String(name)
+        })
+    }
   }
 
   // MARK: Locks

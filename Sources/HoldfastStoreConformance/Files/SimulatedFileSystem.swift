@@ -1,4 +1,4 @@
-public import HoldfastAtomicStore
+public import HoldfastFiles
 import Synchronization
 
 #if canImport(Glibc)
@@ -13,7 +13,7 @@ import Synchronization
 
 /// A file system in memory that can lose power at every instant, fail at every call, and tells what was asked of it.
 ///
-/// It has one folder, `/`. Every value is a disk of its own.
+/// It has one folder, `/`, and what is made in it. Every value is a disk of its own.
 ///
 /// - **Power loss**: ``startRecording()``, do what is to be tried, then ``forEachCrashState(seed:_:)`` opens every state
 ///   in which a power loss may have left the disk.
@@ -60,7 +60,8 @@ public final class SimulatedFileSystem: StoreFileSystem {
   }
 
   enum OpenFile: Sendable, Equatable {
-    case folder
+    /// With what the names of its files begin: nothing, or the folder's path and a slash.
+    case folder(String)
     case file(UInt64)
   }
 
@@ -99,7 +100,7 @@ public final class SimulatedFileSystem: StoreFileSystem {
   /// How many files and folders are open.
   public var openCount: Int { state.withLock { $0.open.count } }
 
-  /// The names in the folder, sorted.
+  /// The names in the folder, sorted; those in folders in it with their paths.
   public var names: [String] { state.withLock { $0.disk.entries.keys.sorted() } }
 
   /// The bytes of a file; nil when there is none.
@@ -206,7 +207,12 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// The file that has a name.
+  /// The path of a name in an open folder.
+  func path(_ name: String, _ directory: StoreFileHandle) -> String {
+    if case .folder(let prefix)? = open[directory.number] { prefix + name } else { name }
+  }
+
+  /// The file that has a path.
   func file(named name: String) -> Result<UInt64, SimulatedFileSystem.ErrorCode> {
     disk.entries[name].map { .success($0) } ?? .failure(.init(ENOENT))
   }
@@ -221,13 +227,17 @@ extension SimulatedFileSystem.State {
     guard let file = disk.files[number] else { return .failure(.init(EBADF)) }
     let identity = FileIdentity(device: 1, inode: number, size: Int64(file.bytes.count), modified: file.modified, changed: file.changed)
     return .success(
-      StoreFileStatus(kind: .regular, identity: identity, permissions: file.permissions, owner: file.owner, group: file.group))
+      StoreFileStatus(
+        kind: file.isFolder ? .directory : .regular, identity: identity, permissions: file.permissions, owner: file.owner,
+        group: file.group))
   }
 
   /// A synchronization that fails loses what it was called for.
   fileprivate mutating func noteFailure(of operation: StoreFileOperation, _ name: String) {
     guard operation == .synchronize, recording != nil else { return }
-    if let file = disk.entries[name] { recording?.events.append(.failedToSynchronize(file)) }
+    if let file = disk.entries.first(where: { $0.key == name || $0.key.hasSuffix("/" + name) })?.value {
+      recording?.events.append(.failedToSynchronize(file))
+    }
   }
 
   /// Forgets a file that no name and no opening leads to. Not while recording: a crash may bring it back.

@@ -1,6 +1,12 @@
 public import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Throws an error at chosen calls of another store, to try what the layers above do then.
 ///
 /// ```swift
@@ -22,6 +28,8 @@ public final class FaultInjectingStore: IncrementalStore {
     case rows
     /// ``/HoldfastStore/IncrementalStore/relationships(_:in:)``
     case relationships
+    /// ``/HoldfastStore/IncrementalStore/externalData(_:)``
+    case externalData
     /// ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``
     case allocateKeys
     /// ``/HoldfastStore/IncrementalStore/prepare(_:)``
@@ -123,6 +131,12 @@ public final class FaultInjectingStore: IncrementalStore {
   public func perform(_ request: BatchRequest) throws -> BatchResult {
     try pass(.perform)
     return try base.perform(request)
+  }
+
+  /// Hands on, or fails.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data {
+    try pass(.externalData)
+    return try base.externalData(request)
   }
 
   /// Hands on, or fails.

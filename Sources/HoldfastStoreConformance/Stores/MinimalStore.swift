@@ -1,6 +1,12 @@
 public import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// The weakest store that the contract allows: it declares nothing, keeps its rows as values in dictionaries, and
 /// delivers them in an unhelpful order, two at a time. The whole framework must work on it.
 ///
@@ -194,6 +200,9 @@ public final class MinimalStore: IncrementalStore {
 
   /// Refuses.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
+
+  /// Refused: rows name no files.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
 
   /// Refuses.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }

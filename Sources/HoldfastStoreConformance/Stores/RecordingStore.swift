@@ -1,6 +1,12 @@
 public import HoldfastStore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// One request that a ``RecordingStore`` saw, as a value that tests can compare.
 public enum RecordedRequest: Sendable, Hashable {
   /// The store was opened.
@@ -15,6 +21,8 @@ public enum RecordedRequest: Sendable, Hashable {
   case rows(FaultRequest)
   /// Targets of a relationship were asked for.
   case relationships(RelationshipRequest)
+  /// A value was read from its file.
+  case externalData(ExternalDataRequest)
   /// Keys were set aside for an entity.
   case allocateKeys(entity: Int, count: Int)
   /// A save was prepared.
@@ -176,6 +184,12 @@ public final class RecordingStore: IncrementalStore {
   public func perform(_ request: BatchRequest) throws -> BatchResult {
     try keep(.perform(request))
     return try base.perform(request)
+  }
+
+  /// Records and hands on.
+  public func externalData(_ request: ExternalDataRequest) throws -> Data {
+    try keep(.externalData(request))
+    return try base.externalData(request)
   }
 
   /// Records and hands on.

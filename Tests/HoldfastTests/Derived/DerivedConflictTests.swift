@@ -135,6 +135,7 @@ import Testing
     func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
     func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
     func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+    func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
 
     func prepare(_ request: SaveRequest) throws -> any PreparedSave {
       let first = rival.withLock { rival in

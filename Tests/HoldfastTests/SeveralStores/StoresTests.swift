@@ -250,6 +250,8 @@ private final class ShiftingStore: IncrementalStore {
   private let distance: Int64
   init(by distance: Int64) { self.distance = distance }
 
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
+
   var capabilities: StoreCapabilities { base.capabilities }
   func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
   func close() throws { try base.close() }

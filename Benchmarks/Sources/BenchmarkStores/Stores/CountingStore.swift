@@ -1,6 +1,12 @@
 internal import HoldfastStore
 internal import Synchronization
 
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
 /// Counts the requests that a store is sent, by kind.
 final class RequestCounter: Sendable {
   let fetches = Atomic(0)
@@ -90,6 +96,8 @@ final class CountingStore: IncrementalStore {
   }
 
   func perform(_ request: BatchRequest) throws -> BatchResult { try store.perform(request) }
+
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try store.externalData(request) }
 
   func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try store.history(request) }
 

@@ -17,6 +17,13 @@ enum ErrorNumber {
   static let tooManyLinks = ELOOP
   static let timedOut = ETIMEDOUT
   static let inputOutput = EIO
+  static let exists = EEXIST
+  static let notDirectory = ENOTDIR
+  static let isDirectory = EISDIR
+  static let noDevice = ENXIO
+  static let tooLarge = EFBIG
+  /// Bytes that are read are not those that were written.
+  static let wrongContents = EBADMSG
 
   /// What a user without the right, or a file system without the means, is told about owners and access lists.
   static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]

@@ -1,4 +1,4 @@
-import HoldfastAtomicStore
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 import Testing

@@ -29,7 +29,10 @@ public final class FileReplacement {
   public private(set) var byteCount: Int64 = 0
   /// Called when the replacement ends, before anybody else can take the lock, and told whether the new contents are in the file's
   /// place: so that what this process knows of the file is right whenever somebody else may change it.
-  var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
+  public var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
+
+  /// Whether ``commit()`` waits for the disk although the options say ``DurableFileOptions/Durability/fast``. Set it before.
+  public var waitsForDisk = false
 
   private enum Phase {
     case building, finished
@@ -87,7 +90,7 @@ public final class FileReplacement {
   ///
   /// - Returns: What the body returned; nil when there is no file, which is not made known.
   /// - Throws: As ``DurableFile/read(operation:_:)``. The replacement goes on nevertheless.
-  func takeOver<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
+  public func takeOver<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
     guard let (result, status, file) = try folder.read(folder.name, options: owner.options, operation: operation, body) else { return nil }
     owner.remember(.present(status.identity, file))
@@ -199,7 +202,7 @@ public final class FileReplacement {
 
   /// The error when the disk did not confirm that the folder has the new name.
   private func synchronizeFolder() -> StoreError? {
-    guard owner.options.durability == .full else { return nil }
+    guard owner.options.durability == .full || waitsForDisk else { return nil }
     do throws(FileSystemError) {
       try folder.fileSystem.synchronize(folder.directory)
       return nil

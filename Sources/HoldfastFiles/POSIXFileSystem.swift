@@ -39,6 +39,16 @@ public struct POSIXFileSystem: StoreFileSystem {
     try open(.openDirectory, path, in: AT_FDCWD, O_RDONLY | O_DIRECTORY)
   }
 
+  /// `openat` with `O_DIRECTORY` and `O_NOFOLLOW`.
+  public func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
+    try open(.openDirectory, name, in: directory.number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  }
+
+  /// `mkdirat` with mode 0700.
+  public func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
+    try retrying(.makeDirectory, name) { Int(mkdirat(directory.number, name, 0o700)) }
+  }
+
   /// `openat` with `O_RDONLY`, `O_NOFOLLOW` and `O_NONBLOCK`.
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.openForReading, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)

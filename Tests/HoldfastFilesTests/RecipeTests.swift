@@ -1,5 +1,5 @@
 import Foundation
-import HoldfastAtomicStore
+import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization

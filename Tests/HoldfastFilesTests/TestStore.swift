@@ -1,4 +1,4 @@
-import HoldfastAtomicStore
+import HoldfastFiles
 import HoldfastStore
 
 /// A file format as simple as can be: a generation, the number of bytes that follow, the bytes, and a digest of it all.

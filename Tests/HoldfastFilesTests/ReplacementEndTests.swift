@@ -2,7 +2,7 @@ import HoldfastStore
 import Synchronization
 import Testing
 
-@testable import HoldfastAtomicStore
+@testable import HoldfastFiles
 
 /// What a store learns at the end of a replacement it learns before anybody else may replace the file again.
 @Suite struct ReplacementEndTests {

@@ -26,6 +26,16 @@ public protocol StoreFileSystem: Sendable {
   /// Opens a folder, for all calls that take one.
   func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle
 
+  /// Opens a folder in another one, without following a symbolic link.
+  ///
+  /// - Throws: `ENOENT` when there is none, `ENOTDIR` or `ELOOP` when the name leads to something else.
+  func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
+
+  /// Makes a folder that only its owner may use.
+  ///
+  /// - Throws: `EEXIST` when there is anything under the name.
+  func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError)
+
   /// Opens a file for reading, without following a symbolic link and without waiting if it is a pipe or a device.
   ///
   /// - Throws: `ENOENT` when there is none, `ELOOP` when the name is a symbolic link.
@@ -106,7 +116,8 @@ public protocol StoreFileSystem: Sendable {
 
 /// The calls of a ``StoreFileSystem``, for errors and for whoever counts or breaks them.
 public enum StoreFileOperation: String, Sendable, Hashable, CaseIterable {
-  case resolve, openDirectory, openForReading, create, openLockFile, read, write, status, statusOfName, setPermissions, setOwner
+  case resolve, openDirectory, makeDirectory, openForReading, create, openLockFile, read, write, status, statusOfName, setPermissions,
+    setOwner
   case copyAttributes, allocate, setSize, synchronize, rename, link, unlink, names, lock, unlock, close
 
   /// What the call does, as a verb phrase.
@@ -114,6 +125,7 @@ public enum StoreFileOperation: String, Sendable, Hashable, CaseIterable {
     switch self {
     case .resolve: "resolve the path"
     case .openDirectory: "open the folder"
+    case .makeDirectory: "make the folder"
     case .openForReading: "open for reading"
     case .create: "create"
     case .openLockFile: "open the lock file"

@@ -1,0 +1,141 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Where a value belongs: an attribute of an object.
+public struct ExternalDataPlace: Sendable, Hashable {
+  /// The name of the concrete entity.
+  public var entity: String
+  /// The name of the attribute.
+  public var attribute: String
+  /// The object's key.
+  public var key: Int64
+
+  /// Makes a place.
+  public init(entity: String, attribute: String, key: Int64) {
+    self.entity = entity
+    self.attribute = attribute
+    self.key = key
+  }
+}
+
+/// The file in which a save notes the names that it gives and gives up, while it is locked:
+/// `.holdfast-STOREUUID.0123456789abcdef.save` in the support folder.
+///
+/// On disk: do not change. A line for each name: the UUID in upper case, the key, the entity, the attribute, with a tab between each
+/// two. A line that is none was not written to its end, so its file was never begun.
+final class ExternalDataNote {
+  struct Entry: Equatable {
+    var id: UUID
+    var place: ExternalDataPlace
+  }
+
+  let name: String
+  let entries: [Entry]
+  private let file: LockedFile
+
+  private static let suffix = ".save"
+  /// The most bytes of a note that are read: 2 million names of usual length.
+  private static let largestByteCount: Int64 = 256 << 20
+
+  static func isOne(_ name: String, of storeUUID: String) -> Bool {
+    name.hasPrefix(prefix(storeUUID)) && name.hasSuffix(suffix) && name.utf8.count == prefix(storeUUID).utf8.count + 16 + suffix.utf8.count
+  }
+
+  private static func prefix(_ storeUUID: String) -> String { ".holdfast-\(storeUUID)." }
+
+  /// Writes a note, locked and durable with its name.
+  init(_ entries: [Entry], of storeUUID: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem)
+    throws(FileSystemError)
+  {
+    self.entries = entries
+    (name, file) = try Self.create(storeUUID, folders, fileSystem)
+    var text = ""
+    for entry in entries { text += "\(entry.id.uuidString)\t\(entry.place.key)\t\(entry.place.entity)\t\(entry.place.attribute)\n" }
+    do throws(FileSystemError) {
+      let bytes = Array(text.utf8)
+      var failure: FileSystemError?
+      bytes.withUnsafeBytes { bytes in
+        do throws(FileSystemError) { try fileSystem.writeAll(bytes, to: file.handle, at: 0) } catch { failure = error }
+      }
+      if let failure { throw failure }
+      try fileSystem.synchronize(file.handle)
+      try fileSystem.synchronize(folders.support.handle)
+    } catch {
+      try? fileSystem.unlink(name, in: folders.support.handle)
+      throw error
+    }
+  }
+
+  /// Makes a locked file. Somebody who collects may take it for a dead one before it is locked, and remove it; then another is made.
+  private static func create(
+    _ storeUUID: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem
+  ) throws(FileSystemError) -> (String, LockedFile) {
+    while true {
+      let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+      let name = prefix(storeUUID) + String(repeating: "0", count: 16 - digits.utf8.count) + digits + suffix
+      let file = LockedFile(try fileSystem.create(name, in: folders.support.handle), of: fileSystem)
+      try fileSystem.lock(file.handle, timeout: 5)
+      let own = try fileSystem.status(of: file.handle).identity
+      do throws(FileSystemError) {
+        let found = try fileSystem.status(of: name, in: folders.support.handle).identity
+        if found.inode == own.inode && found.device == own.device { return (name, file) }
+      } catch {
+        guard error.number == ErrorNumber.notFound else { throw error }
+      }
+    }
+  }
+
+  /// Reads the note of a save that goes on no more; nil when it does, or the note cannot be read.
+  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem) {
+    self.name = name
+    guard let handle = try? fileSystem.openForReading(name, in: folders.support.handle) else { return nil }
+    file = LockedFile(handle, of: fileSystem)
+    guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
+      (0...Self.largestByteCount).contains(status.identity.size),
+      (try? fileSystem.lock(handle, timeout: 0)) != nil
+    else { return nil }
+    var bytes = [UInt8](repeating: 0, count: Int(status.identity.size))
+    var have = 0
+    while have < bytes.count {
+      let got = bytes.withUnsafeMutableBytes { buffer in
+        (try? fileSystem.read(handle, at: Int64(have), into: UnsafeMutableRawBufferPointer(rebasing: buffer[have...]))) ?? 0
+      }
+      if got == 0 { break }
+      have += got
+    }
+    // A line without its end may be half of one.
+    let end = (bytes[..<have].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
+    entries = bytes[..<end].split(separator: UInt8(ascii: "\n")).compactMap { Self.entry($0) }
+  }
+
+  private static func entry(_ line: ArraySlice<UInt8>) -> Entry? {
+    let parts = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+    guard parts.count == 4, let id = parts[0].withUnsafeBytes({ ExternalDataName.id($0) }),
+      let key = Int64(String(decoding: parts[1], as: UTF8.self))
+    else { return nil }
+    let place = ExternalDataPlace(
+      entity: String(decoding: parts[2], as: UTF8.self), attribute: String(decoding: parts[3], as: UTF8.self), key: key)
+    return Entry(id: id, place: place)
+  }
+}
+
+/// A file that gives its lock back when nobody needs it any more.
+private final class LockedFile {
+  let handle: StoreFileHandle
+  private let fileSystem: any StoreFileSystem
+
+  init(_ handle: StoreFileHandle, of fileSystem: any StoreFileSystem) {
+    self.handle = handle
+    self.fileSystem = fileSystem
+  }
+
+  deinit {
+    try? fileSystem.unlock(handle)
+    try? fileSystem.close(handle)
+  }
+}

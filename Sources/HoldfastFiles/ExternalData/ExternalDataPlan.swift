@@ -1,0 +1,150 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Works out which values of a save go to files, and which files it gives up. Nothing is written.
+struct ExternalDataPlan {
+  /// The save with names in place of large values.
+  private(set) var request: SaveRequest
+  private(set) var files: [File] = []
+  private(set) var givenUp: [UUID] = []
+  /// Every name that the save gives or gives up, with its place.
+  private(set) var entries: [ExternalDataNote.Entry] = []
+  private let model: ManagedObjectModel
+  private let options: ExternalDataOptions
+
+  /// A value that goes to a file: where its bytes lie.
+  struct File {
+    var id: UUID
+    var batch: RowBatch
+    var row: Int
+    var slot: Int
+  }
+
+  init(_ request: SaveRequest, model: ManagedObjectModel, options: ExternalDataOptions) {
+    self.request = request
+    self.model = model
+    self.options = options
+  }
+
+  mutating func run(_ storedIDs: (Int, Int64, [Int]) throws -> [UUID?]) throws {
+    for index in request.entities.indices where model.entities.indices.contains(request.entities[index].entity) {
+      let entity = model.entities[request.entities[index].entity]
+      let slots = entity.externalSlots
+      if slots.isEmpty { continue }
+      for place in request.entities[index].inserted.indices {
+        let batch = request.entities[index].inserted[place]
+        request.entities[index].inserted[place] = try replacing(batch, entity, slots) { row in slots.map { _ in nil } }
+      }
+      for place in request.entities[index].updated.indices {
+        let updated = request.entities[index].updated[place]
+        request.entities[index].updated[place].rows = try replacing(updated.rows, entity, slots, updated) { row in
+          try storedIDs(entity.index, updated.rows.pointer(row).key, slots)
+        }
+      }
+      for key in request.entities[index].deleted.keys {
+        for (slot, id) in zip(slots, try storedIDs(entity.index, key, slots)) { giveUp(id, entity, slot, key) }
+      }
+    }
+  }
+
+  func withBytes(of file: File, _ body: (UnsafeRawBufferPointer) throws(FileSystemError) -> Void) throws(FileSystemError) {
+    try body(file.batch.pointer(file.row).bytes(file.slot))
+    // The pointer is read while the batch is there.
+    withExtendedLifetime(file.batch) {}
+  }
+
+  // MARK: Rows
+
+  /// What is put into a slot in place of what it has.
+  private enum Replacement {
+    case keep
+    case name(UUID)
+  }
+
+  /// A batch with names in place of large values, and of those that did not change.
+  private mutating func replacing(
+    _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [Int], _ updated: SaveRequest.UpdatedRows? = nil,
+    stored: (Int) throws -> [UUID?]
+  ) throws -> RowBatch {
+    var found: [Int: [Replacement]] = [:]
+    for index in 0..<batch.count {
+      let ids = try stored(index)
+      var replacements: [Replacement] = []
+      for (place, slot) in slots.enumerated() {
+        let isChanged = updated?.isChanged(row: index, slot: slot) ?? true
+        replacements.append(try replacement(batch, index, slot, stored: ids[place], isChanged: isChanged, entity))
+      }
+      if replacements.contains(where: { if case .name = $0 { true } else { false } }) { found[index] = replacements }
+    }
+    return found.isEmpty ? batch : copy(batch, slots, found)
+  }
+
+  private mutating func replacement(
+    _ batch: RowBatch, _ index: Int, _ slot: Int, stored: UUID?, isChanged: Bool, _ entity: ManagedObjectModel.Entity
+  ) throws -> Replacement {
+    let row = batch.pointer(index)
+    if !isChanged { return stored.map { .name($0) } ?? .keep }
+    if let id = row.externalID(slot) {
+      // Taken back to what the store has.
+      if id == stored { return .keep }
+      throw StoreError(
+        .unstorableValue, operation: "save rows of \(entity.name)",
+        reason:
+          "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) names the file of another value. Set the bytes.")
+    }
+    giveUp(stored, entity, slot, row.key)
+    let bytes = row.bytes(slot)
+    guard row.isPresent(slot), bytes.count > options.threshold else { return .keep }
+    guard Int64(bytes.count) <= options.largestByteCount else {
+      throw StoreError(
+        .unstorableValue, operation: "save rows of \(entity.name)",
+        reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) has \(bytes.count) bytes, and the options "
+          + "allow \(options.largestByteCount). Allow more, or set fewer.")
+    }
+    let id = ExternalDataName.make(for: bytes)
+    files.append(File(id: id, batch: batch, row: index, slot: slot))
+    entries.append(ExternalDataNote.Entry(id: id, place: place(entity, slot, row.key)))
+    return .name(id)
+  }
+
+  private mutating func giveUp(_ id: UUID?, _ entity: ManagedObjectModel.Entity, _ slot: Int, _ key: Int64) {
+    guard let id else { return }
+    givenUp.append(id)
+    entries.append(ExternalDataNote.Entry(id: id, place: place(entity, slot, key)))
+  }
+
+  private func place(_ entity: ManagedObjectModel.Entity, _ slot: Int, _ key: Int64) -> ExternalDataPlace {
+    ExternalDataPlace(entity: entity.name, attribute: entity.slots[slot].name, key: key)
+  }
+
+  private func copy(_ batch: RowBatch, _ slots: [Int], _ found: [Int: [Replacement]]) -> RowBatch {
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    let kinds = batch.layout.kinds
+    for index in 0..<batch.count {
+      let row = batch.pointer(index)
+      guard let replacements = found[index] else {
+        builder.append(row)
+        continue
+      }
+      builder.beginRow(key: row.key, version: row.version)
+      for slot in kinds.indices {
+        if let place = slots.firstIndex(of: slot), case .name(let id) = replacements[place] {
+          builder.append(external: id)
+        } else if !row.isPresent(slot) {
+          builder.appendNull()
+        } else if kinds[slot] == .bytes {
+          builder.append(bytesOf: row, slot)
+        } else {
+          builder.append(cellOf: row, slot)
+        }
+      }
+      builder.endRow()
+    }
+    return builder.seal()
+  }
+}

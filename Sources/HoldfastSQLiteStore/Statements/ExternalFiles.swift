@@ -1,0 +1,54 @@
+import HoldfastFiles
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The files of values beside a SQLite file, and what its rows say of them.
+struct ExternalFiles: Sendable {
+  let folder: ExternalDataFolder
+
+  /// Nil for a model in which no value may lie in a file of its own.
+  init?(_ model: ManagedObjectModel, path: String, identity: StoreIdentity, options: SQLiteStoreOptions) {
+    guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return nil }
+    folder = ExternalDataFolder(
+      path: path, name: ExternalFiles.name(path), storeUUID: identity.storeUUID, options: options.externalData,
+      permissions: options.filePermissions)
+  }
+
+  /// The file's name without what follows its last dot, as Core Data has it.
+  private static func name(_ path: String) -> String {
+    let name = path.split(separator: "/").last ?? ""
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
+    return String(name[..<dot])
+  }
+
+  /// The names that a row has in some slots.
+  static func ids(_ entity: ManagedObjectModel.Entity, _ key: Int64, _ slots: [Int], _ store: OpenStore, _ connection: SQLiteConnection)
+    throws -> [UUID?]
+  {
+    let columns = slots.map { SQLName.quoted(store.schema.tables[entity.index].columns[$0]) }.joined(separator: ", ")
+    let statement = try connection.statement("SELECT \(columns) FROM \(store.table(entity.index)) WHERE Z_PK = ?1")
+    statement.bind(key, at: 1)
+    defer { if statement.isRunning { statement.reset() } }
+    guard try statement.step() else { return slots.map { _ in nil } }
+    return slots.indices.map { place in
+      statement.type(place) == .blob ? MarkedColumn.file(statement.blob(place)) : nil
+    }
+  }
+
+  /// Removes what killed saves have left.
+  func collect(_ store: OpenStore) {
+    folder.collect { place, id in
+      guard let entity = store.model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
+        entity.externalSlots.contains(slot)
+      else { throw StoreError(.general, operation: "look for a file", path: store.path, reason: "The model has no such attribute.") }
+      return try store.database.readers.withConnection(to: "look for files that no row names") { connection in
+        try ExternalFiles.ids(entity, place.key, [slot], store, connection) == [id]
+      }
+    }
+  }
+}

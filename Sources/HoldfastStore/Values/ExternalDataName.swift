@@ -1,0 +1,66 @@
+import HoldfastSupport
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// The names of files in which values of attributes lie that are too large for a row
+/// (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``).
+///
+/// A name that Holdfast gives is a UUID of version 8 (RFC 9562): 48 bits of chance, and 74 bits of the SHA-256 of the bytes. So no two
+/// values share a file, nobody counts references, and who reads a file knows whether it holds what it was named for. A UUID of
+/// another version, as Core Data gives, says nothing of the bytes.
+public enum ExternalDataName {
+  /// A name for a file with these bytes that no other file has.
+  public static func make(for bytes: UnsafeRawBufferPointer) -> UUID {
+    var name = digestPart(bytes)
+    let chance = UInt64.random(in: 0..<1 << 48)
+    for place in 0..<6 { name[place] = UInt8(truncatingIfNeeded: chance >> UInt64(8 * place)) }
+    return name.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  /// Whether a file of that name may hold these bytes: false when its name has another digest.
+  public static func matches(_ name: UUID, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    withUnsafeBytes(of: name.uuid) { name in
+      if name[6] >> 4 != 8 || name[8] >> 6 != 2 { return true }
+      return digestPart(bytes)[6...].elementsEqual(name[6...])
+    }
+  }
+
+  /// Whether the name is text of the form that every such file's name has: 36 characters of a UUID in upper case.
+  public static func id(_ text: UnsafeRawBufferPointer) -> UUID? {
+    guard text.count == 36 else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(16)
+    var place = 0
+    while place < 36 {
+      if [8, 13, 18, 23].contains(place) {
+        if text[place] != UInt8(ascii: "-") { return nil }
+        place += 1
+        continue
+      }
+      guard let high = digit(text[place]), let low = digit(text[place + 1]) else { return nil }
+      bytes.append(high << 4 | low)
+      place += 2
+    }
+    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  /// Sixteen bytes of which the last ten hold version, variant and digest. On disk: do not change.
+  private static func digestPart(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var name = Array(SHA256.hash(bytes)[..<16])
+    name[6] = name[6] & 0x0F | 0x80
+    name[8] = name[8] & 0x3F | 0x80
+    return name
+  }
+}

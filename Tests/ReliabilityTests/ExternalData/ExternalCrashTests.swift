@@ -1,0 +1,355 @@
+import Foundation
+import HoldfastFiles
+import HoldfastJSONStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Processes that are killed, disks that lose power, fail and are full, while values go to files.
+@Suite(.serialized) struct ExternalCrashTests {
+  /// `HOLDFAST_KILL_ROUNDS` says how often.
+  @Test(arguments: Gallery.Kind.allCases)
+  func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: Gallery.Kind) async throws {
+    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 120
+    let gallery = try GalleryFolder(kind)
+    let random = Seeded("External data, kill \(kind), \(rounds) rounds")
+    let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {
+      [kind = kind as Gallery.Kind, path = gallery.folder.path as String, seed = random.seed as UInt64, rounds = rounds as Int] in
+      var random = Seeded(seed: seed)
+      let report = try KilledGallery(kind, path).run(rounds, &random)
+      print("REPORT \(report)")
+    }
+    let output = String(decoding: child?.standardOutputContent ?? [], as: UTF8.self)
+    for line in output.split(separator: "\n") where line.contains("REPORT") { print(line) }
+    #expect(output.contains("REPORT"), "\(String(decoding: child?.standardErrorContent ?? [], as: UTF8.self))")
+  }
+
+  @Test(arguments: DurableFileOptions.Durability.allCases)
+  func B1_afterAPowerLossEveryNamedFileIsThereAndNoOther(durability: DurableFileOptions.Durability) throws {
+    for step in PowerLostGallery.Step.allCases {
+      var lost = PowerLostGallery(step, durability)
+      try lost.run()
+      print("power losses: \(lost)")
+      #expect(lost.faults.isEmpty, "\(lost)")
+      #expect(lost.summary.stateCount > 20 && lost.olds > 0 && lost.news > 0, "\(lost)")
+    }
+  }
+
+  /// Every call to the system fails once, and from then on, with each of a few errors.
+  @Test(arguments: [ENOSPC, EIO, EACCES])
+  func C1_aCallThatFailsLosesNothingAndLeavesNothingBehind(number: Int32) throws {
+    var injected = 0
+    for operation in StoreFileOperation.allCases {
+      var call = 1
+      while true {
+        let disk = SimulatedFileSystem()
+        let context = try PowerLostGallery.context(disk, .full)
+        try PowerLostGallery.fill(context)
+        disk.inject(FileFault(operation, nth: call, .error(number)))
+        let before = disk.count(of: operation)
+        let photos = try Gallery.photos(context)
+        photos[0].image = Gallery.bytes(50, 30)
+        photos[1].image = nil
+        Gallery.insert(7, Gallery.bytes(51, 40), context)
+        var failure: StoreError?
+        do { try context.save() } catch let error as StoreError { failure = error }
+        let reached = disk.count(of: operation) - before >= call
+        disk.clearFaults()
+        if failure == nil || failure?.code == .durabilityUnknown {
+          #expect(failure != nil || !context.hasChanges)
+        } else {
+          injected += 1
+          #expect(context.hasChanges, "\(operation) \(call)")
+          try context.save()
+        }
+        try context.persistentStoreCoordinator.close()
+        let fault = try PowerLostGallery.fault(disk, [Gallery.bytes(50, 30), nil, Gallery.bytes(3, 5), Gallery.bytes(51, 40)])
+        #expect(fault == nil, "\(operation), call \(call), errno \(number): \(fault ?? "")")
+        #expect(disk.openCount == 0)
+        if !reached { break }
+        call += 1
+      }
+    }
+    print("\(injected) saves failed and were repeated, errno \(number)")
+    #expect(injected > 15)
+  }
+
+  /// A disk of a megabyte; only root may make one.
+  @Test(arguments: Gallery.Kind.allCases)
+  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: Gallery.Kind) async throws {
+    #if os(Linux)
+      guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
+      let folder = try Folder()
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [path = folder.path as String, kind = kind as Gallery.Kind] in
+        guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
+        let store = path + "/gallery.store"
+        let context = try Gallery.context(kind.description(at: store))
+        let photo = Gallery.insert(1, Gallery.bytes(1, 50_000), context)
+        try context.save()
+        let data = path + "/" + kind.folderName + "/_EXTERNAL_DATA"
+        let files = try FileManager.default.contentsOfDirectory(atPath: data)
+        for size in [2_000_000, 900_000] {
+          photo.image = Gallery.bytes(2, size)
+          Gallery.insert(Int64(size), Gallery.bytes(3, 500_000), context)
+          for _ in 0..<2 {
+            let error = FullDisk.refusal(of: context)
+            precondition(error?.code == .diskFull && error?.isRetryable == true, "\(String(describing: error))")
+            precondition(context.hasChanges && photo.image == Gallery.bytes(2, size))
+            let left = try FileManager.default.contentsOfDirectory(atPath: data)
+            precondition(left == files, "\(left)")
+          }
+          context.rollback()
+          precondition(photo.image == Gallery.bytes(1, 50_000))
+        }
+        photo.image = Gallery.bytes(2, 200_000)
+        try context.save()
+        try context.persistentStoreCoordinator.close()
+        let again = try Gallery.context(kind.description(at: store))
+        let images = try Gallery.photos(again).map(\.image)
+        precondition(images == [Gallery.bytes(2, 200_000)])
+        let left = try FileManager.default.contentsOfDirectory(atPath: data).count
+        precondition(left == 1)
+      }
+      for line in String(decoding: child?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n") where line.contains("Skipped")
+      { print(line) }
+    #endif
+  }
+
+  /// Whoever opens the store removes nothing of a save that another process has under way.
+  @Test(arguments: Gallery.Kind.allCases)
+  func filesOfASaveThatIsUnderWayElsewhereStay(kind: Gallery.Kind) async throws {
+    let gallery = try GalleryFolder(kind)
+    _ = try gallery.make([Gallery.bytes(1, 4000)])
+    let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      [kind = kind as Gallery.Kind, path = gallery.path as String] in
+      let store = kind.description(at: path).makeStore()
+      _ = try store.open(model: Gallery.model)
+      let entity = Gallery.model.entities[0]
+      let builder = RowBatchBuilder(entity: entity, identity: try store.identityForTests(path, kind))
+      let key = try store.allocateKeys(entity: 0, count: 1)[0]
+      try builder.append(key: key, version: 1, values: [.data(Gallery.bytes(2, 5000)), .int64(2), .int64(0), .null])
+      var request = SaveRequest()
+      var changes = SaveRequest.EntityChanges(entity: 0)
+      changes.inserted = [builder.seal()]
+      request.entities = [changes]
+      let prepared = try store.prepare(request)
+      // A second process opens and closes the store meanwhile.
+      let other = try Nursery.fork()
+      if other == 0 {
+        let second = try? Gallery.context(kind.description(at: path))
+        try? second?.persistentStoreCoordinator.close()
+        _exit(second == nil ? 1 : 0)
+      }
+      var status: Int32 = 0
+      waitpid(other, &status, 0)
+      try prepared.commit()
+      try store.close()
+    }
+    #expect(String(decoding: child?.standardErrorContent ?? [], as: UTF8.self).contains("Fatal") == false)
+    let context = try gallery.open()
+    #expect(try Gallery.photos(context).map(\.image) == [Gallery.bytes(1, 4000), Gallery.bytes(2, 5000)])
+    try context.persistentStoreCoordinator.close()
+    #expect(gallery.files.count == 2 && gallery.notes.isEmpty)
+  }
+}
+
+extension IncrementalStore {
+  /// The identity of a store that is open, for rows that are made by hand.
+  fileprivate func identityForTests(_ path: String, _ kind: Gallery.Kind) throws -> StoreIdentity {
+    let view = try beginRead(.latest)
+    defer { view.end() }
+    let sink = IdentitySink()
+    try fetch(FetchPlan(entity: 0, concreteEntities: [0]), in: view, into: sink)
+    guard let identity = sink.identity else { throw StoreError(.general, operation: "look", reason: "There is no row.") }
+    return identity
+  }
+}
+
+private final class IdentitySink: RowSink {
+  var identity: StoreIdentity?
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+    identity = batch.idPrefix?.identity
+    return .enough
+  }
+}
+
+/// A store whose writers are killed.
+private struct KilledGallery {
+  let kind: Gallery.Kind
+  let folder: String
+  private var path: String { folder + "/gallery.store" }
+  private static let photoCount: Int64 = 6
+
+  init(_ kind: Gallery.Kind, _ folder: String) {
+    self.kind = kind
+    self.folder = folder
+  }
+
+  func run(_ rounds: Int, _ random: inout Seeded) throws -> String {
+    var saves: Int64 = 0, interrupted = 0
+    for round in 0..<rounds {
+      let child = try Nursery.fork()
+      if child == 0 {
+        try? save()
+        _exit(1)
+      }
+      usleep(UInt32.random(in: 0...150_000, using: &random))
+      kill(child, SIGKILL)
+      var status: Int32 = 0
+      waitpid(child, &status, 0)
+      precondition(status & 0x7F == SIGKILL, "A process ended by itself in round \(round).")
+      let support = folder + "/" + kind.folderName
+      let notes = ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" }
+      if !notes.isEmpty { interrupted += 1 }
+      saves = try survey(round)
+    }
+    precondition(saves > rounds / 10, "Only \(saves) saves were made.")
+    precondition(interrupted > 0, "No save was interrupted.")
+    return "\(rounds) kills, \(saves) saves, \(interrupted) times a save with files was interrupted"
+  }
+
+  /// Saves for ever: every save gives each photo the next revision, and removes and inserts one.
+  private func save() throws {
+    let context = try Gallery.context(kind.description(at: path))
+    while true {
+      var photos = try Gallery.photos(context)
+      let revision = (photos.map(\.revision).max() ?? 0) + 1
+      if photos.count >= Self.photoCount, let first = photos.first {
+        context.delete(first)
+        photos.removeFirst()
+      }
+      for photo in photos {
+        photo.revision = revision
+        photo.image = Gallery.image(photo.number, revision)
+      }
+      let number = (photos.last?.number ?? 0) + 1
+      Gallery.insert(number, Gallery.image(number, revision), context).revision = revision
+      try context.save()
+    }
+  }
+
+  /// Every value is that of its number and revision, all of one save; every file is named, and there is no note.
+  private func survey(_ round: Int) throws -> Int64 {
+    let context = try Gallery.context(kind.description(at: path))
+    let photos = try Gallery.photos(context)
+    precondition(Set(photos.map(\.revision)).count <= 1, "Round \(round): parts of two saves.")
+    for photo in photos {
+      let expected = Gallery.image(photo.number, photo.revision)
+      let found = try photo.value(forKey: "image")
+      precondition(found == (expected.map { .data($0) } ?? .null), "Round \(round): photo \(photo.number).")
+    }
+    let names = try GalleryFolder.names(context).compactMap { $0 }.sorted()
+    try context.persistentStoreCoordinator.close()
+    let support = folder + "/" + kind.folderName
+    let files = ((try? FileManager.default.contentsOfDirectory(atPath: support + "/_EXTERNAL_DATA")) ?? []).sorted()
+    precondition(files == names, "Round \(round): \(files) where rows name \(names).")
+    let notes = ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" }
+    precondition(notes.isEmpty, "Round \(round): \(notes)")
+    return photos.first?.revision ?? 0
+  }
+}
+
+/// A JSON store on a simulated disk that loses power during one save.
+private struct PowerLostGallery: CustomStringConvertible {
+  /// What the save does.
+  enum Step: CaseIterable {
+    /// The first value that goes to a file, so that the folders are made too.
+    case firstFile
+    /// A value replaces one, another goes, a third comes.
+    case replacing
+    /// Only deletes.
+    case deleting
+  }
+
+  static let options = ExternalDataOptions(threshold: 8)
+  let step: Step
+  let durability: DurableFileOptions.Durability
+  var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
+  var faults: [String] = []
+  var olds = 0
+  var news = 0
+
+  init(_ step: Step, _ durability: DurableFileOptions.Durability) {
+    self.step = step
+    self.durability = durability
+  }
+
+  var description: String {
+    "\(step), \(durability): HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states, old \(olds), new \(news), "
+      + "faults \(faults.count): \(faults.first ?? "none")"
+  }
+
+  static func context(_ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability) throws -> ManagedObjectContext {
+    let file = DurableFileOptions(durability: durability, lockTimeout: 0, fileSystem: disk)
+    return try Gallery.context(
+      .json(at: "/gallery", options: JSONStore.Options(wholeFile: WholeFileOptions(file: file, externalData: options))))
+  }
+
+  /// Two values in files, and a small one.
+  static func fill(_ context: ManagedObjectContext) throws {
+    for (number, size) in [20, 25, 5].enumerated() { Gallery.insert(Int64(number), Gallery.bytes(Int64(number + 1), size), context) }
+    try context.save()
+  }
+
+  mutating func run() throws {
+    let disk = SimulatedFileSystem()
+    let context = try Self.context(disk, durability)
+    if step == .firstFile { Gallery.insert(0, nil, context) } else { try Self.fill(context) }
+    try context.save()
+    let before = try Gallery.photos(context).map(\.image)
+    disk.startRecording()
+    let photos = try Gallery.photos(context)
+    switch step {
+    case .firstFile: photos[0].image = Gallery.bytes(9, 30)
+    case .replacing:
+      photos[0].image = Gallery.bytes(9, 30)
+      photos[1].image = nil
+      photos[2].image = Gallery.bytes(10, 12)
+    case .deleting: for photo in photos.prefix(2) { context.delete(photo) }
+    }
+    try context.save()
+    disk.mark(1)
+    let after = try Gallery.photos(context).map(\.image)
+    try context.persistentStoreCoordinator.close()
+    let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) }
+    summary = disk.forEachCrashState(seed: seed) { state in
+      do {
+        let context = try Self.context(state.fileSystem, durability)
+        let images = try Gallery.photos(context).map { try $0.value(forKey: "image").storeValue }
+        try context.persistentStoreCoordinator.close()
+        let found = images.map { value -> Data? in if case .data(let data)? = value { data } else { nil } }
+        if found == before { olds += 1 }
+        if found == after { news += 1 }
+        if found != before && found != after { faults.append("a mixture: \(state)") }
+        // Files that a save gives up are removed after it, so it waits for the disk whatever the options say.
+        if state.lastMark == 1 && found != after { faults.append("the save is lost: \(state)") }
+        if let fault = try Self.fault(state.fileSystem, found) { faults.append("\(fault): \(state)") }
+      } catch {
+        faults.append("\(error): \(state)")
+      }
+    }
+  }
+
+  /// What is wrong with a disk whose store is closed, and holds these images.
+  static func fault(_ disk: SimulatedFileSystem, _ images: [Data?]) throws -> String? {
+    let context = try context(disk, .full)
+    let found = try Gallery.photos(context).map(\.image)
+    let names = try GalleryFolder.names(context).compactMap { $0 }.sorted()
+    try context.persistentStoreCoordinator.close()
+    if found != images { return "other images" }
+    let support = ".gallery_SUPPORT/", data = support + "_EXTERNAL_DATA/"
+    let files = disk.names.filter { $0.hasPrefix(data) && $0 != data.dropLast() }.map { String($0.dropFirst(data.count)) }
+    if files != names { return "\(files) where rows name \(names)" }
+    let left = disk.names.filter { $0.hasPrefix(support) && !$0.hasPrefix(data) && $0 + "/" != data }
+    return left.isEmpty ? nil : "left: \(left)"
+  }
+}

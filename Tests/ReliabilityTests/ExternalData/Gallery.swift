@@ -1,0 +1,135 @@
+import Foundation
+import HoldfastFiles
+import HoldfastJSONStore
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+
+@testable import Holdfast
+
+/// A model with photos, whose images may lie in files of their own.
+enum Gallery {
+  static let model = Harbour.made([
+    EntityDescription(
+      "Photo",
+      attributes: [
+        AttributeDescription("number", .integer64),
+        AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true),
+        AttributeDescription("revision", .integer64, default: .int64(0)), AttributeDescription("title", .string, isOptional: true),
+      ])
+  ])
+
+  /// Stores with files.
+  enum Kind: String, Codable, CaseIterable, Sendable {
+    case sqlite, json
+
+    func description(at path: String, _ options: ExternalDataOptions = small, isReadOnly: Bool = false) -> StoreDescription {
+      switch self {
+      case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, externalData: options))
+      case .json: .json(at: path, isReadOnly: isReadOnly, options: JSONStore.Options(wholeFile: WholeFileOptions(externalData: options)))
+      }
+    }
+
+    /// What stands for NAME in the name of the support folder of `gallery.store`.
+    var folderName: String { self == .sqlite ? ".gallery_SUPPORT" : ".gallery.store_SUPPORT" }
+  }
+
+  /// More than 1,000 bytes go to files.
+  static let small = ExternalDataOptions(threshold: 1000)
+
+  static func context(_ store: StoreDescription) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [Photo.self])
+  }
+
+  /// The image that a photo has at a revision: none, small, or large.
+  static func image(_ number: Int64, _ revision: Int64, largest: Int = 5000) -> Data? {
+    let size = [nil, 10, largest, largest - 1, 1000, 1001][Int((number &* 7 &+ revision) % 6)]
+    return size.map { bytes(number &* 1000 &+ revision, $0) }
+  }
+
+  static func bytes(_ seed: Int64, _ count: Int) -> Data {
+    Data((0..<count).map { UInt8(truncatingIfNeeded: Int64($0) &* 31 &+ seed &* 17 &+ Int64($0) >> 8) })
+  }
+
+  static func photos(_ context: ManagedObjectContext) throws -> [Photo] {
+    try context.fetch(FetchRequest<Photo>(sortedBy: [FetchSortDescriptor(\Photo.number)]))
+  }
+
+  @discardableResult
+  static func insert(_ number: Int64, _ image: Data?, _ context: ManagedObjectContext) -> Photo {
+    let photo = context.insert(Photo.self)
+    photo.number = number
+    photo.image = image
+    return photo
+  }
+}
+
+final class Photo: ManagedObject {
+  enum Slot { static let image = 0, number = 1, revision = 2, title = 3 }
+  override class var entityName: String { "Photo" }
+  var image: Data? {
+    get { self[Slot.image] }
+    set { self[Slot.image] = newValue }
+  }
+  var number: Int64 {
+    get { self[Slot.number] }
+    set { self[Slot.number] = newValue }
+  }
+  var revision: Int64 {
+    get { self[Slot.revision] }
+    set { self[Slot.revision] = newValue }
+  }
+  var title: String? {
+    get { self[Slot.title] }
+    set { self[Slot.title] = newValue }
+  }
+  override class var properties: [PropertyBinding] {
+    [
+      .attribute("image", \Photo.image, slot: Slot.image), .attribute("number", \Photo.number, slot: Slot.number),
+      .attribute("revision", \Photo.revision, slot: Slot.revision), .attribute("title", \Photo.title, slot: Slot.title),
+    ]
+  }
+}
+
+/// A store in a folder of its own, and the files beside it.
+struct GalleryFolder {
+  let kind: Gallery.Kind
+  let folder: Folder
+  let path: String
+
+  init(_ kind: Gallery.Kind) throws {
+    self.kind = kind
+    folder = try Folder()
+    path = folder.file("gallery.store")
+  }
+
+  func open(_ options: ExternalDataOptions = Gallery.small, isReadOnly: Bool = false) throws -> ManagedObjectContext {
+    try Gallery.context(kind.description(at: path, options, isReadOnly: isReadOnly))
+  }
+
+  var support: String { folder.path + "/" + kind.folderName }
+  var data: String { support + "/_EXTERNAL_DATA" }
+
+  /// The names of the files with values.
+  var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: data)) ?? []).sorted() }
+
+  /// The notes of saves that have not ended.
+  var notes: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" } }
+
+  /// Fills a new store with photos of these images, closes it, and gives the names of their files in the order of the numbers.
+  func make(_ images: [Data?]) throws -> [String?] {
+    let context = try open()
+    for (number, image) in images.enumerated() { Gallery.insert(Int64(number), image, context) }
+    try context.save()
+    let names = try GalleryFolder.names(context)
+    try context.persistentStoreCoordinator.close()
+    return names
+  }
+
+  /// What the rows of the store name, read by a context that knows nothing yet.
+  static func names(_ context: ManagedObjectContext) throws -> [String?] {
+    let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Photo.self])
+    context.persistentStoreCoordinator.rowCache.removeAll()
+    return try Gallery.photos(fresh).map { $0.readRow.externalID(Photo.Slot.image)?.uuidString }
+  }
+}
