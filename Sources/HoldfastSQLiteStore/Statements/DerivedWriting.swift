@@ -44,29 +44,18 @@ struct DerivedWriting {
   func write(_ known: Rows) throws {
     try restoreWhatTriggersChanged()
     for changes in request.entities where !changes.derived.isEmpty {
-      let entity = try store.entity(changes.entity), binder = RowBinder(entity: entity, path: store.path)
+      let entity = try store.entity(changes.entity), slotWriter = SlotWriter(entity, store, writer)
       for derived in changes.derived {
         for index in 0..<derived.rows.count {
           let key = derived.rows.pointer(index).key, slots = derived.slots(row: index)
           if derived.isSetOnly(row: index) {
-            try write(derived.rows.pointer(index), slots, entity, binder)
+            try slotWriter.write(derived.rows.pointer(index), slots)
           } else if let row = try known[entity.index]?[key] ?? sum(derived, index, entity) {
-            try withExtendedLifetime(row) { try write(row.pointer(0), slots, entity, binder) }
+            try withExtendedLifetime(row) { try slotWriter.write(row.pointer(0), slots) }
           }
         }
       }
     }
-  }
-
-  private func write(_ row: RowPointer, _ slots: [Int], _ entity: ManagedObjectModel.Entity, _ binder: RowBinder) throws {
-    if slots.isEmpty { return }
-    let columns = store.schema.tables[entity.index].columns
-    let assignments = slots.enumerated().map { "\(SQLName.quoted(columns[$1])) = ?\($0 + 1)" }.joined(separator: ", ")
-    let statement = try writer.statement("UPDATE \(store.table(entity.index)) SET \(assignments) WHERE Z_PK = ?\(slots.count + 1)")
-    for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 1) }
-    statement.bind(row.key, at: slots.count + 1)
-    try statement.run()
-    statement.clearBindings()
   }
 
   // MARK: Triggers of Core Data
@@ -78,11 +67,11 @@ struct DerivedWriting {
     for changes in written {
       let entity = try store.entity(changes.entity), slots = entity.derivedAttributes.map(\.slot)
       if slots.isEmpty { continue }
-      let binder = RowBinder(entity: entity, path: store.path)
-      for rows in changes.inserted { for index in 0..<rows.count { try write(rows.pointer(index), slots, entity, binder) } }
+      let slotWriter = SlotWriter(entity, store, writer)
+      for rows in changes.inserted { for index in 0..<rows.count { try slotWriter.write(rows.pointer(index), slots) } }
       for updated in changes.updated {
         for index in 0..<updated.rows.count {
-          try write(updated.rows.pointer(index), slots.filter { updated.isChanged(row: index, slot: $0) }, entity, binder)
+          try slotWriter.write(updated.rows.pointer(index), slots.filter { updated.isChanged(row: index, slot: $0) })
         }
       }
     }
@@ -92,5 +81,41 @@ struct DerivedWriting {
     let statement = try writer.statement("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'Z_DA_*' LIMIT 1")
     defer { statement.reset() }
     return try statement.step()
+  }
+}
+
+/// Writes some slots of rows of an entity. Rows that follow each other with the same slots share a statement.
+private final class SlotWriter {
+  private let entity: ManagedObjectModel.Entity
+  private let store: OpenStore
+  private let writer: SQLiteConnection
+  private let binder: RowBinder
+  private var slots: [Int] = []
+  private var statement: SQLiteStatement?
+
+  init(_ entity: ManagedObjectModel.Entity, _ store: OpenStore, _ writer: SQLiteConnection) {
+    (self.entity, self.store, self.writer) = (entity, store, writer)
+    binder = RowBinder(entity: entity, path: store.path)
+  }
+
+  deinit { statement?.clearBindings() }
+
+  /// Writes slots of a row. One that is not there stays so.
+  func write(_ row: RowPointer, _ slots: [Int]) throws {
+    if slots.isEmpty { return }
+    let statement = try statement(slots)
+    for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 1) }
+    statement.bind(row.key, at: slots.count + 1)
+    try statement.run()
+  }
+
+  private func statement(_ slots: [Int]) throws -> SQLiteStatement {
+    if let statement, slots == self.slots { return statement }
+    statement?.clearBindings()
+    let columns = store.schema.tables[entity.index].columns
+    let assignments = slots.enumerated().map { "\(SQLName.quoted(columns[$1])) = ?\($0 + 1)" }.joined(separator: ", ")
+    let made = try writer.statement("UPDATE \(store.table(entity.index)) SET \(assignments) WHERE Z_PK = ?\(slots.count + 1)")
+    (statement, self.slots) = (made, slots)
+    return made
   }
 }
