@@ -6,7 +6,7 @@ let package = Package(
   name: "holdfast-tools",
   platforms: [.macOS(.v15)],
   products: [
-    .executable(name: "holdfast", targets: ["holdfast"]),
+    .executable(name: "holdfast", targets: ["HoldfastTool"]),
     .library(name: "HoldfastCommands", targets: ["HoldfastCommands"]),
   ],
   dependencies: [
@@ -23,13 +23,14 @@ let package = Package(
         .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastJSONStore", package: "holdfast"),
         .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
-    // Parses the command line, and nothing else.
+    // Parses the command line, and nothing else. Not named like the product, which a file system that ignores case would take for
+    // the library.
     .executableTarget(
-      name: "holdfast", dependencies: ["HoldfastCommands", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+      name: "HoldfastTool", dependencies: ["HoldfastCommands", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
     .testTarget(
       name: "HoldfastCommandsTests",
       dependencies: [
-        "HoldfastCommands", "holdfast", .product(name: "Holdfast", package: "holdfast"),
+        "HoldfastCommands", "HoldfastTool", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastModelFile", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),

@@ -22,7 +22,7 @@ final class JSONRowValues {
     used = fixedByteCount
     capacity = fixedByteCount + 4096
     base = JSONRowValues.resized(nil, capacity)
-    base.initializeMemory(as: UInt8.self, repeating: 0, count: fixedByteCount)
+    memset(base, 0, fixedByteCount)
   }
 
   deinit { free(base) }

@@ -60,6 +60,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let hasPairs: Bool
   /// The many-to-many relationships with an inverse by entity, both ends of which record every change.
   let manyToMany: [[LinkPlan]]
+  /// How derived attributes are worked out; nil when there is none.
+  let derivations: DerivationPlan?
 
   init(_ model: ManagedObjectModel, _ registry: AttributeTransformerRegistry) {
     self.model = model
@@ -86,6 +88,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     manyToMany = model.entities.map { entity in
       entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex >= 0 }
     }
+    derivations = DerivationPlan(model)
   }
 
   deinit {

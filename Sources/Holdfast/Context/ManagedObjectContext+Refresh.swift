@@ -151,15 +151,7 @@ extension ManagedObjectContext {
   }
 
   private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
-    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) {
-      if !row.isPresent(slot) {
-        merged.setNull(slot)
-      } else if layout.kinds[slot] == .bytes {
-        merged.set(slot, bytes: row.bytes(slot), layout)
-      } else {
-        merged.set(slot, cell: UInt64(bitPattern: row.integer(slot)))
-      }
-    }
+    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout) }
   }
 }
 

@@ -14,6 +14,8 @@ public final class PersistentStoreCoordinator: Sendable {
   /// What is known of every store that was ever here.
   let places: StorePlaces
   let rowCache = RowCache()
+  /// Tells the date of a save.
+  package let saveClock = SaveClock()
   let saveListeners = SaveListeners()
   /// How often contexts have saved.
   let saveCount = Atomic<Int>(0)

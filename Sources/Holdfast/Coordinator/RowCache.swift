@@ -31,10 +31,13 @@ final class RowCache: Sendable {
   var epoch: Int { generations.withLock { $0.epoch } }
 
   /// Takes in the rows of a batch, unless rows were forgotten since the epoch in which they were read.
-  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
+  ///
+  /// - Parameter replacesEqual: whether a row takes the place of one of the same version. Derived values change without the version, so
+  ///   where there are any, a row that was saved does and one that was read, maybe before the save, does not.
+  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int, replacesEqual: Bool) {
     generations.withLock { generations in
       if generations.epoch != epoch { return }
-      generations.young.publish(batch, root, unlessNewerIn: generations.old)
+      generations.young.publish(batch, root, unlessNewerIn: generations.old, replacesEqual)
       if generations.young.byteCount > byteLimit / 2 {
         generations.old = generations.young
         generations.young = RowCacheGeneration()
@@ -87,7 +90,7 @@ private final class RowCacheGeneration {
     return (batches[Int(entry.pointee.batch)], Int(entry.pointee.row))
   }
 
-  func publish(_ batch: RowBatch, _ root: Int, unlessNewerIn older: RowCacheGeneration) {
+  func publish(_ batch: RowBatch, _ root: Int, unlessNewerIn older: RowCacheGeneration, _ replacesEqual: Bool) {
     reserve(batch.count)
     batches.append(batch)
     byteCount += batch.byteCount
@@ -99,7 +102,7 @@ private final class RowCacheGeneration {
       let entry = entries + slot(tag, row.key)
       let isKnown = entry.pointee.root != 0
       let version = isKnown && entry.pointee.row != Entry.removed ? version(entry) : older.version(root, row.key)
-      if let version, version > row.version { continue }
+      if let version, version > row.version || version == row.version && !replacesEqual { continue }
       if !isKnown { used += 1 }
       entry.pointee = Entry(key: row.key, root: tag, batch: number, row: UInt32(index))
     }

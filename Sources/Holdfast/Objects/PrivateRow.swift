@@ -73,6 +73,17 @@ struct PrivateRow {
     set(slot, cell: PrivateRow.cell(offset, bytes.count))
   }
 
+  /// Takes over what another row of the layout has in a slot.
+  mutating func copy(_ slot: Int, of other: RowPointer, _ layout: RowLayout) {
+    if !other.isPresent(slot) {
+      setNull(slot)
+    } else if layout.kinds[slot] == .bytes {
+      set(slot, bytes: other.bytes(slot), layout)
+    } else {
+      set(slot, cell: UInt64(bitPattern: other.integer(slot)))
+    }
+  }
+
   private static func cell(_ offset: Int, _ count: Int) -> UInt64 { UInt64(offset) | UInt64(count) << 32 }
 
   /// Copies the row into a larger block and leaves behind what no slot reaches any more, so that a block is never larger

@@ -8,6 +8,7 @@ extension SaveOperation {
     publishToCache()
     for part in parts where part.isCommitted {
       for (batch, objects) in part.published { publish(batch, objects) }
+      showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }
       bury(part.deleted)
     }
@@ -25,9 +26,13 @@ extension SaveOperation {
   private func publishToCache() {
     let saved = parts.filter(\.isCommitted)
     let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
-    if count <= RowCache.largestPublication {
-      for part in saved { for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch) } }
-    } else if !updated.isEmpty {
+    let derived = saved.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
+    if count + derived <= RowCache.largestPublication {
+      for part in saved {
+        for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch, isSaved: true) }
+        for batch in part.derivedRowsForCache() { coordinator.publish(batch, readIn: cacheEpoch, isSaved: true) }
+      }
+    } else if !updated.isEmpty || derived > 0 {
       coordinator.rowCache.removeAll()
     }
   }

@@ -16,6 +16,8 @@ final class StoreChanges {
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
   /// The rows of objects that have temporary IDs as values, with the permanent ones in their place; mostly none.
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
+  /// The values of derived attributes; nil for a model without any.
+  var derived: DerivedValues?
   /// What the store made ready.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.

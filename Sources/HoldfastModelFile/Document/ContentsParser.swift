@@ -12,7 +12,12 @@ enum ContentsParser {
     // Once per process, and before threads could do it at the same time.
     initialize
     let builder = TreeBuilder()
-    let result = withExtendedLifetime(builder) { bytes.withUnsafeBytes { run($0, builder) } }
+    let result = withExtendedLifetime(builder) {
+      bytes.withUnsafeBytes { bytes in
+        // The mark would be taken for text by a parser that has been told the encoding.
+        run(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes, builder)
+      }
+    }
     try result.get()
     guard let root = builder.root, builder.isComplete else {
       throw ModelFileError(.malformed, reason: "It ends too soon.")
@@ -30,6 +35,10 @@ enum ContentsParser {
     }
     defer { xmlFreeParserCtxt(parser) }
     xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
+    // Otherwise it guesses by the first four bytes.
+    guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0 else {
+      return .failure(ModelFileError(.inputOutput, reason: "The parser does not know UTF-8."))
+    }
     builder.parser = parser
     defer { builder.parser = nil }
     var status: Int32 = 0

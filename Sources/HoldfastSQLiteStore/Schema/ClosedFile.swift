@@ -24,7 +24,7 @@ struct ClosedFile: Sendable {
     return try readOnly(operation) { connection in
       _ = try record(connection, operation)
       let count = try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'")
-      guard count > 0 else { return nil }
+      guard let count, count > 0 else { return nil }
       let statement = try connection.prepare("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")
       defer { statement.reset() }
       guard try statement.step(), statement.type(0) == .blob else { return nil }

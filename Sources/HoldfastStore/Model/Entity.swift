@@ -133,7 +133,8 @@ extension ManagedObjectModel {
     public let name: String
     /// The type of the values.
     public let type: AttributeType
-    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself.
+    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself, and
+    /// for a derived attribute, whose value nobody has to set.
     public let isOptional: Bool
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?

@@ -153,6 +153,14 @@ struct ModelCheck {
             "The \(kind) names a property that is neither an attribute that stores keep nor a to-one relationship."))
       }
     }
+    let following = Set(
+      family.flatMap(\.attributes).filter { $0.derivationExpression.flatMap { Derivation($0) }?.followsOthers == true }.map(\.name))
+    for name in Set(entity.uniquenessConstraints.joined()).sorted() where following.contains(name) {
+      found.append(
+        problem(
+          "\(entity.name).\(name)", "A value that follows from other objects changes without its own, so nobody could refuse a second one.")
+      )
+    }
     found += ModelCheck.repeated(entity.indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
     return found
   }

@@ -79,6 +79,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   rows and links are as the request says, with the versions of the request; a value of a uniqueness constraint is free
   ///   when the row that had it gives it up in the same request. **S11** what pointed to deleted rows is severed, as
   ///   ``SaveRequest/EntityChanges/deleted`` says. **S12** the order of targets is as ``SaveRequest/orders`` says.
+  ///   **S13** derived values are set, and added to what is there, as ``SaveRequest/EntityChanges/derived`` says: after everything
+  ///   else, whatever the version, which stays. **S14** a derived attribute of an updated row that is not marked as changed keeps
+  ///   the value that the store has.
   /// - *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
   func prepare(_ request: SaveRequest) throws -> any PreparedSave
 

@@ -1,5 +1,5 @@
 import Foundation
-public import HoldfastModelFile
+import HoldfastModelFile
 import HoldfastStore
 
 /// Writes a model in another form.

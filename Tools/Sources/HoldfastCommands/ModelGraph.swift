@@ -36,13 +36,17 @@ public enum ModelGraph {
 struct GraphEdge: Hashable {
   let source: String
   let destination: String
-  /// The relationship's name, and its inverse's behind a slash.
-  let label: String
+  let name: String
+  /// The inverse's name; nil for none, and for a relationship that is its own inverse.
+  let inverseName: String?
   let isToMany: Bool
   let isOptional: Bool
   /// Of the inverse; to-many where there is none, since any number of objects can lead to one then.
   let inverseIsToMany: Bool
   let inverseIsOptional: Bool
+
+  /// The relationship's name, and its inverse's behind a slash.
+  var label: String { name + (inverseName.map { " / \($0)" } ?? "") }
 
   /// All of them, each pair once, in the order of entities and names.
   static func all(_ model: ManagedObjectModel) -> [GraphEdge] {
@@ -52,12 +56,12 @@ struct GraphEdge: Hashable {
         let inverse = model.inverse(of: relationship)
         let destination = model.destination(of: relationship)
         if let inverse, (destination.index, inverse.index) < (entity.index, relationship.index) { continue }
-        let isItsOwn = relationship.isReflexive
         edges.append(
           GraphEdge(
-            source: entity.name, destination: destination.name,
-            label: relationship.name + (isItsOwn ? "" : inverse.map { " / \($0.name)" } ?? ""), isToMany: relationship.isToMany,
-            isOptional: relationship.isOptional, inverseIsToMany: inverse?.isToMany ?? true, inverseIsOptional: inverse?.isOptional ?? true))
+            source: entity.name, destination: destination.name, name: relationship.name,
+            inverseName: relationship.isReflexive ? nil : inverse?.name, isToMany: relationship.isToMany,
+            isOptional: relationship.isOptional, inverseIsToMany: inverse?.isToMany ?? true, inverseIsOptional: inverse?.isOptional ?? true)
+        )
       }
     }
     return edges
@@ -98,7 +102,9 @@ enum MermaidGraph {
 
 enum DotGraph {
   static func text(_ model: ManagedObjectModel) -> String {
-    var lines = ["digraph model {", "  rankdir=LR;", "  node [shape=plain, fontname=\"Helvetica\"];", "  edge [fontname=\"Helvetica\", fontsize=10];"]
+    var lines = [
+      "digraph model {", "  rankdir=LR;", "  node [shape=plain, fontname=\"Helvetica\"];", "  edge [fontname=\"Helvetica\", fontsize=10];",
+    ]
     for entity in model.entities {
       let name = entity.isAbstract ? "<i>\(XMLText.escaped(entity.name))</i>" : "<b>\(XMLText.escaped(entity.name))</b>"
       let rows = GraphLines.attributes(entity).map {

@@ -1,5 +1,5 @@
 public import Foundation
-public import HoldfastStore
+import HoldfastStore
 
 /// Looks for what is allowed in a model and seldom meant.
 ///
@@ -99,7 +99,10 @@ public enum ModelLint {
     },
     Check(name: "transformer-by-default", meaning: "a transformable attribute whose values only the default transformer reads") { model in
       attributes(model) { $0.type == .transformable && $0.valueTransformerName == nil }.map {
-        ("\($0.entity).\($0.attribute.name)", "It names no transformer. Name one that is registered, or the values are read as property lists.")
+        (
+          "\($0.entity).\($0.attribute.name)",
+          "It names no transformer. Name one that is registered, or the values are read as property lists."
+        )
       }
     },
   ]
@@ -137,7 +140,8 @@ public enum ModelLint {
       source.versions[..<place].filter { $0.model.versionDigest == version.model.versionDigest }.map {
         Finding(
           rule: "same-hashes", version: version.name, path: "model",
-          reason: "It has the version hashes of \($0.name), so a store opens with either. Set a hash modifier if they are to be told apart.")
+          reason: "It has the version hashes of \($0.name), so a store opens with either. Set a hash modifier if they are to be told apart."
+        )
       }
     }
   }

@@ -40,7 +40,9 @@ extension ModelReport.Entity {
     }
     lines += Columns.aligned(rows, indent: 4)
     for constraint in declaration.uniquenessConstraints { lines.append("    unique \(constraint.joined(separator: ", "))") }
-    for index in declaration.indexes { lines.append("    index \(index.name): \(index.elements.map(Words.element).joined(separator: ", "))") }
+    for index in declaration.indexes {
+      lines.append("    index \(index.name): \(index.elements.map(Words.element).joined(separator: ", "))")
+    }
     return lines
   }
 }

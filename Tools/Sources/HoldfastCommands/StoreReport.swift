@@ -1,6 +1,6 @@
 public import Foundation
 import Holdfast
-public import HoldfastStore
+import HoldfastStore
 
 /// What `store info` tells, as values. `Tools/README.md` documents the JSON form.
 public struct StoreReport: Codable, Sendable, Hashable {

@@ -1,10 +1,11 @@
-import ArgumentParser
+public import ArgumentParser
 import Foundation
-import HoldfastCommands
+public import HoldfastCommands
 
 /// The command line: says what there is, parses, and calls the commands.
-@main struct Holdfast: ParsableCommand {
+@main struct HoldfastCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "holdfast",
     abstract: "Looks into models and stores of Holdfast and Core Data.",
     discussion: """
       Nothing is changed but the output of convert. Exit codes: 0 done, 1 an input could not be read or an output not be written, \
