@@ -7,7 +7,7 @@ BENCHMARKS := --package-path Benchmarks
 # A statically linked runtime starts two milliseconds sooner, which is half of what a small process takes.
 RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Fuzzing/Package.swift \
-  Fuzzing/Sources)
+  Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests)
 
 .PHONY: compare test build docs format lint clean setup setup-compare
 
@@ -17,10 +17,11 @@ compare: setup-compare
 	swift build $(BENCHMARKS) $(RELEASE) --product holdfast-bench
 	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(ARGS)
 
-# Runs all tests of the library and of the benchmarks.
+# Runs all tests of the library, of the benchmarks and of the command.
 test: setup
 	swift test
 	swift test $(BENCHMARKS)
+	swift test --package-path Tools
 
 # Builds the library.
 build: setup
@@ -42,7 +43,7 @@ lint:
 
 # Removes what was built and compared.
 clean:
-	rm -rf .build Benchmarks/.build Fuzzing/.build comparison
+	rm -rf .build Benchmarks/.build Fuzzing/.build Tools/.build comparison
 
 # Installs what is missing.
 setup:

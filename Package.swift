@@ -19,6 +19,7 @@ let package = Package(
     .executable(name: "DogWalk", targets: ["DogWalk"]),
     .executable(name: "Warehouse", targets: ["Warehouse"]),
     .executable(name: "Packages", targets: ["Packages"]),
+    .executable(name: "BowTies", targets: ["BowTies"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
@@ -27,6 +28,7 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
     .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
     .target(name: "CHoldfastPOSIX"),
@@ -37,7 +39,7 @@ let package = Package(
     .target(
       name: "HoldfastSQLiteStore",
       dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
-    .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2"]),
+    .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
     // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
@@ -55,8 +57,14 @@ let package = Package(
     .executableTarget(
       name: "Packages", dependencies: ["ExampleSupport", "Holdfast", "HoldfastStore"], path: "Sources/Examples/Packages",
       exclude: ["sample-index"]),
+    // Its model is Xcode's file, copied as it is: read when the program runs, not compiled.
+    .executableTarget(
+      name: "BowTies", dependencies: ["ExampleSupport", "Holdfast", "HoldfastModelFile"], path: "Sources/Examples/BowTies",
+      resources: [.copy("BowTies.xcdatamodeld"), .copy("SampleData.plist")]),
     // The targets that it depends on are the programs that it runs.
-    .testTarget(name: "ExamplesTests", dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages"]),
+    .testTarget(
+      name: "ExamplesTests",
+      dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
@@ -79,7 +87,7 @@ let package = Package(
     .testTarget(
       name: "HoldfastJSONStoreTests",
       dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
-    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore"]),
+    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

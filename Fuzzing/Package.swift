@@ -6,14 +6,14 @@ let package = Package(
   name: "holdfast-fuzzing",
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "holdfast", path: "..")],
-  targets: [
+  targets: ["ModelContents", "CompiledModels", "PropertyLists"].map { name in
     .executableTarget(
-      name: "ModelContents",
+      name: name,
       dependencies: [
         .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
       ],
       // The fuzzer has the entry point.
       swiftSettings: [.unsafeFlags(["-parse-as-library"])])
-  ],
+  },
   swiftLanguageModes: [.v6]
 )

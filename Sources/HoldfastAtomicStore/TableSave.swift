@@ -51,6 +51,7 @@ struct TableSave {
     save.applyLinks()
     save.severDeletedRows()
     save.putInOrder()
+    try save.setDerivedValues()
     save.compact()
     return TableGeneration(
       schema: save.schema, number: base.number + 1, tables: save.tables, adjacencies: save.adjacencies, orders: save.orders)
@@ -102,7 +103,11 @@ struct TableSave {
 
   private mutating func replaceRows() throws {
     for changes in request.entities {
-      for updated in changes.updated { replace(by: try page(updated.rows, changes.entity), changes.entity) }
+      let derived = schema.model.entities[changes.entity].derivedAttributes.map(\.slot)
+      for updated in changes.updated {
+        let rows = try page(updated.rows, changes.entity)
+        replace(by: derived.isEmpty ? rows : keepingDerivedValues(derived, updated, rows, changes.entity), changes.entity)
+      }
     }
   }
 
@@ -330,7 +335,7 @@ struct TableSave {
       var copies: [RowBatch] = []
       for key in keys {
         guard let row = tables[table].row(key), let slots = rows[key] else { continue }
-        RowCopy.append(row, emptying: slots, kinds: schema.model.entities[entity].layout.kinds, to: builder)
+        RowCopy.append(row, emptying: slots, to: builder)
         if builder.isFull { copies.append(builder.seal()) }
       }
       if builder.count > 0 { copies.append(builder.seal()) }
@@ -369,6 +374,52 @@ struct TableSave {
     orders[place].set(source, targets: adjacencies[forward].withTargets(of: source) { Array($0) }, links, keys)
   }
 
+  // MARK: Derived values
+
+  /// Rows in which derived attributes that are not marked as changed have the values of the rows that there are: others may have
+  /// changed those without raising the version.
+  private func keepingDerivedValues(_ slots: [Int], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: Int) -> RowBatch {
+    let table = tables[schema.tableOfEntity[entity]], kinds = rows.layout.kinds
+    func kept(_ index: Int, _ slot: Int) -> RowPointer? {
+      guard let stored = table.row(rows.pointer(index).key), !updated.isChanged(row: index, slot: slot) else { return nil }
+      return stored.differs(from: rows.pointer(index), slot, kinds[slot]) ? stored : nil
+    }
+    guard (0..<rows.count).contains(where: { index in slots.contains { kept(index, $0) != nil } }) else { return rows }
+    let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
+    for index in 0..<rows.count {
+      let row = rows.pointer(index)
+      builder.beginRow(key: row.key, version: row.version)
+      for slot in kinds.indices { builder.append(slot, of: slots.contains(slot) ? kept(index, slot) ?? row : row) }
+      builder.endRow()
+    }
+    return builder.seal()
+  }
+
+  /// Puts rows with new derived values in the place of those that there are. No constraint and no relationship is about these values.
+  private mutating func setDerivedValues() throws {
+    for changes in request.entities {
+      let table = schema.tableOfEntity[changes.entity]
+      for derived in changes.derived {
+        guard derived.rows.layout == schema.model.entities[changes.entity].layout else {
+          throw TableError.wrongLayout(schema.model.entities[changes.entity])
+        }
+        for batch in try derivedRows(derived, table, changes.entity) { tables[table].adopt(batch, entity: changes.entity) }
+      }
+    }
+  }
+
+  private func derivedRows(_ derived: SaveRequest.DerivedRows, _ table: Int, _ entity: Int) throws -> [RowBatch] {
+    let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
+    var batches: [RowBatch] = []
+    for index in 0..<derived.rows.count {
+      let location = tables[table].location(derived.rows.pointer(index).key)
+      if location.isNone || tables[table].entity(location) != entity { continue }
+      try derived.append(index, after: tables[table].pointer(location), to: builder)
+      if builder.isFull { batches.append(builder.seal()) }
+    }
+    return builder.count > 0 ? batches + [builder.seal()] : batches
+  }
+
   private mutating func compact() {
     for table in tables.indices { tables[table].compact(schema) }
   }
@@ -376,18 +427,10 @@ struct TableSave {
 
 /// Copies a row without some of its values.
 enum RowCopy {
-  static func append(_ row: RowPointer, emptying slots: Set<Int>, kinds: [CellKind], to builder: RowBatchBuilder) {
+  static func append(_ row: RowPointer, emptying slots: Set<Int>, to builder: RowBatchBuilder) {
     builder.beginRow(key: row.key, version: RowPointer.version(after: row.version))
-    for (slot, kind) in kinds.enumerated() {
-      if !row.isPresent(slot) || slots.contains(slot) {
-        builder.appendNull()
-      } else {
-        switch kind {
-        case .integer, .key: builder.append(integer: row.integer(slot))
-        case .real: builder.append(real: row.real(slot))
-        case .bytes: builder.append(bytesOf: row, slot)
-        }
-      }
+    for slot in builder.layout.kinds.indices {
+      if slots.contains(slot) { builder.appendNull() } else { builder.append(slot, of: row) }
     }
     builder.endRow()
   }

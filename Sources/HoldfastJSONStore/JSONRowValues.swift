@@ -22,16 +22,13 @@ final class JSONRowValues {
   /// Where the bytes of texts begin: behind the cells of the widest entity.
   private let fixedByteCount: Int
   @exclusivity(unchecked) private var used: Int
-  /// Where presence bits lie: before each 64 cells.
-  private let presenceOffsets: [Int]
 
   init(slotCount: Int) {
     fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
-    presenceOffsets = stride(from: 0, to: max(slotCount, 1), by: 64).map(RowLayout.presenceOffset)
     used = fixedByteCount
     capacity = fixedByteCount + 4096
     base = JSONRowValues.resized(nil, capacity)
-    base.initializeMemory(as: UInt8.self, repeating: 0, count: fixedByteCount)
+    memset(base, 0, fixedByteCount)
   }
 
   deinit { free(base) }
@@ -44,9 +41,10 @@ final class JSONRowValues {
   /// The row. Valid until the next change.
   var row: RowPointer { RowPointer(base) }
 
+  /// Cells of slots without a value are 0, as readers of rows rely on.
   @inline(__always) func clear() {
     used = fixedByteCount
-    for offset in presenceOffsets { base.storeBytes(of: 0, toByteOffset: offset, as: UInt64.self) }
+    memset(base, 0, fixedByteCount)
   }
 
   @inline(__always) private func set(_ slot: Int, cell: UInt64) {

@@ -137,6 +137,7 @@ extension StoreDescription {
   }
 
   private static func metadataAccess(_ contents: MemoryStoreContents) -> StoreMetadataAccess {
-    StoreMetadataAccess(read: { try contents.closedMetadata() }, write: { try contents.setClosedMetadata($0) })
+    StoreMetadataAccess(
+      read: { try contents.closedMetadata() }, write: { try contents.setClosedMetadata($0) }, readModel: { try contents.closedModel() })
   }
 }

@@ -34,8 +34,8 @@ public final class MemoryStoreContents: Sendable {
     try state.withLock { state throws in
       guard !state.isOpen else { throw MemoryStoreError.alreadyOpen() }
       guard state.saved != nil || !isReadOnly else { throw MemoryStoreError.notFound() }
-      if let made = state.saved?.generation.schema.model, !MemoryStoreContents.isCompatible(made, model) {
-        throw MemoryStoreError.incompatibleModel()
+      if let made = state.saved?.generation.schema.model {
+        try ModelCompatibility.check(Dictionary(uniqueKeysWithValues: made.entities.map { ($0.name, $0.versionHash) }), model)
       }
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       let schema = TableSchema(model: model, identity: identity)
@@ -81,9 +81,9 @@ public final class MemoryStoreContents: Sendable {
     return saved.generation.schema.model
   }
 
-  /// Models are compatible when their entities and those entities' version hashes are the same.
-  private static func isCompatible(_ made: ManagedObjectModel, _ model: ManagedObjectModel) -> Bool {
-    made.entities.map(\.name) == model.entities.map(\.name) && made.entities.map(\.versionHash) == model.entities.map(\.versionHash)
+  /// The model with which the contents were made.
+  func closedModel() throws -> ManagedObjectModel {
+    try state.withLock { try MemoryStoreContents.closedModel($0, "read the store's model") }
   }
 }
 
@@ -103,10 +103,5 @@ enum MemoryStoreError {
 
   static func notFound(_ operation: String = "open the store") -> StoreError {
     StoreError(.notFound, operation: operation, reason: "Its contents were never opened for writing, so there is nothing to read.")
-  }
-
-  static func incompatibleModel() -> StoreError {
-    StoreError(
-      .incompatibleModel, operation: "open the store", reason: "The entities of the model are not those with which the contents were made.")
   }
 }

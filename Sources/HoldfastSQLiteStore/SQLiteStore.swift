@@ -187,7 +187,8 @@ extension StoreDescription {
     let file = ClosedFile(path: path, options: options)
     return StoreDescription(
       type: "SQLite", path: path, isReadOnly: options.isReadOnly,
-      metadataAccess: StoreMetadataAccess(read: { try file.metadata() }, write: { try file.setMetadata($0) })
+      metadataAccess: StoreMetadataAccess(
+        read: { try file.metadata() }, write: { try file.setMetadata($0) }, readModel: { try file.model() })
     ) { SQLiteStore(path: path, options: options) }
   }
 }

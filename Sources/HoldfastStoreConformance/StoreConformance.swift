@@ -22,8 +22,8 @@ public enum StoreConformance {
   /// Every case there is. This is the only list.
   public static let all: [StoreConformanceCase] =
     OpeningCases.all + ViewCases.all + ReadingCases.all + PredicateCases.all + OrderCases.all + RelationshipCases.all
-    + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DurabilityCases.all
-    + ExternalDataCases.all
+    + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
+    + DurabilityCases.all + ExternalDataCases.all
 
   /// The cases that a store with these capabilities has to pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {

@@ -195,6 +195,12 @@ enum ModelExamples {
     return [employer, employees]
   }
 
+  static func names(_ path: String) throws -> [String] {
+    let coordinator = try PersistentStoreCoordinator(store: .sqlite(at: path))
+    let names = coordinator.model.entities.map(\.name)
+    return names
+  }
+
   static func model() throws -> ManagedObjectModel {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])

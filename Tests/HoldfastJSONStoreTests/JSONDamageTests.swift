@@ -109,7 +109,7 @@ import Testing
     let other = try ManagedObjectModel(entities: entities + [EntityDescription("Lamp")])
     let refusal = try #require(throws: StoreError.self) { try file.open(other) }
     #expect(refusal.code == .incompatibleModel && refusal.coreDataCode == 134100, "\(refusal)")
-    #expect(refusal.reason.contains("Author differs, Lamp is in the model only"), "\(refusal)")
+    #expect(refusal.reason.contains("Author, Lamp (not in the store)"), "\(refusal)")
     #expect(try file.bytes() == whole)
   }
 

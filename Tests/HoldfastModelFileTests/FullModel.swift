@@ -39,7 +39,7 @@ enum FullModel {
       fetchedProperties: [
         FetchedPropertyDescription(
           "peers", FetchRequestDescription("fetchedPropertyFetchRequest", entity: "Item", predicateFormat: "owner == $FETCH_SOURCE.owner"),
-          isOptional: false, versionHashModifier: "f", renamingIdentifier: "others", userInfo: ["x": "y"])
+          isOptional: false, isTransient: true, versionHashModifier: "f", renamingIdentifier: "others", userInfo: ["x": "y"])
       ], uniquenessConstraints: [["text"], ["whole16", "owner"]],
       indexes: [
         FetchIndexDescription("byText", elements: [FetchIndexElement("text", isAscending: false), FetchIndexElement("whole16")]),

@@ -64,6 +64,27 @@ import Testing
     #expect(failure(Array(bytes.dropFirst(2)))?.code == .malformed)
   }
 
+  @Test(
+    arguments: [
+      [0x3C, 0x00, 0x3F, 0x00], [0x3C, 0x00, 0x00, 0x00], [0x00, 0x3C, 0x00, 0x3F], [0x00, 0x00, 0x00, 0x3C], [0x4C, 0x6F, 0xA7, 0x94],
+      [0x3C, 0x0A, 0x00],
+    ] as [[UInt8]]) func beginningsThatSuggestAnotherEncodingAreRefused(_ beginning: [UInt8])
+  {
+    let found = failure(beginning + Array("=''\n/>".utf8))
+    #expect(found?.code == .malformed)
+    #expect(found?.line == (beginning.contains(0x0A) ? 2 : 1))
+    // What refuses it is the scan, before the parser sees it.
+    #expect(found?.reason.contains("libxml2") == false && found?.reason.contains("It is not XML") == false)
+  }
+
+  @Test func controlCharactersAreRefusedEverywhere() {
+    for control in (0..<0x20).compactMap(UnicodeScalar.init(_:)) where ![0x09, 0x0A, 0x0D].contains(control.value) {
+      for text in ["\n<\(control)model/>", "\n<model \(control)/>", "\n<model a='\(control)'/>", "\n<!--\(control)--><model/>"] {
+        #expect(failure(text)?.line == 2, "character \(control.value)")
+      }
+    }
+  }
+
   // MARK: Limits: what is allowed passes, one more does not.
 
   @Test func depthIsBounded() {

@@ -7,7 +7,7 @@ import Testing
 /// Models that are read from files have the version hashes that Core Data gave them.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct VersionHashTests {
   /// The stores that Core Data wrote, each with the file of its model, from the table in the corpus's own description.
-  private static let stores: [(store: String, contents: String)] = {
+  static let stores: [(store: String, contents: String)] = {
     guard let root = Corpus.root, let table = try? String(contentsOfFile: "\(root)/README.md", encoding: .utf8) else { return [] }
     return table.split(separator: "\n").compactMap { line in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -30,14 +30,27 @@ import Testing
     #expect(metadata.isCompatible(with: model))
   }
 
-  private static let python: String? = {
+  static let python: String? = {
     let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/python3" }
     return paths.first { FileManager.default.isExecutableFile(atPath: $0) }
   }()
 
+  /// What a program prints that is given the corpus and its models; nothing without python3.
+  static func python(_ program: String) -> String {
+    guard let python, let root = Corpus.root else { return "" }
+    let process = Process(), output = Pipe()
+    process.executableURL = URL(fileURLWithPath: python)
+    // It must not leave compiled files in the corpus.
+    process.arguments = ["-B", "-c", program, root] + Corpus.contents
+    process.standardOutput = output
+    guard (try? process.run()) != nil else { return "" }
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return text
+  }
+
   /// What a program that shares no code with this one says: for each file the hash of each entity, digest and checksum.
   private static let secondOpinion: [String: [String: String]] = {
-    guard let python, let root = Corpus.root else { return [:] }
     let program = """
       import base64, sys
       sys.path.insert(0, sys.argv[1] + "/tools")
@@ -48,16 +61,8 @@ import Testing
           said["digest"], said["checksum"] = versionhash.digest(hashes), versionhash.checksum(hashes)
           for name, value in said.items(): print(file, name, value, sep="\\t")
       """
-    let process = Process(), output = Pipe()
-    process.executableURL = URL(fileURLWithPath: python)
-    // It must not leave compiled files in the corpus.
-    process.arguments = ["-B", "-c", program, root] + Corpus.contents
-    process.standardOutput = output
-    guard (try? process.run()) != nil else { return [:] }
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
     var said: [String: [String: String]] = [:]
-    for line in text.split(separator: "\n") {
+    for line in python(program).split(separator: "\n") {
       let cells = line.split(separator: "\t").map(String.init)
       if cells.count == 3 { said[cells[0], default: [:]][cells[1]] = cells[2] }
     }

@@ -73,6 +73,13 @@ import Testing
     #expect(found == nil || found?.code == .invalidValue)
   }
 
+  @Test func aToOneRelationshipOfNineIsNone() {
+    let found = failure(
+      "<model><entity name='E'>\n<relationship name='r' toMany='NO' maxCount='9' destinationEntity='E'/></entity></model>")
+    #expect(found?.code == .invalidValue)
+    #expect(found?.line == 2)
+  }
+
   @Test(arguments: ["fetchLimit='-1'", "fetchBatchSize='x'", "resultType='3'", "includeSubentities='2'"])
   func aWrongSettingOfARequestIsNamed(_ text: String) {
     let found = failure("<model><entity name='E'/>\n<fetchRequest name='q' entity='E' \(text)/></model>")

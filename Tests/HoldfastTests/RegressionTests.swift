@@ -515,6 +515,22 @@ extension TestStore.Place {
     #expect(try context.fetch(request).count == 20_000)
   }
 
+  /// A row that followed another in a JSON file had that one's cells where it had no value itself.
+  @Test(arguments: TestStore.allCases) func aValueThatIsMissingIsNotThatOfTheRowBefore(_ store: TestStore) throws {
+    let place = try store.makePlace(), first = try place.context()
+    let full = first.dog("Argos")
+    (full.notes, full.chip, full.weight) = ("a long note about a dog", 77, 4.5)
+    first.dog("Fido")
+    try first.save()
+    try place.close()
+    let context = try place.context()
+    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let (notes, chip, weight): (String, Int64, Double) = (fido[Dog.Slot.notes], fido[Dog.Slot.chip], fido[Dog.Slot.weight])
+    #expect(notes == "" && chip == 0 && weight == 0)
+    fido.notes = "good"
+    #expect(fido.name == "Fido" && fido.notes == "good")
+  }
+
   @Test(arguments: TestStore.allCases) func aNewObjectOfAnotherContextIsNobodysTarget(_ store: TestStore) throws {
     let place = try store.makePlace()
     let (context, other) = (try place.context(), try place.context())

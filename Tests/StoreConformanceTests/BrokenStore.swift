@@ -21,6 +21,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
+  case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
   case servesOtherBytes, inventsMissingBytes
 
   /// The rules of which at least one case has to fail.
@@ -62,6 +63,8 @@ enum Flaw: String, CaseIterable, Sendable {
     case .deliversWholeFamilies: ["R2"]
     case .forgetsOrder: ["S12"]
     case .losesOrderKeys: ["L5"]
+    case .dropsDerivedRows, .setsWhatIsAdded: ["S13"]
+    case .writesWhatIsNotMarked: ["S14"]
     case .servesOtherBytes: ["X1"]
     case .inventsMissingBytes: ["X2"]
     }
@@ -284,6 +287,18 @@ final class BrokenStore: IncrementalStore {
       if request.entities[index].deleted.keys.count > 1 { notes.state.withLock { $0.callCount += 1 } }
       if flaw == .dropsUpdates { request.entities[index].updated = [] }
       if flaw == .dropsDeletions { request.entities[index].deleted = SaveRequest.KeyedRows() }
+      if flaw == .dropsDerivedRows { request.entities[index].derived = [] }
+      for place in request.entities[index].derived.indices where flaw == .setsWhatIsAdded {
+        request.entities[index].derived[place].setSlots = zip(
+          request.entities[index].derived[place].setSlots, request.entities[index].derived[place].addedSlots
+        ).map { $0 | $1 }
+      }
+      for place in request.entities[index].updated.indices where flaw == .writesWhatIsNotMarked {
+        let slots = UInt64(request.entities[index].updated[place].rows.layout.columns.count)
+        for word in request.entities[index].updated[place].changedSlots.indices {
+          request.entities[index].updated[place].changedSlots[word] = 1 << slots - 1
+        }
+      }
       if flaw == .ignoresLocks { request.entities[index].locked = SaveRequest.KeyedRows() }
     }
     if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }

@@ -20,17 +20,28 @@ public final class PersistentContainer: Sendable {
   /// - Parameters:
   ///   - model: the entities.
   ///   - classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
+  ///   - transformers: what turns the values of transformable attributes into bytes and back.
   ///   - store: which store, and where.
   /// - Throws: ``ContextError`` when classes do not fit the model, ``/HoldfastStore/StoreError`` when the store cannot be opened.
-  @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], store: StoreDescription) throws {
-    self.init(try BoundClasses(classes, model), try PersistentStoreCoordinator(model: model, store: store))
+  @MainActor public convenience init(
+    model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
+    transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
+  ) throws {
+    self.init(
+      try BoundClasses(classes, model, transformers),
+      try PersistentStoreCoordinator(model: model, transformers: transformers, store: store))
   }
 
-  /// Opens several stores; see ``PersistentStoreCoordinator/init(model:stores:)``.
+  /// Opens several stores; see ``PersistentStoreCoordinator/init(model:transformers:stores:)``.
   ///
-  /// - Throws: as ``init(model:classes:store:)``.
-  @MainActor public convenience init(model: ManagedObjectModel, classes: [ManagedObject.Type] = [], stores: [StoreDescription]) throws {
-    self.init(try BoundClasses(classes, model), try PersistentStoreCoordinator(model: model, stores: stores))
+  /// - Throws: as ``init(model:classes:transformers:store:)``.
+  @MainActor public convenience init(
+    model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
+    transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), stores: [StoreDescription]
+  ) throws {
+    self.init(
+      try BoundClasses(classes, model, transformers),
+      try PersistentStoreCoordinator(model: model, transformers: transformers, stores: stores))
   }
 
   @MainActor private init(_ bound: BoundClasses, _ coordinator: PersistentStoreCoordinator) {

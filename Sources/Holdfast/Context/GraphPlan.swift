@@ -32,6 +32,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let toMany: UnsafeMutablePointer<LinkPlan>
     let slotCount: Int
     let toManyCount: Int
+    let transientCount: Int
     let root: Int
     /// The entities whose objects are objects of this one: itself and its sub-entities.
     let family: Range<Int>
@@ -45,15 +46,36 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let templates: [RowBatch]
   /// What a save checks, by entity.
   let checks: [EntityChecks]
+  /// The transformers of transformable attributes by entity and slot; nil for those that are not registered.
+  let transformers: [[(any AttributeTransformer)?]]
+  /// The slots of attributes that are IDs of objects, by entity.
+  let objectIDSlots: [[Int]]
+  /// Whether there is any.
+  let hasObjectIDs: Bool
+  /// Whether an entity has transient attributes.
+  let hasTransients: Bool
   /// The one-to-one relationships by entity, both ends of which lie in rows.
   let pairs: [[LinkPlan]]
   /// Whether there is any.
   let hasPairs: Bool
   /// The many-to-many relationships with an inverse by entity, both ends of which record every change.
   let manyToMany: [[LinkPlan]]
+  /// How derived attributes are worked out; nil when there is none.
+  let derivations: DerivationPlan?
 
-  init(_ model: ManagedObjectModel) {
+  init(_ model: ManagedObjectModel, _ registry: AttributeTransformerRegistry) {
     self.model = model
+    transformers = model.entities.map { entity in
+      entity.slots.map { slot in
+        guard case .attribute(let attribute) = slot, attribute.type == .transformable else { return nil }
+        return registry[attribute.declaration.valueTransformerName]
+      }
+    }
+    objectIDSlots = model.entities.map { entity in
+      entity.layout.columns.indices.filter { entity.layout.columns[$0] == .attribute(.objectID) }
+    }
+    hasObjectIDs = objectIDSlots.contains { !$0.isEmpty }
+    hasTransients = model.entities.contains { !$0.transientAttributes.isEmpty }
     entities = .allocate(capacity: model.entities.count)
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
@@ -66,6 +88,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     manyToMany = model.entities.map { entity in
       entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex >= 0 }
     }
+    derivations = DerivationPlan(model)
   }
 
   deinit {
@@ -111,7 +134,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
     }
     return EntityPlan(
-      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count, root: entity.rootIndex,
-      family: entity.familyIndexes, sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1)
+      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count,
+      transientCount: entity.transientAttributes.count, root: entity.rootIndex, family: entity.familyIndexes,
+      sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1)
   }
 }

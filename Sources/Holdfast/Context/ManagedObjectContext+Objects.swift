@@ -42,6 +42,7 @@ extension ManagedObjectContext {
     object.flags.insert(.hasPrivateRow)
     // New objects are mostly linked soon; made now, the states lie beside the object, where a link finds them sooner.
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
+    if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
     object.awakeFromInsert()
     return object
@@ -127,6 +128,7 @@ extension ManagedObjectContext {
     observers?.noteRollback(of: changed)
     for object in changed { revert(object) }
     changed = []
+    refusedValues = []
     assignments = nil
     unpropagated = []
     for index in entities.indices {
@@ -173,6 +175,7 @@ extension ManagedObjectContext {
     object.flags.remove(.ownedByGroup)
     object.flags.insert(.detached)
     forgetLinks(object)
+    object.forgetTransients()
   }
 
   /// Empties the context: changes are lost and every object leaves the graph. Objects that somebody holds show nothing
@@ -191,6 +194,7 @@ extension ManagedObjectContext {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     changed = []
+    refusedValues = []
     assignments = nil
     unpropagated = []
     faultError = nil

@@ -20,7 +20,7 @@ extension ManagedObjectContext {
       try holdingAwakening { try merge(object) }
     } else {
       if object.isUpdated { holdingAwakening { takeBack(object) } }
-      turnIntoFault(object)
+      turnIntoFault(object, keepingTransients: mergeChanges)
     }
     observers?.noteRefresh(object)
   }
@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     for object in registeredObjects { try refresh(object, mergeChanges: true) }
   }
 
-  func turnIntoFault(_ object: ManagedObject) {
+  func turnIntoFault(_ object: ManagedObject, keepingTransients: Bool = false) {
     let isTold = hearsOfFault(object)
     if isTold { object.willTurnIntoFault() }
     defer { if isTold { object.didTurnIntoFault() } }
@@ -40,6 +40,8 @@ extension ManagedObjectContext {
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
     forgetLinks(object)
+    forgetRefusedValue(object)
+    if !keepingTransients { object.forgetTransients() }
   }
 
   /// Takes changes of relationships back, on the other ends too, and where those had to leave others.
@@ -149,15 +151,7 @@ extension ManagedObjectContext {
   }
 
   private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
-    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) {
-      if !row.isPresent(slot) {
-        merged.setNull(slot)
-      } else if layout.kinds[slot] == .bytes {
-        merged.set(slot, bytes: row.bytes(slot), layout)
-      } else {
-        merged.set(slot, cell: UInt64(bitPattern: row.integer(slot)))
-      }
-    }
+    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout) }
   }
 }
 

@@ -52,6 +52,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var changed: ContiguousArray<ManagedObject> = []
   /// How many objects of each entity stand in ``changed``.
   let changedCounts: UnsafeMutablePointer<Int>
+  /// Values that could not be encoded when they were set, which the next save reports.
+  @exclusivity(unchecked) var refusedValues: [RefusedValue] = []
   /// Objects whose delete rules have not been applied yet.
   @exclusivity(unchecked) var unpropagated: [ManagedObject] = []
   /// Whether an object was deleted since the last save, by entity index of the object's root.
@@ -72,7 +74,8 @@ public final class ManagedObjectContext {
   ///   - classes: the typed classes by which objects appear; others appear as ``ManagedObject``.
   /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` that lists every difference between classes and model.
   public convenience init(coordinator: PersistentStoreCoordinator, classes: [ManagedObject.Type] = []) throws {
-    self.init(coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model), isolation: .unchecked)
+    self.init(
+      coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model, coordinator.transformers), isolation: .unchecked)
   }
 
   init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation) {
@@ -291,7 +294,7 @@ struct BoundClasses: Sendable {
   /// The callbacks that any of them overrides.
   let hooksOfAny: ClassHooks
 
-  init(_ types: [ManagedObject.Type], _ model: ManagedObjectModel) throws {
+  init(_ types: [ManagedObject.Type], _ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry) throws {
     var classes: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
     var differences: [String] = []
     for type in types {
@@ -300,7 +303,7 @@ struct BoundClasses: Sendable {
         continue
       }
       classes[entity.index] = type
-      differences += ClassBinding.differences(type, entity, model)
+      differences += ClassBinding.differences(type, entity, model, transformers)
     }
     // Objects of an entity that no class stands for appear as those of the entity above it.
     for entity in model.entities {

@@ -106,6 +106,7 @@ extension PersistentStoreCoordinator {
   /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
   func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
 
+  /// Takes rows into the shared cache, where they are not in memory anyway.
   func publish(_ batch: RowBatch, readIn epoch: Int) {
     guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return }
     rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)

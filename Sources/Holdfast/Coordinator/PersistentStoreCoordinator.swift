@@ -8,10 +8,14 @@ import Synchronization
 public final class PersistentStoreCoordinator: Sendable {
   /// The model.
   public let model: ManagedObjectModel
+  /// What turns the values of transformable attributes into bytes and back.
+  public let transformers: AttributeTransformerRegistry
   let graph: GraphPlan
   /// What is known of every store that was ever here.
   let places: StorePlaces
   let rowCache = RowCache()
+  /// Tells the date of a save.
+  package let saveClock = SaveClock()
   let saveListeners = SaveListeners()
   /// How often contexts have saved.
   let saveCount = Atomic<Int>(0)
@@ -24,18 +28,46 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Opens a store.
   ///
+  /// - Parameters:
+  ///   - model: the entities.
+  ///   - transformers: what turns the values of transformable attributes into bytes and back.
+  ///   - description: which store, and where.
   /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
-  public convenience init(model: ManagedObjectModel, store description: StoreDescription) throws {
-    self.init(model)
+  public convenience init(
+    model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
+    store description: StoreDescription
+  ) throws {
+    self.init(model, transformers)
     try addPersistentStore(description)
+  }
+
+  /// Opens a store with the model that it keeps of itself.
+  ///
+  /// ```swift
+  /// let coordinator = try PersistentStoreCoordinator(store: .sqlite(at: path))
+  /// let names = coordinator.model.entities.map(\.name)
+  /// ```
+  ///
+  /// - Throws: as ``cachedModel(for:)`` and ``init(model:store:)``; ``/HoldfastStore/StoreError`` with code
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedModel`` when the store keeps no model.
+  public convenience init(store description: StoreDescription) throws {
+    guard let model = try PersistentStoreCoordinator.cachedModel(for: description) else {
+      throw StoreError(
+        .unsupportedModel, operation: "open the store", path: description.path,
+        reason: "The store keeps no model of itself, so it has to be opened with one.")
+    }
+    try self.init(model: model, store: description)
   }
 
   /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
   /// equal objects of different stores come.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` when one of them cannot be opened; the others are closed again.
-  public convenience init(model: ManagedObjectModel, stores descriptions: [StoreDescription]) throws {
-    self.init(model)
+  public convenience init(
+    model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
+    stores descriptions: [StoreDescription]
+  ) throws {
+    self.init(model, transformers)
     do {
       for description in descriptions { try addPersistentStore(description) }
     } catch {
@@ -44,9 +76,10 @@ public final class PersistentStoreCoordinator: Sendable {
     }
   }
 
-  private init(_ model: ManagedObjectModel) {
+  private init(_ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry) {
     self.model = model
-    graph = GraphPlan(model)
+    self.transformers = transformers
+    graph = GraphPlan(model, transformers)
     places = StorePlaces(model)
   }
 
@@ -190,6 +223,14 @@ public final class PersistentStoreCoordinator: Sendable {
   /// - Throws: as ``metadata(for:)``, and when the store cannot be written.
   public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
     try metadataAccess(description, "write the metadata").write(metadata)
+  }
+
+  /// The model that a store keeps of itself, read without opening the store; nil when it keeps none, as one that another program made
+  /// may. Every store of Holdfast's own with a file keeps one. Core Data's name is `cachedModelForPersistentStore(at:)`.
+  ///
+  /// - Throws: as ``metadata(for:)``.
+  public static func cachedModel(for description: StoreDescription) throws -> ManagedObjectModel? {
+    try metadataAccess(description, "read the store's model").readModel()
   }
 
   private static func metadataAccess(_ description: StoreDescription, _ operation: String) throws -> StoreMetadataAccess {

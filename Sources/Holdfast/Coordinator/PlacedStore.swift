@@ -134,6 +134,9 @@ final class PlacedStore: IncrementalStore {
       for place in request.entities[index].updated.indices {
         request.entities[index].updated[place].rows = try inStore(request.entities[index].updated[place].rows)
       }
+      for place in request.entities[index].derived.indices {
+        request.entities[index].derived[place].rows = try inStore(request.entities[index].derived[place].rows)
+      }
       request.entities[index].deleted.keys = inStore(request.entities[index].deleted.keys)
       request.entities[index].locked.keys = inStore(request.entities[index].locked.keys)
     }

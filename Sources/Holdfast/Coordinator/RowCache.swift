@@ -42,6 +42,12 @@ final class RowCache: Sendable {
     }
   }
 
+  /// Keeps rows out that are being read now: they may have derived values from before a save, and derived values change without the
+  /// version that would tell.
+  func turnAwayReadsUnderWay() {
+    generations.withLock { $0.epoch += 1 }
+  }
+
   /// Forgets rows that were deleted.
   func remove(root: Int, keys: [Int64]) {
     generations.withLock { generations in

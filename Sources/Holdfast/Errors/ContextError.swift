@@ -40,6 +40,10 @@ public struct ContextError: Error, Sendable {
     public static let validation = Code(rawValue: "validation")
     /// A date is no date: not a number, or infinite.
     public static let invalidDate = Code(rawValue: "invalidDate")
+    /// A value of a transformable attribute cannot be turned into bytes, or bytes into a value; see ``ContextError/cause``.
+    public static let transformationFailed = Code(rawValue: "transformationFailed")
+    /// An attribute has the temporary ID of an object that is not saved with it.
+    public static let unsavedObjectID = Code(rawValue: "unsavedObjectID")
     /// There is no property of that name.
     public static let unknownProperty = Code(rawValue: "unknownProperty")
     /// There is no entity of that name.
@@ -123,7 +127,7 @@ public struct ContextError: Error, Sendable {
     case .stringTooShort: 1670
     case .stringPatternMismatch: 1680
     case .invalidURI: 1690
-    case .wrongType, .unknownProperty, .validation: 1550
+    case .wrongType, .unknownProperty, .validation, .transformationFailed, .unsavedObjectID: 1550
     case .missingObject, .missingStore: 133000
     case .foreignObject, .externalRelationship: 133010
     case .incompleteSave: 134040

@@ -7,6 +7,8 @@
 /// let walked = FetchRequest<Dog>(where: (\Dog.walks).any(\.date > yesterday))
 /// let ofAnna = FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Anna")
 /// ```
+///
+/// Elements of composite attributes are reached by `then` as well: `(\Dog.home).then(\.latitude) > 59`.
 public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
   /// The expression.
   public let expression: QueryExpression

@@ -13,10 +13,18 @@ public protocol AttributeValue {
   static var attributeTypes: [AttributeType] { get }
   /// Reads a slot of a row.
   static func load(_ row: RowPointer, _ slot: Int) -> Self
+  /// Reads a slot that holds a value; nil when it is none that this type can say, as the raw value of a case that is gone. What
+  /// ``load(_:_:)`` gives, unless the type says otherwise.
+  static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self?
   /// Writes into a slot of an object.
   func store(in object: ManagedObject, _ slot: Int)
   /// The same as a value of the boundary.
   var storeValue: StoreValue { get }
+}
+
+extension AttributeValue {
+  /// What ``load(_:_:)`` gives.
+  @inlinable @inline(__always) public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? { load(row, slot) }
 }
 
 extension Bool: AttributeValue {
@@ -143,8 +151,8 @@ extension UUID: AttributeValue {
 }
 
 extension Data: AttributeValue {
-  /// Bytes.
-  public static var attributeTypes: [AttributeType] { [.binaryData] }
+  /// Bytes; of a transformable attribute those that stores keep.
+  public static var attributeTypes: [AttributeType] { [.binaryData, .transformable] }
   /// Reads a slot: copies the bytes of the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Data { Data(row.bytes(slot)) }
   /// Writes a slot.
@@ -172,7 +180,7 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
   public static var attributeTypes: [AttributeType] { Wrapped.attributeTypes }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {
-    row.isPresent(slot) ? Wrapped.load(row, slot) : nil
+    row.isPresent(slot) ? Wrapped.loadPresent(row, slot) : nil
   }
   /// Writes a slot.
   @inlinable public func store(in object: ManagedObject, _ slot: Int) {

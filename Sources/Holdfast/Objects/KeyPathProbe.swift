@@ -46,16 +46,24 @@ struct KeyPathProbe {
     switch binding.kind {
     case .attribute(let types, let type):
       guard let type = type as? any AttributeValue.Type, let kind = types.first?.cellKind else { return false }
-      return KeyPathProbe.rows(kind, binding.slot).allSatisfy { row in
+      return (KeyPathProbe.rows(kind, binding.slot) + KeyPathProbe.rows(of: type, binding.slot)).allSatisfy { row in
         read(keyPath, row) == type.load(row.pointer(0), binding.slot).storeValue
       }
-    case .toOne:
-      object.position = .max
-      _ = value(keyPath, KeyPathProbe.row(.key) { _ in nil })
-      return object.position == UInt32(binding.slot)
+    case .toOne, .transformable, .composite: return place(keyPath) == UInt32(binding.slot)
+    case .transient: return place(keyPath) == UInt32(KeyPathProbe.place(ofTransient: binding.slot))
     case .toMany: return (value(keyPath, KeyPathProbe.row(.key) { _ in nil }) as? any ToManyAccess)?.toManyIndex == binding.slot
     }
   }
+
+  /// What an accessor that tells says of where it reads: a slot, or the place of a transient attribute.
+  private func place(_ keyPath: AnyKeyPath) -> UInt32 {
+    object.position = .max
+    _ = value(keyPath, KeyPathProbe.row(.key) { _ in nil })
+    return object.position
+  }
+
+  /// Behind those of all slots.
+  static func place(ofTransient index: Int) -> Int { mostSlots + index }
 
   private func read(_ keyPath: AnyKeyPath, _ row: RowBatch) -> StoreValue? { (value(keyPath, row) as? any AttributeValue)?.storeValue }
 
@@ -70,22 +78,40 @@ struct KeyPathProbe {
   /// Rows that tell a slot from others, and its value from what might be made of it: different values everywhere, a value in
   /// that slot alone, in all others, and nowhere.
   private static func rows(_ kind: CellKind, _ slot: Int) -> [RowBatch] {
-    let texts: [(Int) -> String] = [{ "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0) }]
+    let texts: [(Int) -> String] = [
+      { "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0) },
+      { "x-coredata://00000000-0000-0000-0000-000000000000/Probe/p\($0)" },
+    ]
     return texts.enumerated().flatMap { round, text in
       let fills: [(Int) -> Bool] = [{ _ in true }, { $0 == slot }, { $0 != slot }, { _ in false }]
       return fills.map { isSet in row(kind) { isSet($0) ? (round == 0 ? Int64($0) * 3 + 1 : -Int64($0) * 7 - 2, text($0)) : nil } }
     }
   }
 
+  /// Rows that tell a slot of an enumeration from others: one case there and another in all others, and the other way round. Other
+  /// values are none of its cases and all look alike.
+  private static func rows(of type: any AttributeValue.Type, _ slot: Int) -> [RowBatch] {
+    guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.first?.cellKind else { return [] }
+    return [(cases.first, cases.last), (cases.last, cases.first)].map { here, elsewhere in
+      let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
+      builder.beginRow(key: 0, version: 1)
+      for place in 0..<mostSlots where !builder.appendValue(place == slot ? here : elsewhere, column(kind)) { builder.appendNull() }
+      builder.endRow()
+      return builder.seal()
+    }
+  }
+
+  private static func column(_ kind: CellKind) -> ColumnType {
+    switch kind {
+    case .integer: .attribute(.integer64)
+    case .real: .attribute(.double)
+    case .bytes: .attribute(.string)
+    case .key: .toOne(destination: 0)
+    }
+  }
+
   private static func row(_ kind: CellKind, _ value: (Int) -> (Int64, String)?) -> RowBatch {
-    let column: ColumnType =
-      switch kind {
-      case .integer: .attribute(.integer64)
-      case .real: .attribute(.double)
-      case .bytes: .attribute(.string)
-      case .key: .toOne(destination: 0)
-      }
-    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column, count: mostSlots)), idPrefix: nil)
+    let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
     builder.beginRow(key: 0, version: 1)
     for slot in 0..<mostSlots {
       switch (value(slot), kind) {
@@ -97,6 +123,15 @@ struct KeyPathProbe {
     }
     builder.endRow()
     return builder.seal()
+  }
+}
+
+extension CaseIterable {
+  /// The raw values of the first and the last case of an enumeration that is an attribute.
+  fileprivate static var ends: (first: StoreValue, last: StoreValue)? {
+    let values = allCases.compactMap { ($0 as? any AttributeValue)?.storeValue }
+    guard let first = values.first, let last = values.last else { return nil }
+    return (first, last)
   }
 }
 

@@ -91,7 +91,7 @@ extension ManagedObject {
     case .uuid(let value): value.store(in: self, slot)
     case .data(let value): value.store(in: self, slot)
     case .externalData: preconditionFailure("The name of a file was set; only stores give names.")
-    case .objectID(let value): value.key.store(in: self, slot)
+    case .objectID(let value): value.store(in: self, slot)
     }
   }
 }

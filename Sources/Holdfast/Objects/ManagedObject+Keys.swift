@@ -3,37 +3,57 @@ public import HoldfastStore
 /// Properties by their names, for code that does not know the class.
 extension ManagedObject {
   /// The value of a property by its name: a ``/HoldfastStore/StoreValue`` for an attribute, the target's ID or null for a to-one
-  /// relationship, the objects for a to-many relationship.
+  /// relationship, the objects for a to-many relationship. A transformable attribute gives its bytes, a composite one the values of its
+  /// elements by name; `home.latitude` is the name of one of them.
   ///
   /// ```swift
   /// let isTwelve = try dog.value(forKey: "age") == .int16(12)
   /// let friends = try dog.value(forKey: "friends").objects ?? []
   /// ```
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name;
-  ///   ``/HoldfastStore/StoreError`` when the value lies in a file of its own that cannot be read.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name, and
+  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`; ``/HoldfastStore/StoreError`` when the value lies in
+  ///   a file of its own that cannot be read.
   public final func value(forKey key: String) throws -> PropertyValue {
-    if let relationship = entity.relationship(named: key), relationship.isToMany { return .objects(objects(of: relationship)) }
-    let slot = try slot(forKey: key)
-    if entity.relationship(inSlot: slot) == nil { return .single(try attributeValue(slot, readRow)) }
-    return .single(storeValue(inSlot: slot))
+    switch entity.property(named: key) {
+    case .relationship(let relationship)? where relationship.isToMany: return .objects(objects(of: relationship))
+    case .composite(let composite)?: return compositeValue(composite)
+    case .transient(let attribute)?: return .single(try transientValue(attribute))
+    case .attribute(let attribute)?: return .single(try attributeValue(attribute.slot, readRow))
+    default: return .single(storeValue(inSlot: try slot(forKey: key)))
+    }
   }
 
   /// Sets an attribute or to-one relationship by its name. A to-one relationship takes the ID of an object of the same
-  /// context, or null.
+  /// context, or null; a transformable attribute takes bytes; a composite one null, and otherwise a ``PropertyValue``.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, or ``ContextError/Code/wrongType`` when the
   ///   value does not fit; the object is unchanged then.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
-    if let relationship = entity.relationship(named: key), relationship.isToMany {
+    switch entity.property(named: key) {
+    case .attribute(let attribute)?: set(attribute.slot, try fitting(value, attribute))
+    case .relationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
+    case .relationship?:
       throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship leads to many objects; set an array of them.")
+    case .composite(let composite)?:
+      if value != .null {
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The attribute is a group; set its elements by name.")
+      }
+      try setComposite(composite, [:])
+    case .transient(let attribute)?: try setTransient(attribute, value)
+    case .fetched?, nil: _ = try slot(forKey: key)
     }
-    let slot = try slot(forKey: key)
-    if let relationship = entity.relationship(inSlot: slot) { return try setToOne(relationship, value, key) }
-    guard case .attribute(let type) = entity.layout.columns[slot], let fitting = value.converted(to: type), !fitting.isExternal else {
-      throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is not a \(entity.layout.columns[slot]).")
+  }
+
+  /// The value as one of the attribute's type.
+  final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue {
+    // The save finds out whose it is.
+    if case .objectID = value, attribute.type == .objectID { return value }
+    guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
+      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value is not a \(attribute.type.rawValue).")
     }
-    set(slot, fitting)
+    if attribute.type == .transformable { managedObjectContext.forgetRefusedValue(self, attribute.slot) }
+    return fitting
   }
 
   /// Makes objects those that a to-many relationship leads to, by its name; inverses follow. Those of an ordered relationship come
@@ -63,6 +83,12 @@ extension ManagedObject {
     switch value {
     case .single(let value): try setValue(value, forKey: key)
     case .objects(let objects): try setValue(objects, forKey: key)
+    case .composite(let values):
+      guard case .composite(let composite)? = entity.property(named: key) else {
+        if entity.property(named: key) == nil { _ = try slot(forKey: key) }
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The property is no composite attribute.")
+      }
+      try setComposite(composite, values)
     case .list:
       throw ContextError(
         .wrongType, objectID: id, property: key, reason: "A list of values was set; set one value, or an array of objects.")
@@ -76,14 +102,14 @@ extension ManagedObject {
   ///
   /// From a to-many relationship on the rest of the path is followed from each of its objects, and gives a list:
   /// `"employees.name"` the names, `"departments.employees.name"` a list for each department. `@count` behind a to-many relationship
-  /// gives the number of its objects: `"employees.@count"`.
+  /// gives the number of its objects: `"employees.@count"`. Elements of composite attributes are named behind them: `"home.latitude"`.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` that names the part which an entity does not have.
   public final func value(forKeyPath path: String) throws -> PropertyValue {
     try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
   }
 
-  /// Sets the value at the end of a path of to-one relationships.
+  /// Sets the value at the end of a path of to-one relationships, which may end in an element of a composite attribute.
   ///
   /// - Throws: as ``setValue(_:forKey:)-(StoreValue,_)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path
   ///   leads nowhere on its way.
@@ -106,7 +132,10 @@ extension ManagedObject {
   /// The value of an attribute, or the ID of a to-one relationship's target.
   final func storeValue(inSlot slot: Int) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
-      return readRow.value(slot, entity.layout.columns[slot], idPrefix: id)
+      do { return try attributeValue(slot, readRow) } catch {
+        managedObjectContext.faultError = error
+        return .null
+      }
     }
     return toOne(relationship).map { .objectID($0.objectID) } ?? .null
   }
@@ -128,6 +157,7 @@ extension ManagedObject {
   private func value(at names: ArraySlice<String>, of path: String) throws -> PropertyValue {
     guard let name = names.first else { return .single(.objectID(id)) }
     let rest = names.dropFirst()
+    if let element = element(behind: name, rest, entity) { return try value(at: element, of: path) }
     guard let relationship = entity.relationship(named: name), !rest.isEmpty else {
       if rest.isEmpty, entity.property(named: name) != nil { return try value(forKey: name) }
       throw unknown(name, of: path, entity, isLast: rest.isEmpty)
@@ -144,12 +174,24 @@ extension ManagedObject {
     return .list(try objects.map { try $0.value(at: rest, of: path) })
   }
 
+  /// The names of a path that begins with a composite attribute, with its element's name in place of the first two; nil for others.
+  private func element(behind name: String, _ rest: ArraySlice<String>, _ entity: ManagedObjectModel.Entity) -> ArraySlice<String>? {
+    guard let next = rest.first, case .composite? = entity.property(named: name) else { return nil }
+    var names = rest
+    names[names.startIndex] = "\(name).\(next)"
+    return names
+  }
+
   /// Checks the names of a path that leads nowhere.
   private func check(_ names: ArraySlice<String>, of path: String, _ entity: ManagedObjectModel.Entity) throws {
-    var (entity, isMany) = (entity, false)
-    for (place, name) in zip(names.indices, names) {
-      let isLast = place == names.endIndex - 1
+    var (entity, isMany, names) = (entity, false, names)
+    while let name = names.popFirst() {
+      let isLast = names.isEmpty
       if isMany && isLast && name == "@count" { return }
+      if let element = element(behind: name, names, entity) {
+        names = element
+        continue
+      }
       guard let property = entity.property(named: name) else { throw unknown(name, of: path, entity, isLast: isLast) }
       if isLast { return }
       guard case .relationship(let relationship) = property else { throw unknown(name, of: path, entity, isLast: false) }
@@ -165,10 +207,18 @@ extension ManagedObject {
 
   /// The object whose property a path of to-one relationships ends in. Names are checked to the end in any case.
   private func owner(ofKeyPath path: String) throws -> (ManagedObject, String) {
-    var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-    let last = names.removeLast()
+    var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
     var (object, entity): (ManagedObject?, ManagedObjectModel.Entity) = (self, entity)
-    for name in names {
+    var last = ""
+    while let name = names.popFirst() {
+      if let element = element(behind: name, names, entity) {
+        names = element
+        continue
+      }
+      if names.isEmpty {
+        last = name
+        break
+      }
       guard let relationship = entity.relationship(named: name), !relationship.isToMany else {
         throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
       }

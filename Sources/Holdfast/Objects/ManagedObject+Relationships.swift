@@ -140,9 +140,10 @@ extension ManagedObject {
   /// The states of the to-many relationships, made by the first change.
   final func toManyStates() -> UnsafeMutablePointer<ToManyState> {
     if let toMany { return toMany }
-    let count = plan.toManyCount
-    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: max(1, count))
+    let (count, transientCount) = (plan.toManyCount, plan.transientCount)
+    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: max(1, count) + ToManyState.count(holding: transientCount))
     states.initialize(repeating: ToManyState(), count: max(1, count))
+    if transientCount > 0 { ToManyState.transientValues(behind: states, count).initialize(repeating: nil, count: transientCount) }
     if isInserted { for index in 0..<count { states[index].base = .new } }
     toMany = states
     return states

@@ -40,7 +40,8 @@ open class ManagedObject {
   /// Keeps the sealed row alive and knows the siblings: a ``RowGroup`` once there is a row, a ``FaultSiblings``
   /// before that; nil for new objects and for faults without siblings.
   @exclusivity(unchecked) final var owner: AnyObject?
-  /// What is known of each to-many relationship beyond the group's answer, by to-many index; nil for nothing.
+  /// What is known of each to-many relationship beyond the group's answer, by to-many index, and behind that the values of transient
+  /// attributes; nil for nothing.
   @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
   /// The key in the store, or the temporary one, which is negative. With the entity and the context it makes the ID.
   @exclusivity(unchecked) final var objectKey: Int64
@@ -167,7 +168,9 @@ open class ManagedObject {
   @usableFromInline final func fireFault() -> RowPointer { managedObjectContext.fireFault(self) }
 
   private func destroyToMany(_ states: UnsafeMutablePointer<ToManyState>) {
-    for index in 0..<entity.toManyRelationships.count { states[index].destroy() }
+    let (count, transientCount) = (plan.toManyCount, plan.transientCount)
+    for index in 0..<count { states[index].destroy() }
+    if transientCount > 0 { ToManyState.transientValues(behind: states, count).deinitialize(count: transientCount) }
     states.deallocate()
   }
 }

@@ -73,6 +73,18 @@ struct PrivateRow {
     set(slot, cell: PrivateRow.cell(offset, bytes.count))
   }
 
+  /// Takes over what another row of the layout has in a slot.
+  mutating func copy(_ slot: Int, of other: RowPointer, _ layout: RowLayout) {
+    if !other.isPresent(slot) {
+      setNull(slot)
+    } else if layout.kinds[slot] == .bytes {
+      set(slot, bytes: other.bytes(slot), layout)
+      if other.isExternal(slot) { markExternal(slot) }
+    } else {
+      set(slot, cell: UInt64(bitPattern: other.integer(slot)))
+    }
+  }
+
   private static func cell(_ offset: Int, _ count: Int) -> UInt64 { UInt64(offset) | UInt64(count) << 32 }
 
   /// Copies the row into a larger block and leaves behind what no slot reaches any more, so that a block is never larger
@@ -99,7 +111,11 @@ struct PrivateRow {
   /// Puts the bytes of a slot of another row, for which there is room, behind everything.
   private func append(_ source: RowPointer, _ slot: Int) {
     append(source.bytes(slot), slot)
-    guard source.isExternal(slot) else { return }
+    if source.isExternal(slot) { markExternal(slot) }
+  }
+
+  /// Notes that the bytes in a slot are the name of a file.
+  private func markExternal(_ slot: Int) {
     let cell = UnsafeRawPointer(row).load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     set(slot, cell: cell | RowLayout.externalBit)
   }

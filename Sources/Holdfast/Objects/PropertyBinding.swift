@@ -6,11 +6,15 @@ public struct PropertyBinding {
     case attribute([AttributeType], Any.Type)
     case toOne(ManagedObject.Type)
     case toMany(ManagedObject.Type, isOrdered: Bool)
+    case transformable(Any.Type)
+    case composite(() -> [(name: String, types: [AttributeType])])
+    case transient(Any.Type)
   }
 
   /// The name in the model.
   public let name: String
-  /// The slot; for a to-many relationship the to-many index.
+  /// The slot, of a composite attribute the first one; for a to-many relationship the to-many index, for a transient attribute its
+  /// index.
   public let slot: Int
   /// Makes the key path, which takes as long as opening a small file and is needed for few properties only.
   let keyPath: () -> AnyKeyPath
@@ -21,6 +25,34 @@ public struct PropertyBinding {
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
     PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, Value.self))
+  }
+
+  /// Binds a transformable attribute, read and written as the values of its transformer.
+  public static func transformable<Root: ManagedObject, Value>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .transformable(unwrapped(Value.self)))
+  }
+
+  /// Binds a composite attribute to a property that can be nil.
+  public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, slot: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .composite({ Value.elements.leaves }))
+  }
+
+  /// Binds a composite attribute to a property that always has a value.
+  public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .composite({ Value.elements.leaves }))
+  }
+
+  /// Binds a transient attribute.
+  public static func transient<Root: ManagedObject, Value>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .transient(unwrapped(Value.self)))
   }
 
   /// Binds a to-one relationship.
@@ -97,14 +129,34 @@ enum KeyPathNames {
 
 /// Compares what a class says of its properties with what the model says, and reports every difference.
 enum ClassBinding {
-  static func differences(_ type: ManagedObject.Type, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> [String] {
-    type.properties.compactMap { binding in
-      difference(binding, entity, model).map { "\(type).\(binding.name): \($0)" }
+  static func differences(
+    _ type: ManagedObject.Type, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel,
+    _ transformers: AttributeTransformerRegistry
+  ) -> [String] {
+    type.properties.flatMap { binding in
+      differences(binding, entity, model, transformers).map { "\(type).\(binding.name): \($0)" }
     }
   }
 
-  private static func difference(_ binding: PropertyBinding, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> String? {
-    guard let property = entity.property(named: binding.name) else { return "\(entity.name) has no property of this name." }
+  private static func differences(
+    _ binding: PropertyBinding, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel,
+    _ transformers: AttributeTransformerRegistry
+  ) -> [String] {
+    switch (binding.kind, entity.property(named: binding.name)) {
+    case (_, nil): return ["\(entity.name) has no property of this name."]
+    case (.transformable(let type), .attribute(let attribute)?) where attribute.type == .transformable:
+      return differences(type, attribute, transformers) + slotDifferences(binding.slot, attribute.slot)
+    case (.composite(let leaves), .composite(let composite)?):
+      return differences(leaves(), composite, entity) + slotDifferences(binding.slot, composite.slots.lowerBound)
+    case (.transient(let type), .transient(let attribute)?):
+      return differences(type, attribute) + slotDifferences(binding.slot, attribute.index)
+    case (_, let property?): return difference(binding, property, model).map { [$0] } ?? []
+    }
+  }
+
+  private static func difference(
+    _ binding: PropertyBinding, _ property: ManagedObjectModel.Property, _ model: ManagedObjectModel
+  ) -> String? {
     switch (binding.kind, property) {
     case (.attribute(let types, _), .attribute(let attribute)):
       if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
@@ -126,7 +178,7 @@ enum ClassBinding {
     type.properties.compactMap { binding in
       let said: ManagedObject.Type
       switch binding.kind {
-      case .attribute: return nil
+      case .attribute, .transformable, .composite, .transient: return nil
       case .toOne(let destination), .toMany(let destination, _): said = destination
       }
       guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
@@ -143,6 +195,8 @@ enum ClassBinding {
     }
     return false
   }
+
+  static func slotDifferences(_ said: Int, _ right: Int) -> [String] { slotDifference(said, right).map { [$0] } ?? [] }
 
   private static func slotDifference(_ said: Int, _ right: Int) -> String? {
     said == right ? nil : "Its slot is \(right), not \(said)."

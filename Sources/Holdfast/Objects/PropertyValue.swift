@@ -10,6 +10,9 @@ public enum PropertyValue: Hashable {
   case objects([ManagedObject])
   /// What a path through a to-many relationship finds at each of its objects, in their order.
   case list([PropertyValue])
+  /// The values of a composite attribute by the names of its elements, groups within it as such. One without any value is
+  /// ``single(_:)`` null.
+  case composite([String: PropertyValue])
 
   /// The single value; nil when there are many.
   public var storeValue: StoreValue? {
@@ -19,6 +22,11 @@ public enum PropertyValue: Hashable {
   /// The objects of a to-many relationship; nil when it is something else.
   public var objects: [ManagedObject]? {
     if case .objects(let objects) = self { objects } else { nil }
+  }
+
+  /// The values of a composite attribute by name; nil when it is something else.
+  public var elements: [String: PropertyValue]? {
+    if case .composite(let elements) = self { elements } else { nil }
   }
 
   /// The single values of a list, as a path through one to-many relationship finds them; nil when it is something else.

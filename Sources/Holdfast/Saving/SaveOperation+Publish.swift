@@ -5,9 +5,9 @@ extension SaveOperation {
   func publishRows() {
     context.firedGroups = []
     for object in context.changed where isSettled(object) { settleLinks(object) }
-    publishToCache()
     for part in parts where part.isCommitted {
       for (batch, objects) in part.published { publish(batch, objects) }
+      showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }
       bury(part.deleted)
     }
@@ -22,14 +22,21 @@ extension SaveOperation {
   }
 
   /// Many rows are not worth the memory of the shared cache. Then it has to forget the older versions that it may have.
-  private func publishToCache() {
+  ///
+  /// Runs under the save lock, in the order of the commits: of derived values no version tells which are newer.
+  func publishToCache() {
     let saved = parts.filter(\.isCommitted)
     let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
-    if count <= RowCache.largestPublication {
-      for part in saved { for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch) } }
-    } else if !updated.isEmpty {
+    let derived = saved.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
+    if count + derived <= RowCache.largestPublication {
+      for part in saved {
+        for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch) }
+        for batch in part.derivedRowsForCache() { coordinator.publish(batch, readIn: cacheEpoch) }
+      }
+    } else if !updated.isEmpty || derived > 0 {
       coordinator.rowCache.removeAll()
     }
+    if context.graph.derivations != nil { coordinator.rowCache.turnAwayReadsUnderWay() }
   }
 
   private func publish(_ batch: RowBatch, _ objects: ContiguousArray<ManagedObject>) {

@@ -49,23 +49,28 @@ final class SaveOperation {
     try divideAmongStores()
     try readFaults()
     try readOrders()
+    ownFailures += valueFailures()
     try validate()
     try coordinator.saveLock.withLock {
       // No store comes or goes from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
       for part in parts { try part.checkUniqueness() }
       try obtainPermanentIDs()
-      for part in parts { part.buildRequest() }
+      replaceTemporaryIDs()
+      let date = context.graph.derivations == nil ? 0 : context.persistentStoreCoordinator.saveClock.now()
+      for part in parts { try part.buildRequest(date: date) }
       for part in parts { try part.checkVersions() }
       try prepare()
       cacheEpoch = coordinator.rowCache.epoch
       try commit()
+      publishToCache()
       announce()
     }
     publishRows()
     settle()
     callDidSave()
     tellDidSave()
+    if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
     if let incompletion { throw incompletion }
     if let unconfirmed { throw unconfirmed }
   }
@@ -205,7 +210,7 @@ extension ManagedObjectContext {
   /// Saves every change: all or nothing, durable when it returns.
   ///
   /// In this order: apply delete rules, call `willSave`, divide the changes among the stores, validate everything, check
-  /// uniqueness, obtain permanent IDs, hand the changes to the stores, commit, take over the new versions, call `didSave`. Those
+  /// uniqueness, obtain permanent IDs, work out derived attributes, hand the changes to the stores, commit, take over the new versions, call `didSave`. Those
   /// who listen are called first (``contextWillSave(_:)``) and last (``contextDidSave(_:)``). A store in which nothing changed is
   /// asked nothing. When it throws, the context has its changes still and can go on.
   ///

@@ -21,7 +21,7 @@ extension StoreChanges {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ManagedObjectID] = []
     for object in inserted + updated where entity.familyIndexes.contains(Int(object.flags.entityIndex)) {
-      let values = slots.map { object.readRow.value($0, entity.layout.columns[$0], idPrefix: nil) }
+      let values = slots.map { valueToSave($0, of: object, entity) }
       if values.contains(.null) { continue }
       if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }
     }
@@ -38,6 +38,14 @@ extension StoreChanges {
       conflicts.append(object.id)
     }
     return conflicts
+  }
+
+  /// The value of a slot as the save writes it: of a derived attribute, that which is derived.
+  private func valueToSave(_ slot: Int, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
+    let row = object.readRow
+    // The date of a save is that of every object in it, so nobody demands that it be unique.
+    let own = context.graph.derivations?.own[Int(object.flags.entityIndex)].first { $0.slot == slot }
+    return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot], idPrefix: nil)
   }
 
   /// Compares rows with what the context had read, for stores that do not compare versions: all conflicts at once.
@@ -84,6 +92,7 @@ extension StoreChanges {
   private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }
-    return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout)
+    let derived = object.flatMap { context.graph.derivations?.slots[Int($0.flags.entityIndex)] } ?? []
+    return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout, butFor: derived)
   }
 }

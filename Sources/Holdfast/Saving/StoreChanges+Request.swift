@@ -1,9 +1,20 @@
 import HoldfastStore
 
 extension StoreChanges {
-  /// Turns the changes into sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new
-  /// objects in place of temporary ones.
-  func buildRequest() {
+  /// Turns the changes into a request: links, what is derived of them and of the objects, and rows with all that.
+  ///
+  /// - Parameter date: that of the save, in seconds since 2001.
+  /// - Throws: as ``Deriving/run()``.
+  func buildRequest(date: Double) throws {
+    buildLinks()
+    if let plan = context.graph.derivations { derived = try Deriving(self, plan, date: date).run() }
+    buildRows()
+    if let derived { request.add(derived, self) }
+    lockPartners()
+  }
+
+  /// Sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new objects in place of temporary ones.
+  private func buildRows() {
     var byEntity:
       [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
         Array(repeating: ([], [], []), count: context.entities.count)
@@ -17,6 +28,9 @@ extension StoreChanges {
       record.deleted = deletedRows(changes.deleted)
       if !record.inserted.isEmpty || !record.updated.isEmpty || !record.deleted.keys.isEmpty { request.entities.append(record) }
     }
+  }
+
+  private func buildLinks() {
     for entity in context.entities {
       for relationship in entity.ownRelationships where relationship.isManyToMany && relationship.namesLinks {
         let changes = linkChanges(relationship)
@@ -27,7 +41,6 @@ extension StoreChanges {
         if !changes.links.isEmpty { request.orders.append(changes) }
       }
     }
-    lockPartners()
   }
 
   // MARK: Rows
@@ -42,8 +55,9 @@ extension StoreChanges {
       published.append((batch, inBatch))
       inBatch = []
     }
+    let derives = context.graph.derivations?.slots[entity].isEmpty == false
     for object in objects {
-      append(object, key: permanent(object.objectKey), version: 1, to: builder)
+      append(object, key: permanent(object.objectKey), version: 1, to: builder, derives ? derivedCells(ofNew: object, entity) : [])
       inBatch.append(object)
       if builder.isFull { seal() }
     }
@@ -51,12 +65,21 @@ extension StoreChanges {
     return batches
   }
 
-  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder) {
-    guard let base = object.row else { return }
+  /// Appends an object's row, with derived values, in slot order, in place of those that it has.
+  private func append(
+    _ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
+  ) {
+    guard let base = rowToSave(object) else { return }
     let row = RowPointer(base)
     builder.beginRow(key: key, version: version)
     let kinds = builder.layout.kinds
+    var place = 0
     for slot in 0..<kinds.count {
+      if place < derived.count, derived[place].slot == slot {
+        if !builder.appendValue(derived[place].value, builder.layout.columns[slot]) { builder.appendNull() }
+        place += 1
+        continue
+      }
       guard row.isPresent(slot) else {
         builder.appendNull()
         continue
@@ -83,6 +106,7 @@ extension StoreChanges {
     var inBatch: ContiguousArray<ManagedObject> = []
     var versions: [Int64] = []
     var masks: [UInt64] = []
+    let derives = context.graph.derivations?.slots[entity].isEmpty == false
     func seal() {
       let batch = builder.seal()
       result.append(SaveRequest.UpdatedRows(rows: batch, expectedVersions: versions, changedSlots: masks, wordsPerRow: words))
@@ -94,9 +118,11 @@ extension StoreChanges {
     for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
       let committed = object.committedRow ?? object.readRow
       if object.isInaccessible { continue }
-      let mask = changedSlots(object, committed, layout, words)
+      var mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
-      append(object, key: object.objectKey, version: RowPointer.version(after: committed.version), to: builder)
+      let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
+      for cell in cells where cell.isSet { mask[cell.slot / 64] |= 1 << UInt64(cell.slot % 64) }
+      append(object, key: object.objectKey, version: RowPointer.version(after: committed.version), to: builder, cells)
       inBatch.append(object)
       versions.append(committed.version)
       masks += mask
@@ -113,6 +139,8 @@ extension StoreChanges {
     for slot in 0..<layout.kinds.count where row.differs(from: committed, slot, layout.kinds[slot]) {
       mask[slot / 64] |= 1 << UInt64(slot % 64)
     }
+    // What somebody gave to a derived attribute is overwritten, and no reason to save.
+    for slot in context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? [] { mask[slot / 64] &= ~(1 << UInt64(slot % 64)) }
     return mask
   }
 

@@ -14,6 +14,10 @@ final class StoreChanges {
   var request = SaveRequest()
   /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  /// The rows of objects that have temporary IDs as values, with the permanent ones in their place; mostly none.
+  @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
+  /// The values of derived attributes; nil for a model without any.
+  var derived: DerivedValues?
   /// What the store made ready.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.
@@ -23,6 +27,10 @@ final class StoreChanges {
     self.context = context
     self.store = store
     self.keys = keys
+  }
+
+  deinit {
+    for row in completedRows.values { row.destroy() }
   }
 
   /// The key that a key will have after the save; -1 for an object that is not saved.

@@ -4,7 +4,7 @@ import HoldfastStore
 ///
 /// Whoever copies a file and goes on with both makes two versions of which neither came of the other. If one were taken for a later
 /// version of the other, what was saved in that would be lost unseen. In one history:
-/// 1. The version of a row never falls, and rises with each change of its values.
+/// 1. The version of a row never falls, and rises with each change of its values but for derived ones, which follow from other rows.
 /// 2. What has been an object has had its key handed out, so a later version knows all keys of an earlier one as handed out.
 /// 3. A link that comes or goes raises the versions of the rows at both ends, unless a row goes with it. Without an inverse only the
 ///    row that names the target: the one that named it before loses it as it is.
@@ -62,13 +62,13 @@ struct HistoryCheck {
     let (old, new) = (older.tables[number], newer.tables[number])
     try require(newerKeys[number] > old.largestKey)
     if isSame { try require(old.count == new.count) }
-    let layouts = schema.model.entities.map(\.layout)
+    let layouts = schema.model.entities.map(\.layout), derived = schema.model.entities.map { $0.derivedAttributes.map(\.slot) }
     try old.forEachLocation { location in
       let row = old.pointer(location), entity = old.entity(location)
       guard let later = new.row(row.key) else { return try require(!isSame) }
       try require(new.entity(new.location(row.key)) == entity)
       if later.version == row.version {
-        try require(hasSameValues(row, later, layouts[entity]))
+        try require(hasSameValues(row, later, layouts[entity], butFor: isSame ? [] : derived[entity]))
       } else {
         // After the largest version comes the first.
         try require(!isSame && (later.version > row.version || row.version == .max))
@@ -77,10 +77,10 @@ struct HistoryCheck {
   }
 
   /// What equals no number has many bit patterns, of which a format may keep one.
-  private func hasSameValues(_ row: RowPointer, _ later: RowPointer, _ layout: RowLayout) -> Bool {
+  private func hasSameValues(_ row: RowPointer, _ later: RowPointer, _ layout: RowLayout, butFor slots: [Int]) -> Bool {
     if row.hasSameValues(as: later, layout) { return true }
     return layout.kinds.enumerated().allSatisfy { slot, kind in
-      if !row.differs(from: later, slot, kind) { return true }
+      if !row.differs(from: later, slot, kind) || slots.contains(slot) { return true }
       return kind == .real && row.isPresent(slot) && later.isPresent(slot) && row.real(slot).isNaN && later.real(slot).isNaN
     }
   }

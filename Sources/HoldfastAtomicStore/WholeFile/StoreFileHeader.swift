@@ -54,18 +54,6 @@ public struct StoreFileHeader: Sendable {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel`, which names the entities that differ.
   func check(_ model: ManagedObjectModel, _ path: String?) throws {
-    let known = Set(model.entities.map(\.name))
-    var differences = versionHashes.keys.filter { !known.contains($0) }.map { "\($0) is in the file only" }
-    for entity in model.entities {
-      guard let hash = versionHashes[entity.name] else {
-        differences.append("\(entity.name) is in the model only")
-        continue
-      }
-      if hash != entity.versionHash { differences.append("\(entity.name) differs") }
-    }
-    if differences.isEmpty { return }
-    throw StoreError(
-      .incompatibleModel, operation: "open the store", path: path,
-      reason: "It was written with another model: \(differences.sorted().joined(separator: ", ")). Open it with that model.")
+    try ModelCompatibility.check(versionHashes, model, path: path)
   }
 }

@@ -27,7 +27,8 @@ extension WholeFileStore {
         _ = try store.open(model: model)
         try store.setMetadata(metadata)
         try store.close()
-      })
+      },
+      readModel: { try reading(path, options, "read the store's model") { try format.readModel($0) } })
   }
 
   private static func reading<Result>(

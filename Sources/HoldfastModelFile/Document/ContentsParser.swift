@@ -12,7 +12,12 @@ enum ContentsParser {
     // Once per process, and before threads could do it at the same time.
     initialize
     let builder = TreeBuilder()
-    let result = withExtendedLifetime(builder) { bytes.withUnsafeBytes { run($0, builder) } }
+    let result = withExtendedLifetime(builder) {
+      bytes.withUnsafeBytes { bytes in
+        // The mark would be taken for text by a parser that has been told the encoding.
+        run(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes, builder)
+      }
+    }
     try result.get()
     guard let root = builder.root, builder.isComplete else {
       throw ModelFileError(.malformed, reason: "It ends too soon.")
@@ -30,6 +35,10 @@ enum ContentsParser {
     }
     defer { xmlFreeParserCtxt(parser) }
     xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
+    // Otherwise it guesses by the first four bytes.
+    guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0 else {
+      return .failure(ModelFileError(.inputOutput, reason: "The parser does not know UTF-8."))
+    }
     builder.parser = parser
     defer { builder.parser = nil }
     var status: Int32 = 0
@@ -102,12 +111,14 @@ private final class TreeBuilder {
   private static func value(_ first: UnsafePointer<xmlChar>, _ end: UnsafePointer<xmlChar>) -> String {
     let bytes = UnsafeBufferPointer(start: first, count: max(0, end - first))
     guard bytes.contains(UInt8(ascii: "&")) else { return String(decoding: bytes, as: UTF8.self) }
+    let ampersand: StaticString = "&#38;"
     var resolved: [UInt8] = []
     resolved.reserveCapacity(bytes.count)
     var place = 0
     while place < bytes.count {
       resolved.append(bytes[place])
-      place += bytes[place] == UInt8(ascii: "&") && bytes[place...].starts(with: Array("&#38;".utf8)) ? 5 : 1
+      let isAmpersand = bytes.count - place >= 5 && (0..<5).allSatisfy { bytes[place + $0] == ampersand.utf8Start[$0] }
+      place += isAmpersand ? 5 : 1
     }
     return String(decoding: resolved, as: UTF8.self)
   }

@@ -22,6 +22,11 @@ struct ContentsScan {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw ModelFileError(.malformed, line: lineOfFault(bytes), reason: "It is not valid UTF-8.")
     }
+    // The parser would take a zero for a sign of another encoding.
+    if let place = bytes.firstIndex(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {
+      let line = bytes[..<place].reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
+      throw ModelFileError(.malformed, line: line, reason: "It holds the character \(bytes[place]), which XML does not have.")
+    }
     let result = bytes.withUnsafeBytes { bytes -> Result<Void, ModelFileError> in
       var scan = ContentsScan(bytes: bytes, options: options)
       return Result { () throws(ModelFileError) in try scan.run() }

@@ -37,24 +37,34 @@ struct ContentsWriter {
   }
 
   private mutating func writeValue(_ attribute: ModelElement.Attribute, of element: ModelElement) throws(ModelFileError) {
-    for scalar in attribute.value.unicodeScalars {
-      switch scalar {
-      case "&": bytes += Array("&amp;".utf8)
-      case "<": bytes += Array("&lt;".utf8)
-      case "\"": bytes += Array("&quot;".utf8)
+    if let wrong = attribute.value.unicodeScalars.first(where: { $0 == "\u{FFFE}" || $0 == "\u{FFFF}" }) {
+      throw unwritable(element, attribute, holds: wrong.value)
+    }
+    for byte in attribute.value.utf8 {
+      switch byte {
+      case UInt8(ascii: "&"): append("&amp;")
+      case UInt8(ascii: "<"): append("&lt;")
+      case UInt8(ascii: "\""): append("&quot;")
       // A reader makes spaces of them when they are written as they are.
-      case "\t": bytes += Array("&#9;".utf8)
-      case "\n": bytes += Array("&#10;".utf8)
-      case "\r": bytes += Array("&#13;".utf8)
-      case "\0"..<" ", "\u{FFFE}", "\u{FFFF}":
-        throw unwritable(element, "The value of \(attribute.name.quoted) holds the character \(scalar.value), which XML does not have.")
-      default: bytes += Array(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      case UInt8(ascii: "\t"): append("&#9;")
+      case UInt8(ascii: "\n"): append("&#10;")
+      case UInt8(ascii: "\r"): append("&#13;")
+      case 0..<0x20: throw unwritable(element, attribute, holds: UInt32(byte))
+      default: bytes.append(byte)
       }
     }
   }
 
   private func check(_ name: String, of element: ModelElement) throws(ModelFileError) {
     guard XMLName.isName(name) else { throw unwritable(element, "\(name.quoted) is not a name.") }
+  }
+
+  private mutating func append(_ text: StaticString) {
+    text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+  }
+
+  private func unwritable(_ element: ModelElement, _ attribute: ModelElement.Attribute, holds character: UInt32) -> ModelFileError {
+    unwritable(element, "The value of \(attribute.name.quoted) holds the character \(character), which XML does not have.")
   }
 
   private func unwritable(_ element: ModelElement, _ reason: String) -> ModelFileError {

@@ -43,6 +43,7 @@ enum EntityWriter {
   private static func element(_ property: FetchedPropertyDescription) -> ModelElement {
     var element = ModelElement("fetchedProperty", ["name": property.name])
     element.mark("optional", property.isOptional)
+    element.mark("transient", property.isTransient)
     element["elementID"] = property.renamingIdentifier
     element["versionHashModifier"] = property.versionHashModifier
     element.children.append(self.element(property.fetchRequest))

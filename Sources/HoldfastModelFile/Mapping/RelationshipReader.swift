@@ -11,6 +11,7 @@ enum RelationshipReader {
     let inverse = reader.text("inverseName"), isOptional = try reader.flag("optional"), rule = try deleteRule(reader)
     let minCount = try reader.integer("minCount") ?? 0, maxCount = try reader.integer("maxCount")
     let isToMany = try reader.flag("toMany", default: (maxCount ?? 1) != 1)
+    if let maxCount, !isToMany && maxCount != 1 { throw reader.invalid("maxCount", "not the 1 of a relationship that is not to-many") }
     var relationship: RelationshipDescription
     if isToMany {
       relationship = .toMany(
@@ -20,7 +21,7 @@ enum RelationshipReader {
       relationship = .toOne(
         name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule,
         versionHashModifier: reader.text("versionHashModifier"))
-      (relationship.minCount, relationship.maxCount) = (minCount, maxCount ?? 1)
+      relationship.minCount = minCount
     }
     relationship.renamingIdentifier = reader.text("elementID")
     relationship.userInfo = try reader.userInfo()
@@ -34,8 +35,8 @@ enum RelationshipReader {
     }
     return FetchedPropertyDescription(
       try reader.required("name"), try fetchRequest(request, of: reader.what), isOptional: try reader.flag("optional"),
-      versionHashModifier: reader.text("versionHashModifier"), renamingIdentifier: reader.text("elementID"),
-      userInfo: try reader.userInfo())
+      isTransient: try reader.flag("transient"), versionHashModifier: reader.text("versionHashModifier"),
+      renamingIdentifier: reader.text("elementID"), userInfo: try reader.userInfo())
   }
 
   static func fetchRequest(_ element: ModelElement, of owner: String? = nil) throws(ModelFileError) -> FetchRequestDescription {

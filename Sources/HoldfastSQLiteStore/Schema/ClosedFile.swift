@@ -10,15 +10,39 @@ struct ClosedFile: Sendable {
 
   /// What the file tells. Nothing in it is changed.
   func metadata() throws -> PersistentStoreMetadata {
+    let record = try readRecord("read the metadata")
+    return PersistentStoreMetadata(
+      storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+  }
+
+  /// The model that the file keeps of itself; nil for a file that another program made.
+  func model() throws -> ManagedObjectModel? { try readRecord("read the store's model").model(path: path) }
+
+  /// The content of `Z_MODELCACHE`; nil without such a table or row.
+  func modelCache() throws -> [UInt8]? {
+    let operation = "read the model cache"
+    return try readOnly(operation) { connection in
+      _ = try record(connection, operation)
+      let count = try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'")
+      guard let count, count > 0 else { return nil }
+      let statement = try connection.prepare("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")
+      defer { statement.reset() }
+      guard try statement.step(), statement.type(0) == .blob else { return nil }
+      return Array(statement.blob(0))
+    }
+  }
+
+  private func readRecord(_ operation: String) throws -> MetadataRecord {
+    try readOnly(operation) { try record($0, operation) }
+  }
+
+  private func readOnly<Result>(_ operation: String, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
     var options = options
     options.isReadOnly = true
-    let operation = "read the metadata"
     return try withDatabase(options, checkpointing: false) { database in
       let lease = try database.readers.lease(.momentary, to: operation)
       defer { lease.end() }
-      let record = try record(lease.connection, operation)
-      return PersistentStoreMetadata(
-        storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+      return try body(lease.connection)
     }
   }
 

@@ -15,12 +15,14 @@ struct MetadataRecord: Sendable {
 
   /// Reads the list of an existing store.
   init(uuid: String, bytes: [UInt8]) throws(PropertyListError) {
-    guard let list = try PropertyList(binary: bytes).dictionary else { throw PropertyListError(description: "It is not a dictionary.") }
+    guard let list = try PropertyList(binary: bytes).dictionary else {
+      throw PropertyListError(.notAPropertyList, "It is not a dictionary.")
+    }
     self.init(uuid: uuid, list: list)
   }
 
   /// The record of a new store.
-  init(uuid: String, new model: ManagedObjectModel) {
+  init(uuid: String, new model: ManagedObjectModel) throws {
     let hashes = model.entities.map { ($0.name, PropertyList.data($0.versionHash)) }
     self.init(
       uuid: uuid,
@@ -34,7 +36,19 @@ struct MetadataRecord: Sendable {
         Key.checksum: .string(model.versionChecksum),
         Key.autoVacuum: .string("2"),
         Key.layout: .string(MetadataRecord.layoutMark(digest: model.versionDigest)),
+        Key.model: .data(try EmbeddedModel.bytes(of: model)),
       ])
+  }
+
+  /// The model that the file keeps of itself; nil for a file that another program made.
+  ///
+  /// - Throws: ``StoreError`` with code `damaged` when it cannot be read.
+  func model(path: String?) throws(StoreError) -> ManagedObjectModel? {
+    guard let bytes = list[Key.model]?.data else { return nil }
+    do { return try EmbeddedModel.model(bytes) } catch {
+      throw StoreError(
+        .damaged, operation: "read the store's model", path: path, reason: "The model in its metadata cannot be read.", cause: error)
+    }
   }
 
   /// The bytes to store.
@@ -69,6 +83,7 @@ struct MetadataRecord: Sendable {
     static let autoVacuum = "_NSAutoVacuumLevel"
     static let layout = "_HoldfastLayout"
     static let valueTypes = "_HoldfastValueTypes"
+    static let model = "_HoldfastModel"
   }
 
   /// Whether a key belongs to the store and not to the user.
@@ -97,17 +112,7 @@ struct MetadataRecord: Sendable {
     guard let hashes = list[Key.hashes]?.dictionary else {
       throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
     }
-    let names = Set(hashes.keys).union(model.entities.map(\.name))
-    let differing = names.filter { hashes[$0]?.data != model.entity(named: $0)?.versionHash }.sorted()
-    if differing.isEmpty { return }
-    let parts = differing.map { name in
-      hashes[name] == nil ? "\(name) (not in the store)" : model.entity(named: name) == nil ? "\(name) (not in the model)" : name
-    }
-    throw StoreError(
-      .incompatibleModel, operation: "open the store", path: path,
-      reason:
-        "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). Migrate the store, or open it with its own model."
-    )
+    try ModelCompatibility.check(hashes.compactMapValues(\.data), model, path: path)
   }
 
   /// The version hash of each entity of the model with which the file was made, by the entity's name.

@@ -41,7 +41,7 @@ enum MetadataValue {
     case .date(let value): return .date(value)
     case .string(let value): return .string(value)
     case .data(let bytes): return .data(Data(bytes))
-    case .uid, .array, .dictionary: return nil
+    case .null, .unsigned, .uid, .array, .dictionary: return nil
     }
   }
 

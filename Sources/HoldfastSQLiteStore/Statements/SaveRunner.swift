@@ -40,6 +40,8 @@ final class SaveRunner {
 
   private func run() throws {
     try writer.begin(.immediate)
+    let derived = DerivedWriting(request: request, store: store, writer: writer)
+    let known = try derived.rowsUntouchedByTriggers()
     if isCareful { try checkUpdatedVersions() }
     for changes in request.entities { try delete(changes) }
     if isCareful && conflicts.isEmpty { for changes in request.entities { try clearConstraints(changes) } }
@@ -51,6 +53,7 @@ final class SaveRunner {
     for changes in request.links { try change(changes) }
     for changes in request.orders { try order(changes) }
     try Severing(request: request, store: store, writer: writer).run()
+    try derived.write(known)
   }
 
   // MARK: Helpers

@@ -82,7 +82,7 @@ public struct AttributeDescription: Sendable, Hashable {
   }
 
   /// Declares an attribute that is worked out from others at each save. It is optional: a new object has no value before its
-  /// first save.
+  /// first save. What somebody sets is overwritten by the next save that changes the object.
   public static func derived(_ name: String, _ type: AttributeType, _ expression: String) -> AttributeDescription {
     var attribute = AttributeDescription(name, type, isOptional: true)
     attribute.derivationExpression = expression

@@ -32,6 +32,7 @@ extension ModelCheck {
   /// Every contradiction in configurations.
   static func problems(in configurations: [ConfigurationDescription], of entities: [EntityDescription]) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
+    let known = Set(entities.map(\.name))
     for (place, configuration) in configurations.enumerated() {
       let path = "configuration \(configuration.name)"
       func report(_ reason: String) { found.append(ModelError.Problem(path: path, reason: reason)) }
@@ -39,9 +40,10 @@ extension ModelCheck {
       if configurations[..<place].contains(where: { $0.name == configuration.name }) {
         report("There are two configurations of this name.")
       }
-      for (position, name) in configuration.entities.enumerated() {
-        if !entities.contains(where: { $0.name == name }) { report("There is no entity \(name).") }
-        if configuration.entities[..<position].contains(name) { report("It names \(name) twice.") }
+      var named: Set<String> = []
+      for name in configuration.entities {
+        if !known.contains(name) { report("There is no entity \(name).") }
+        if !named.insert(name).inserted { report("It names \(name) twice.") }
       }
     }
     return found
@@ -52,7 +54,8 @@ extension ModelCheck {
     var found = repeated(templates.map(\.name)).map {
       ModelError.Problem(path: "fetch request \($0)", reason: "There are two fetch requests of this name.")
     }
-    for template in templates where !entities.contains(where: { $0.name == template.entity }) {
+    let known = Set(entities.map(\.name))
+    for template in templates where !known.contains(template.entity) {
       found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "There is no entity \(template.entity) to ask."))
     }
     return found

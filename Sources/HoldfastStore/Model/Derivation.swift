@@ -50,6 +50,15 @@ public enum Derivation: Sendable, Hashable {
     }
   }
 
+  /// Whether the value follows from other objects, so that it changes when they do.
+  public var followsOthers: Bool {
+    switch self {
+    case .copy(let path), .text(_, let path): !path.rest.isEmpty
+    case .count, .sum: true
+    case .now: false
+    }
+  }
+
   private init?(function: String, of argument: String) {
     guard let path = Derivation.path(argument) else { return nil }
     switch (function, path.rest.count) {

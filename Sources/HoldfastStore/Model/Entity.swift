@@ -142,7 +142,7 @@ extension ManagedObjectModel {
     public let defaultValue: StoreValue?
     /// Where the value lies in a row.
     public let slot: Int
-    /// Whether a store may keep a large value in a file of its own.
+    /// Whether a store may keep a large value in a file of its own; never for an element of a composite attribute.
     public let allowsExternalBinaryDataStorage: Bool
     /// The declaration and what was worked out of it, in one reference: attributes are handed about a lot.
     private let details: AttributeDetails
@@ -153,7 +153,8 @@ extension ManagedObjectModel {
       self.isOptional = isOptional
       self.defaultValue = defaultValue
       self.slot = slot
-      allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage
+      // An element of a composite attribute stays in the row: structs are read from rows alone.
+      allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage && name == declared.name
       details = AttributeDetails(declared)
     }
 

@@ -63,6 +63,9 @@ public struct FetchedPropertyDescription: Sendable, Hashable {
   public var fetchRequest: FetchRequestDescription
   /// Kept for Core Data's sake, where it enters the version hash; a fetched property is never checked.
   public var isOptional: Bool
+  /// Kept for Core Data's sake, where a transient one does not enter the version hash, as it is in models that programs make; no
+  /// store keeps a fetched property in any case.
+  public var isTransient: Bool
   /// Text that enters the version hash, to tell two versions apart that look alike.
   public var versionHashModifier: String?
   /// The name in the previous version of the model, when it was another.
@@ -72,12 +75,13 @@ public struct FetchedPropertyDescription: Sendable, Hashable {
 
   /// Declares a fetched property.
   public init(
-    _ name: String, _ fetchRequest: FetchRequestDescription, isOptional: Bool = true, versionHashModifier: String? = nil,
-    renamingIdentifier: String? = nil, userInfo: [String: String] = [:]
+    _ name: String, _ fetchRequest: FetchRequestDescription, isOptional: Bool = true, isTransient: Bool = false,
+    versionHashModifier: String? = nil, renamingIdentifier: String? = nil, userInfo: [String: String] = [:]
   ) {
     self.name = name
     self.fetchRequest = fetchRequest
     self.isOptional = isOptional
+    self.isTransient = isTransient
     self.versionHashModifier = versionHashModifier
     self.renamingIdentifier = renamingIdentifier
     self.userInfo = userInfo
@@ -124,14 +128,16 @@ extension FetchRequestDescription: Codable {
 }
 
 extension FetchedPropertyDescription: Codable {
-  private enum CodingKeys: String, CodingKey { case name, fetchRequest, isOptional, versionHashModifier, renamingIdentifier, userInfo }
+  private enum CodingKeys: String, CodingKey {
+    case name, fetchRequest, isOptional, isTransient, versionHashModifier, renamingIdentifier, userInfo
+  }
 
   /// Decodes a declaration; what is not there has its default.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
       try values.decode(String.self, forKey: .name), try values.decode(FetchRequestDescription.self, forKey: .fetchRequest),
-      isOptional: try values.decode(.isOptional, default: true),
+      isOptional: try values.decode(.isOptional, default: true), isTransient: try values.decode(.isTransient, default: false),
       versionHashModifier: try values.decodeIfPresent(String.self, forKey: .versionHashModifier),
       renamingIdentifier: try values.decodeIfPresent(String.self, forKey: .renamingIdentifier),
       userInfo: try values.decode(.userInfo, default: [:]))
@@ -143,6 +149,7 @@ extension FetchedPropertyDescription: Codable {
     try values.encode(name, forKey: .name)
     try values.encode(fetchRequest, forKey: .fetchRequest)
     try values.encode(isOptional, ifNot: true, forKey: .isOptional)
+    try values.encode(isTransient, ifNot: false, forKey: .isTransient)
     try values.encodeIfPresent(versionHashModifier, forKey: .versionHashModifier)
     try values.encodeIfPresent(renamingIdentifier, forKey: .renamingIdentifier)
     try values.encode(userInfo, ifNot: [:], forKey: .userInfo)

@@ -126,7 +126,8 @@ struct ModelCheck {
   private func problems(inCountsOf relationship: RelationshipDescription, _ path: String) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     if relationship.isToMany {
-      if relationship.minCount < 0 || relationship.maxCount < 0 { found.append(problem(path, "A count cannot be negative.")) }
+      // Models made by programs say -1 for no bound, and the number enters the version hash.
+      if relationship.minCount < 0 || relationship.maxCount < -1 { found.append(problem(path, "A count cannot be negative.")) }
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
         found.append(problem(path, "The least count \(relationship.minCount) is above the largest count \(relationship.maxCount)."))
       }
@@ -155,6 +156,14 @@ struct ModelCheck {
             "\(entity.name).\(name)",
             "The \(kind) names a property that is neither an attribute that stores keep nor a to-one relationship."))
       }
+    }
+    let following = Set(
+      family.flatMap(\.attributes).filter { $0.derivationExpression.flatMap { Derivation($0) }?.followsOthers == true }.map(\.name))
+    for name in Set(entity.uniquenessConstraints.joined()).sorted() where following.contains(name) {
+      found.append(
+        problem(
+          "\(entity.name).\(name)", "A value that follows from other objects changes without its own, so nobody could refuse a second one.")
+      )
     }
     found += ModelCheck.repeated(entity.indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
     return found

@@ -87,7 +87,8 @@ struct ModelFreezer {
       if let attribute = attributes.removeValue(forKey: name) {
         return .attribute(
           ManagedObjectModel.Attribute(
-            name: name, attribute.declaration, isOptional: attribute.isOptional, defaultValue: attribute.defaultValue,
+            name: name, attribute.declaration, isOptional: attribute.isOptional || attribute.declaration.isDerived,
+            defaultValue: attribute.defaultValue,
             slot: shape.inheritedSlots + place))
       }
       return toOne.removeValue(forKey: name).map { .toOne($0) }

@@ -1,7 +1,7 @@
 internal import HoldfastSupport
 
 /// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
-/// store compatible with a model. Default values, validation, delete rules, indexes, transient attributes and the requests of fetched
+/// store compatible with a model. Default values, validation, delete rules, indexes, transient properties and the requests of fetched
 /// properties do not count; of a derived attribute only its expression does.
 enum ModelVersionHash {
   /// The hash of an entity.
@@ -19,11 +19,23 @@ enum ModelVersionHash {
     return SHA256.hash(bytes)
   }
 
+  /// All hashes as one, names included.
+  static func digest(_ hashes: [String: [UInt8]]) -> String {
+    Base64.encode(SHA512.hash(byName(hashes).flatMap { Array($0.key.utf8) + $0.value }))
+  }
+
+  /// All hashes as one.
+  static func checksum(_ hashes: [String: [UInt8]]) -> String { Base64.encode(SHA256.hash(byName(hashes).flatMap(\.value))) }
+
+  private static func byName(_ hashes: [String: [UInt8]]) -> [(key: String, value: [UInt8])] {
+    hashes.sorted { ModelOrder.bytewise($0.key, $1.key) }
+  }
+
   /// Names and hashes of the properties that an entity declares itself.
   static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
     entity.attributes.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
       + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
-      + entity.fetchedProperties.map { ($0.name, hash(of: $0)) }
+      + entity.fetchedProperties.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
   }
 
   private static func base(_ name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
@@ -61,16 +73,16 @@ extension ManagedObjectModel {
   /// The digest of all entities' names and version hashes that Core Data keeps with a store as
   /// `NSStoreModelVersionHashesDigest`: base64 of a SHA-512.
   public var versionDigest: String {
-    Base64.encode(SHA512.hash(entitiesByName.flatMap { Array($0.name.utf8) + $0.versionHash }))
+    ModelVersionHash.digest(hashes)
   }
 
   /// The checksum of all entities' version hashes that Core Data keeps as `NSStoreModelVersionChecksumKey`: base64 of
   /// a SHA-256.
   public var versionChecksum: String {
-    Base64.encode(SHA256.hash(entitiesByName.flatMap { $0.versionHash }))
+    ModelVersionHash.checksum(hashes)
   }
 
-  private var entitiesByName: [Entity] { entities.sorted { ModelOrder.bytewise($0.name, $1.name) } }
+  private var hashes: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) }) }
 }
 
 /// Base64 of RFC 4648 without line breaks.

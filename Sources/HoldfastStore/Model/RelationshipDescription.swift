@@ -36,7 +36,8 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// The least number of objects of a to-many relationship that is not empty; 0 for no bound. Models of old have 1 for a to-one
   /// relationship, which demands nothing and enters the version hash.
   public var minCount: Int
-  /// The largest number of objects of a to-many relationship; 0 for no bound.
+  /// The largest number of objects of a to-many relationship; 0 for no bound. Some of Core Data's models have -1 for no bound, which is
+  /// another version of the model.
   public var maxCount: Int
   /// Whether the objects of a to-many relationship have an order of their own, which is kept.
   public var isOrdered: Bool

@@ -93,8 +93,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   readers see nothing of it until ``PreparedSave/commit()``. **S5** when it throws, the store is as before. **S10**
   ///   rows and links are as the request says, with the versions of the request; a value of a uniqueness constraint is free
   ///   when the row that had it gives it up in the same request. **S11** what pointed to deleted rows is severed, as
-  ///   ``SaveRequest/EntityChanges/deleted`` says. **S12** the order of targets is as ``SaveRequest/orders`` says. **X3** where the
-  ///   store declares ``StoreCapabilities/externalData``, it decides which values of attributes that allow it go to files, which are
+  ///   ``SaveRequest/EntityChanges/deleted`` says. **S12** the order of targets is as ``SaveRequest/orders`` says.
+  ///   **S13** derived values are set, and added to what is there, as ``SaveRequest/EntityChanges/derived`` says: after everything
+  ///   else, whatever the version, which stays. **S14** a derived attribute of an updated row that is not marked as changed keeps
+  ///   the value that the store has. **X3** where the store declares ``StoreCapabilities/externalData``, it decides which values of attributes that allow it go to files, which are
   ///   durable before the save can be; a changed slot has the bytes, an unchanged one the bytes or the name that the store's row
   ///   has, and the value stays as it is. **X4** no file is left that no row names, once the store has been closed, or opened again
   ///   after a crash.

@@ -22,25 +22,58 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
   public func isCompatible(with model: ManagedObjectModel) -> Bool {
     entityVersionHashes.count == model.entities.count && model.entities.allSatisfy { entityVersionHashes[$0.name] == $0.versionHash }
   }
+
+  /// What Core Data keeps as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
+  public var versionDigest: String { ModelVersionHash.digest(entityVersionHashes) }
+
+  /// What Core Data keeps as `NSStoreModelVersionChecksumKey`; see ``ManagedObjectModel/versionChecksum``.
+  public var versionChecksum: String { ModelVersionHash.checksum(entityVersionHashes) }
+}
+
+/// Whether a store and a model belong together, told by version hashes: the same check and the same error in every store.
+public enum ModelCompatibility {
+  /// Refuses a model other than the one with which a store was made.
+  ///
+  /// - Parameters:
+  ///   - hashes: the version hash of each entity of the store's model, by the entity's name.
+  ///   - model: the model with which the store is being opened.
+  ///   - path: where the store is, for the error.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/incompatibleModel`` (134100), which names the entities that differ.
+  public static func check(_ hashes: [String: [UInt8]], _ model: ManagedObjectModel, path: String? = nil) throws(StoreError) {
+    let names = Set(hashes.keys).union(model.entities.map(\.name))
+    let differing = names.filter { hashes[$0] != model.entity(named: $0)?.versionHash }.sorted()
+    if differing.isEmpty { return }
+    let parts = differing.map { name in
+      hashes[name] == nil ? "\(name) (not in the store)" : model.entity(named: name) == nil ? "\(name) (not in the model)" : name
+    }
+    throw StoreError(
+      .incompatibleModel, operation: "open the store", path: path,
+      reason: "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). "
+        + "Migrate the store, or open it with its own model.")
+  }
 }
 
 /// How the metadata of a store is read and written while nobody has the store open. A store's extension of
 /// ``StoreDescription`` gives it; people call the coordinator.
 ///
-/// Both closures are synchronous and may block. They throw ``StoreError``, with code ``StoreError/Code/alreadyOpen`` while this
+/// The closures are synchronous and may block. They throw ``StoreError``, with code ``StoreError/Code/alreadyOpen`` while this
 /// process has the store open: the open store answers then.
 public struct StoreMetadataAccess: Sendable {
   /// Reads the metadata and changes nothing.
   public var read: @Sendable () throws -> PersistentStoreMetadata
   /// Replaces the user's metadata, durably; what belongs to the store itself stays.
   public var write: @Sendable (_ userInfo: [String: StoreValue]) throws -> Void
+  /// Reads the model that the store keeps of itself; nil for a store that keeps none, such as one that another program made.
+  public var readModel: @Sendable () throws -> ManagedObjectModel?
 
-  /// Makes the pair.
+  /// Makes the record.
   public init(
     read: @escaping @Sendable () throws -> PersistentStoreMetadata,
-    write: @escaping @Sendable (_ userInfo: [String: StoreValue]) throws -> Void
+    write: @escaping @Sendable (_ userInfo: [String: StoreValue]) throws -> Void,
+    readModel: @escaping @Sendable () throws -> ManagedObjectModel?
   ) {
     self.read = read
     self.write = write
+    self.readModel = readModel
   }
 }

@@ -1,6 +1,6 @@
 /// What one save changes in one store. It holds sealed rows and becomes values only when it is coded.
 ///
-/// The store applies: inserted rows, updated rows, new and removed links, then deletions. Every row in the request
+/// The store applies: inserted rows, updated rows, new and removed links, deletions, then derived values. Every row in the request
 /// carries the version that it has *after* the save; where there was a row before, the version that the context had
 /// read stands beside it, and the store refuses the whole request when one no longer holds.
 public struct SaveRequest: Sendable, Codable {
@@ -12,6 +12,9 @@ public struct SaveRequest: Sendable, Codable {
     public var expectedVersions: [Int64]
     /// For each row, which slots differ from before: slot 0 is the lowest bit of the first word, and each row has
     /// ``wordsPerRow`` words. A row in which no bit is set changes its version only.
+    ///
+    /// A slot of a derived attribute (``ManagedObjectModel/Entity/derivedAttributes``) that is not marked keeps what the store has in it,
+    /// which others may have changed without raising the version.
     public var changedSlots: [UInt64]
     /// The words of one row.
     public var wordsPerRow: Int
@@ -80,11 +83,13 @@ public struct SaveRequest: Sendable, Codable {
     public var deleted = KeyedRows()
     /// Rows that are only to be compared with their expected versions.
     public var locked = KeyedRows()
+    /// Values of derived attributes that follow from other objects; to be applied after everything else.
+    public var derived: [DerivedRows] = []
 
     /// Makes an empty record.
     public init(entity: Int) { self.entity = entity }
 
-    private enum CodingKeys: String, CodingKey { case entity, inserted, updated, deleted, locked }
+    private enum CodingKeys: String, CodingKey { case entity, inserted, updated, deleted, locked, derived }
 
     /// Decodes rows from values.
     public init(from decoder: any Decoder) throws {
@@ -94,6 +99,7 @@ public struct SaveRequest: Sendable, Codable {
       updated = try container.decode([UpdatedRows].self, forKey: .updated)
       deleted = try container.decode(KeyedRows.self, forKey: .deleted)
       locked = try container.decode(KeyedRows.self, forKey: .locked)
+      derived = try container.decodeIfPresent([DerivedRows].self, forKey: .derived) ?? []
     }
 
     /// Encodes the rows as values.
@@ -104,6 +110,7 @@ public struct SaveRequest: Sendable, Codable {
       try container.encode(updated, forKey: .updated)
       try container.encode(deleted, forKey: .deleted)
       try container.encode(locked, forKey: .locked)
+      if !derived.isEmpty { try container.encode(derived, forKey: .derived) }
     }
   }
 

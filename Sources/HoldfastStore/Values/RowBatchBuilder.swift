@@ -201,6 +201,16 @@ public final class RowBatchBuilder {
     return UInt64(offset - rowStart) | UInt64(bytes.count) << 32
   }
 
+  /// Puts what a row of the same layout has in a slot, which is the next one, into it.
+  public func append(_ slot: Int, of row: RowPointer) {
+    guard row.isPresent(slot) else { return appendNull() }
+    switch layout.kinds[slot] {
+    case .integer, .key: append(integer: row.integer(slot))
+    case .real: append(real: row.real(slot))
+    case .bytes: append(bytesOf: row, slot)
+    }
+  }
+
   /// Ends the row that ``beginRow(key:version:)`` began.
   @inlinable public func endRow() { rowCount += 1 }
 

@@ -36,7 +36,7 @@ extension RowPointer {
     case .uri: .uri(string(slot))
     case .decimal: DecimalText.value(bytes(slot)).map { .decimal($0) } ?? .null
     case .binaryData, .transformable: data(slot)
-    case .objectID: ManagedObjectID(uriRepresentation: string(slot)).map { .objectID($0) } ?? .null
+    case .objectID: ManagedObjectID(rowBytes: bytes(slot)).map { .objectID($0) } ?? .null
     case .composite, .undefined: .null
     case .uuid: uuid(slot).map { .uuid($0) } ?? .null
     }

@@ -65,6 +65,11 @@
     !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) }
   }
 
+  /// Whether two rows of a layout hold the same values in all slots but some; keys and versions do not count.
+  public func hasSameValues(as other: RowPointer, _ layout: RowLayout, butFor slots: [Int]) -> Bool {
+    !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
+  }
+
   /// Whether a slot holds another value than that of another row of the layout; nil differs from every value. Numbers are compared
   /// by their bits, text and bytes byte by byte.
   @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {

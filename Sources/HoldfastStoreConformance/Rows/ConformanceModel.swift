@@ -75,6 +75,29 @@ enum ConformanceModel {
     ])
   }
 
+  /// Baskets with values that follow from the items in them and the shop they are of.
+  static let derived = make([
+    EntityDescription(
+      "Basket",
+      attributes: [
+        AttributeDescription("name", .string, isOptional: true), AttributeDescription("code", .integer64, isOptional: true),
+        .derived("count", .integer16, "items.@count"), .derived("weight", .integer64, "items.weight.@sum"),
+        .derived("price", .decimal, "items.price.@sum"), .derived("length", .double, "items.length.@sum"),
+        .derived("shopName", .string, "shop.name"), .derived("key", .string, "canonical:(name)"),
+      ], relationships: [.toMany("items", to: "Item", inverse: "basket"), .toOne("shop", to: "Shop", inverse: "baskets")],
+      uniquenessConstraints: [["code"]]),
+    EntityDescription("BigBasket", superentity: "Basket", attributes: [.derived("again", .integer32, "items.@count")]),
+    EntityDescription(
+      "Item",
+      attributes: [
+        AttributeDescription("weight", .integer32, isOptional: true), AttributeDescription("price", .decimal, isOptional: true),
+        AttributeDescription("length", .double, isOptional: true),
+      ], relationships: [.toOne("basket", to: "Basket", inverse: "items")]),
+    EntityDescription(
+      "Shop", attributes: [AttributeDescription("name", .string, isOptional: true)],
+      relationships: [.toMany("baskets", to: "Basket", inverse: "shop")]),
+  ])
+
   private static func make(_ entities: [EntityDescription]) -> ManagedObjectModel {
     do {
       return try ManagedObjectModel(entities: entities)

@@ -1,5 +1,11 @@
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What a store should hold, in the simplest form there is: the model by which answers are judged. It never asks the
 /// store.
 final class ExpectedGraph: EvaluationSource {
@@ -111,6 +117,7 @@ final class GraphEdit {
   private var added: [[Int]: Set<SaveRequest.Link>] = [:]
   private var removed: [[Int]: Set<SaveRequest.Link>] = [:]
   private var ordered: [[Int]: [SaveRequest.Link: Int64]] = [:]
+  private var derived: [Int: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])]] = [:]
 
   init(_ graph: ExpectedGraph) { self.graph = graph }
 
@@ -129,17 +136,28 @@ final class GraphEdit {
   }
 
   /// Changes some values; with none it changes the version only.
-  func update(_ name: String, _ key: Int64, expected: Int64? = nil, _ values: [String: StoreValue]) {
+  ///
+  /// - Parameter stale: what the row says of derived attributes that are not changed.
+  func update(_ name: String, _ key: Int64, expected: Int64? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]) {
     let entity = entity(name)
     let before = graph.rows(of: entity)[key]
     let version = expected ?? before?.version ?? 1
-    let row = row(entity, key, version + 1, before?.values, values)
+    let row = row(entity, key, version + 1, before?.values, values.merging(stale) { changed, _ in changed })
     let mask = values.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1)!) }
     updated[entity.index, default: []].append((row, version, mask))
   }
 
   func delete(_ name: String, _ key: Int64, expected: Int64? = nil) {
     deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
+  }
+
+  /// Sets derived values, and adds to others.
+  func derive(_ name: String, _ key: Int64, set: [String: StoreValue] = [:], add: [String: StoreValue] = [:]) {
+    let entity = entity(name)
+    func bySlot(_ values: [String: StoreValue]) -> [Int: StoreValue] {
+      Dictionary(uniqueKeysWithValues: values.map { (entity.slot(named: $0)!, $1) })
+    }
+    derived[entity.index, default: []].append((key, bySlot(set), bySlot(add)))
   }
 
   func lock(_ name: String, _ key: Int64, expected: Int64? = nil) {
@@ -172,7 +190,7 @@ final class GraphEdit {
   // MARK: As a request
 
   func request() -> SaveRequest {
-    let entities = Set(inserted.keys).union(updated.keys).union(deleted.keys).union(locked.keys).sorted().map(changes)
+    let entities = Set(inserted.keys).union(updated.keys).union(deleted.keys).union(locked.keys).union(derived.keys).sorted().map(changes)
     let links = Set(added.keys).union(removed.keys).sorted { $0.lexicographicallyPrecedes($1) }.map { place in
       var changes = SaveRequest.LinkChanges(entity: place[0], relationship: place[1])
       changes.added = (added[place] ?? []).sorted()
@@ -202,7 +220,23 @@ final class GraphEdit {
     }
     changes.deleted = keyed(deleted[entity] ?? [])
     changes.locked = keyed(locked[entity] ?? [])
+    if let derived = derived[entity] { changes.derived = [derivedRows(derived, graph.model.entities[entity])] }
     return changes
+  }
+
+  /// Derived rows under a version that no row has.
+  private func derivedRows(
+    _ rows: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])], _ entity: ManagedObjectModel.Entity
+  ) -> SaveRequest.DerivedRows {
+    let builder = RowBatchBuilder(entity: entity, identity: graph.identity), sorted = rows.sorted { $0.key < $1.key }
+    for row in sorted {
+      let values = entity.slots.indices.map { row.set[$0] ?? row.added[$0] ?? .null }
+      let made = graph.makeRow(entity, row.key, version: 4711, values)
+      withExtendedLifetime(made) { builder.append(made.pointer) }
+    }
+    func mask(_ slots: some Sequence<Int>) -> UInt64 { slots.reduce(0) { $0 | 1 << UInt64($1) } }
+    return SaveRequest.DerivedRows(
+      rows: builder.seal(), setSlots: sorted.map { mask($0.set.keys) }, addedSlots: sorted.map { mask($0.added.keys) }, wordsPerRow: 1)
   }
 
   private func batches(_ rows: [RowView], _ entity: Int) -> [RowBatch] {
@@ -226,13 +260,39 @@ final class GraphEdit {
     let request = request()
     for changes in request.entities {
       for batch in changes.inserted { for index in 0..<batch.count { graph.put(batch[index], changes.entity) } }
-      for updated in changes.updated { for index in 0..<updated.rows.count { graph.put(updated.rows[index], changes.entity) } }
+      for updated in changes.updated {
+        for index in 0..<updated.rows.count { replace(by: updated, index, graph.model.entities[changes.entity]) }
+      }
     }
     for change in request.links { graph.link(change) }
     for changes in request.entities { for key in changes.deleted.keys { graph.remove(key, changes.entity) } }
     var raised: Set<[Int64]> = []
     for changes in request.entities { for key in changes.deleted.keys { sever(key, graph.model.entities[changes.entity], &raised) } }
     graph.order(request.orders)
+    for (entity, rows) in derived { for row in rows { derive(row, graph.model.entities[entity]) } }
+  }
+
+  /// Puts a changed row in its place. Derived values that it does not change stay as they are.
+  private func replace(by updated: SaveRequest.UpdatedRows, _ index: Int, _ entity: ManagedObjectModel.Entity) {
+    var values = updated.rows[index].values
+    for attribute in entity.derivedAttributes where !updated.isChanged(row: index, slot: attribute.slot) {
+      if let before = graph.rows(of: entity)[updated.rows[index].key] { values[attribute.slot] = before[attribute.slot] }
+    }
+    graph.put(graph.makeRow(entity, updated.rows[index].key, version: updated.rows[index].version, values), entity.index)
+  }
+
+  private func derive(_ row: (key: Int64, set: [Int: StoreValue], added: [Int: StoreValue]), _ entity: ManagedObjectModel.Entity) {
+    guard let before = graph.rows(of: entity)[row.key] else { return }
+    var values = before.values
+    for (slot, value) in row.set { values[slot] = value }
+    for (slot, added) in row.added {
+      switch (values[slot], added) {
+      case (.null, _): continue
+      case (.decimal(let number), .decimal(let more)): values[slot] = .decimal(number + more)
+      case (let number, let more): values[slot] = .int64((number.integer ?? 0) + (more.integer ?? 0))
+      }
+    }
+    graph.put(graph.makeRow(entity, row.key, version: before.version, values), entity.index)
   }
 
   /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise. A row's

@@ -46,11 +46,8 @@ public final class MinimalStore: IncrementalStore {
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try contents.state.withLock { state in
       guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
-      let hashes = model.entities.map(\.versionHash)
-      guard state.versionHashes == nil || state.versionHashes == hashes else {
-        throw MinimalStoreError.make(.incompatibleModel, "open the store", "Its contents were made with another model.")
-      }
-      state.versionHashes = hashes
+      if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, model) }
+      state.versionHashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
       state.isOpen = true
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       session.withLock { $0 = Session(model: model, identity: identity) }
@@ -170,7 +167,7 @@ public final class MinimalStore: IncrementalStore {
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     let session = try current()
     var state = contents.state.withLock { $0 }
-    state.apply(request, session.model)
+    try state.apply(request, session.model)
     return Preparation(contents: contents, rows: state.rows, links: state.links, orders: state.orders)
   }
 
@@ -226,7 +223,7 @@ private struct MinimalRow: Sendable {
 /// All that a ``MinimalStore`` knows.
 private struct MinimalState: Sendable {
   var storeUUID = RandomUUID.text()
-  var versionHashes: [[UInt8]]?
+  var versionHashes: [String: [UInt8]]?
   var isOpen = false
   var metadata: [String: StoreValue] = [:]
   var lastKey: Int64 = 0
@@ -255,13 +252,14 @@ private struct MinimalState: Sendable {
     }
   }
 
-  mutating func apply(_ request: SaveRequest, _ model: ManagedObjectModel) {
+  mutating func apply(_ request: SaveRequest, _ model: ManagedObjectModel) throws {
     for changes in request.entities {
-      for batch in changes.inserted + changes.updated.map(\.rows) {
+      for batch in changes.inserted {
         for index in 0..<batch.count {
           rows[changes.entity, default: [:]][batch[index].key] = MinimalRow(version: batch[index].version, values: batch[index].values)
         }
       }
+      for updated in changes.updated { for index in 0..<updated.rows.count { update(changes.entity, updated, index) } }
     }
     for change in request.links {
       let place = [change.entity, change.relationship]
@@ -283,6 +281,26 @@ private struct MinimalState: Sendable {
     for place in Array(orders.keys) {
       let relationship = model.entities[place[0]].relationships[place[1]]
       orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship, model).contains(link.target) }
+    }
+    for changes in request.entities {
+      for derived in changes.derived { for index in 0..<derived.rows.count { try derive(changes.entity, derived, index) } }
+    }
+  }
+
+  /// Takes what changed in a row. What did not is there already.
+  private mutating func update(_ entity: Int, _ updated: SaveRequest.UpdatedRows, _ index: Int) {
+    let row = updated.rows[index]
+    guard rows[entity]?[row.key] != nil else { return }
+    rows[entity]?[row.key]?.version = row.version
+    for slot in row.values.indices where updated.isChanged(row: index, slot: slot) { rows[entity]?[row.key]?.values[slot] = row[slot] }
+  }
+
+  /// Sets the derived values of a row, and adds to them.
+  private mutating func derive(_ entity: Int, _ derived: SaveRequest.DerivedRows, _ index: Int) throws {
+    let key = derived.rows[index].key
+    for slot in derived.slots(row: index) {
+      guard let stored = rows[entity]?[key]?.values[slot] else { continue }
+      rows[entity]?[key]?.values[slot] = try derived.value(row: index, slot: slot, after: stored)
     }
   }
 

@@ -51,6 +51,8 @@ public struct RecordedSave: Sendable, Hashable {
     public var deleted: [Int64] = []
     /// The keys of rows that were only compared.
     public var locked: [Int64] = []
+    /// The keys of rows whose derived values were set or added to, with their slots.
+    public var derived: [Int64: [Int]] = [:]
   }
 
   /// The changes by the entity's index.
@@ -71,6 +73,9 @@ public struct RecordedSave: Sendable, Hashable {
       }
       summary.deleted = changes.deleted.keys
       summary.locked = changes.locked.keys
+      for derived in changes.derived {
+        for row in 0..<derived.rows.count { summary.derived[derived.rows[row].key, default: []] += derived.slots(row: row) }
+      }
       entities[changes.entity] = summary
     }
   }

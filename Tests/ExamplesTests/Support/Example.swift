@@ -6,6 +6,7 @@ enum Example: String {
   case dogWalk = "DogWalk"
   case warehouse = "Warehouse"
   case packages = "Packages"
+  case bowTies = "BowTies"
 
   /// What a process has left behind.
   struct Outcome: Equatable {
@@ -23,13 +24,17 @@ enum Example: String {
   private var program: URL { URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(rawValue) }
 
   /// Runs it in a folder, to the end. What it prints goes into files, which never fill up as pipes do.
-  func run(_ arguments: [String], in folder: Folder) throws -> Outcome { try start(arguments, in: folder).finish() }
+  ///
+  /// - Parameter input: what it reads from its standard input.
+  func run(_ arguments: [String], in folder: Folder, input: String? = nil) throws -> Outcome {
+    try start(arguments, in: folder, input: input).finish()
+  }
 
   func run(_ arguments: String..., in folder: Folder) throws -> Outcome { try run(arguments, in: folder) }
 
   /// Starts it; several may run at the same time.
-  func start(_ arguments: [String], in folder: Folder) throws -> Running {
-    let running = try Running(folder)
+  func start(_ arguments: [String], in folder: Folder, input: String? = nil) throws -> Running {
+    let running = try Running(folder, input)
     running.process.executableURL = program
     running.process.arguments = arguments
     running.process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
@@ -42,7 +47,7 @@ enum Example: String {
     private let output: URL
     private let errors: URL
 
-    fileprivate init(_ folder: Folder) throws {
+    fileprivate init(_ folder: Folder, _ input: String?) throws {
       let name = ".run-\(UUID().uuidString)"
       output = URL(fileURLWithPath: folder.file(name + ".out"))
       errors = URL(fileURLWithPath: folder.file(name + ".err"))
@@ -50,6 +55,11 @@ enum Example: String {
       process.standardOutput = try FileHandle(forWritingTo: output)
       process.standardError = try FileHandle(forWritingTo: errors)
       process.standardInput = FileHandle.nullDevice
+      if let input {
+        let file = URL(fileURLWithPath: folder.file(name + ".in"))
+        try Data(input.utf8).write(to: file)
+        process.standardInput = try FileHandle(forReadingFrom: file)
+      }
     }
 
     func finish() throws -> Outcome {

@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test func `every prefix and every changed byte of the metadata is read or refused, never a crash`() throws {
-    let record = MetadataRecord(uuid: "U", new: try TestModels.peopleModel())
+    let record = try MetadataRecord(uuid: "U", new: try TestModels.peopleModel())
     let bytes = record.bytes
     for count in 0..<bytes.count {
       #expect(throws: PropertyListError.self) { try MetadataRecord(uuid: "U", bytes: Array(bytes[..<count])) }
@@ -134,7 +134,7 @@ import Testing
 
   @Test func `the metadata has what Core Data keeps`() throws {
     let model = try TestModels.peopleModel()
-    let list = MetadataRecord(uuid: "U", new: model).list
+    let list = try MetadataRecord(uuid: "U", new: model).list
     #expect(list["NSStoreType"] == .string("SQLite"))
     #expect(list["NSStoreModelVersionHashesVersion"] == .integer(3))
     #expect(list["NSStoreModelVersionIdentifiers"] == .array([.string("1")]))
@@ -160,7 +160,7 @@ import Testing
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     try tested.insert("Person", [["id": .int64(1)], ["id": .int64(2)]])
-    let hexBefore = MetadataRecord(uuid: "U", new: tested.model)
+    let hexBefore = try MetadataRecord(uuid: "U", new: tested.model)
     try tested.store.close()
     // Other numbers, the other name of the join table, digits behind its columns, foreign tables and columns, no mark.
     var list = hexBefore.list

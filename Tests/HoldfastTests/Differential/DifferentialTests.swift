@@ -7,7 +7,8 @@ import Testing
 /// program from which steps were taken is still one.
 private struct Step {
   enum Kind: CaseIterable {
-    case insert, insertMore, setValue, setToOne, clearToOne, add, insertAt, remove, move, delete, save, rollback, reopen, fetch, count
+    case insert, insertMore, setValue, setGroup, setTransient, find, setToOne, clearToOne, add, insertAt, remove, move, delete, save,
+      rollback, reopen, fetch, count
   }
   let kind: Kind
   let a: Int
@@ -104,7 +105,11 @@ private final class Machine {
   private var saved: PlainGraph
   private var nextTag = 1
   /// Objects that somebody holds, so that some outlive what the context would forget.
-  private var held: [Int: ManagedObject] = [:]
+  private var held: [Int: ManagedObject] = [:] {
+    didSet { marks = marks.filter { held[$0.key] != nil } }
+  }
+  /// The transient values of those.
+  private var marks: [Int: Int64] = [:]
   private let tally: Tally
 
   struct Difference: Error, CustomStringConvertible {
@@ -152,6 +157,9 @@ private final class Machine {
     switch step.kind {
     case .insert, .insertMore: try insert(step)
     case .setValue: try setValue(step)
+    case .setGroup: try setGroup(step)
+    case .setTransient: try setTransient(step)
+    case .find: try find(step)
     case .setToOne, .clearToOne: try setToOne(step)
     case .add, .insertAt: try add(step)
     case .remove: try remove(step)
@@ -177,6 +185,7 @@ private final class Machine {
         return
       }
       held = [:]
+      marks = [:]
       context.rollback()
       context = try place.context()
     case .fetch: try compare(entity: step.a % model.model.entities.count)
@@ -226,20 +235,91 @@ private final class Machine {
     let attributes = model.model.entities[thing.entity].attributes.filter { $0.name != "tag" }
     if attributes.isEmpty { return }
     let attribute = attributes[step.b % attributes.count]
-    let value = step.c % 5 == 0 ? .null : Machine.value(attribute.type, step.c)
+    let value = try value(attribute.type, step.c)
     try object(tag).setValue(value, forKey: attribute.name)
     now.things[tag]?.values[attribute.name] = value
   }
 
-  private static func value(_ type: AttributeType, _ number: Int) -> StoreValue {
-    switch type {
-    case .integer16: .int16(Int16(truncatingIfNeeded: number % 50))
-    case .double: .double(Double(number % 40) / 4)
-    case .boolean: .bool(number % 2 == 0)
-    case .date: .date(Double(number % 1000))
-    case .binaryData: .data(Data(repeating: UInt8(number % 256), count: number % 9))
-    default: .string(number % 7 == 0 ? "" : "text \(number % 30)")
+  private func value(_ type: AttributeType, _ number: Int) throws -> StoreValue {
+    if number % 5 == 0 { return .null }
+    if type == .objectID, number % 3 == 0, let tag = tag(number / 3), case let id = try object(tag).objectID, !id.isTemporaryID {
+      return .objectID(id)
     }
+    return Machine.values(type, number)
+  }
+
+  private static func values(_ type: AttributeType, _ number: Int) -> StoreValue {
+    switch type {
+    case .integer16: return .int16(Int16(truncatingIfNeeded: number % 50))
+    case .integer32: return .int32(Int32(truncatingIfNeeded: number % 50) - 25)
+    case .integer64: return .int64(Int64(number % 50) << 40)
+    case .double: return .double(Double(number % 40) / 4)
+    case .float: return .float(Float(number % 40) / 8 - 1)
+    case .decimal: return .decimal(Decimal(number % 50) / 100)
+    case .boolean: return .bool(number % 2 == 0)
+    case .date: return .date(Double(number % 1000))
+    case .binaryData, .transformable: return .data(Data(repeating: UInt8(number % 256), count: number % 9))
+    case .uuid:
+      let byte = UInt8(number % 16)
+      return .uuid(UUID(uuid: (byte, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, byte)))
+    case .uri: return .uri(number % 7 == 0 ? "" : "https://example.org/\(number % 30)")
+    case .objectID:
+      let uri = "x-coredata://6DD0E5C5-2C5B-4E8E-9C9F-0A4B4B7C2F11/Thing/p\(number % 30)"
+      return ManagedObjectID(uriRepresentation: uri).map { .objectID($0) } ?? .null
+    case .string, .composite, .undefined: return .string(number % 7 == 0 ? "" : "text \(number % 30)")
+    }
+  }
+
+  /// Sets a composite attribute as a whole, with some of its elements, or takes its value.
+  private func setGroup(_ step: Step) throws {
+    guard let tag = tag(step.a), let thing = now.things[tag] else { return }
+    let entity = model.model.entities[thing.entity]
+    if entity.composites.isEmpty { return }
+    let group = entity.composites[step.b % entity.composites.count]
+    var wanted: [String: StoreValue] = [:]
+    for slot in group.slots where step.c % 4 != 0 && (step.b + slot) % 3 != 0 {
+      if case .attribute(let attribute) = entity.slots[slot] { wanted[attribute.name] = try value(attribute.type, step.c + slot) }
+    }
+    try object(tag).setValue(Machine.group(group, entity) { wanted[$0] ?? .null }, forKey: group.name)
+    for slot in group.slots { now.things[tag]?.values[entity.slots[slot].name] = wanted[entity.slots[slot].name] ?? .null }
+  }
+
+  /// What a composite attribute is as a whole, when its elements are what a closure says.
+  private static func group(
+    _ group: ManagedObjectModel.CompositeAttribute, _ entity: ManagedObjectModel.Entity, _ value: (String) -> StoreValue
+  ) -> PropertyValue {
+    var elements: [String: PropertyValue] = [:]
+    for slot in group.slots {
+      let name = entity.slots[slot].name, rest = name.dropFirst(group.name.count + 1).split(separator: ".")
+      if rest.count == 1 { elements[String(rest[0])] = .single(value(name)) }
+    }
+    for inner in entity.composites where inner.name.hasPrefix(group.name + ".") {
+      elements[String(inner.name.dropFirst(group.name.count + 1))] = self.group(inner, entity, value)
+    }
+    let isEmpty = group.slots.allSatisfy { value(entity.slots[$0].name) == .null }
+    return isEmpty ? .single(.null) : .composite(elements)
+  }
+
+  /// Sets the transient attribute of an object that somebody holds; others may go, and their values with them.
+  private func setTransient(_ step: Step) throws {
+    let tags = held.keys.filter { now.things[$0] != nil }.sorted()
+    if tags.isEmpty { return }
+    let tag = tags[step.a % tags.count]
+    try object(tag).setValue(.int64(Int64(step.b)), forKey: "mark")
+    marks[tag] = Int64(step.b)
+  }
+
+  /// Asks which objects have a certain value.
+  private func find(_ step: Step) throws {
+    let entity = model.model.entities[step.a % model.model.entities.count]
+    let attribute = entity.attributes[step.b % entity.attributes.count]
+    if attribute.name == "tag" { return }
+    // Of bytes that a transformer made only their absence can be asked for.
+    let value = attribute.type == .transformable ? .null : try value(attribute.type, step.c)
+    let wanted = now.kind(entity.index).filter { (now.things[$0]?.values[attribute.name] ?? .null) == value }
+    let predicate = QueryExpression.comparison(.property(PropertyPath(dotted: attribute.name)), .equalTo, .constant(value), [])
+    let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(predicate))).map(tagOf)
+    try expect(found.sorted() == wanted, "\(entity.name) with \(attribute.name) \(value): \(found.sorted()) where \(wanted) should be")
   }
 
   private func setToOne(_ step: Step) throws {
@@ -326,6 +406,14 @@ private final class Machine {
     for attribute in entity.attributes where attribute.name != "tag" {
       let (value, wanted) = (try object.value(forKey: attribute.name), thing.values[attribute.name] ?? .null)
       try expect(value == wanted, "\(tag).\(attribute.name) is \(value) where it should be \(wanted)")
+    }
+    for group in entity.composites {
+      let (value, wanted) = (try object.value(forKey: group.name), Machine.group(group, entity) { thing.values[$0] ?? .null })
+      try expect(value == wanted, "\(tag).\(group.name) is \(value) where it should be \(wanted)")
+    }
+    if held[tag] === object {
+      let (mark, wanted) = (try object.value(forKey: "mark"), marks[tag].map { StoreValue.int64($0) } ?? .null)
+      try expect(mark == wanted, "\(tag).mark is \(mark) where it should be \(wanted)")
     }
     for relationship in entity.relationships {
       let wanted = now.targets(tag, relationship)

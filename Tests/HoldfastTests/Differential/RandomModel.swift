@@ -11,13 +11,14 @@ extension RandomModel: CustomStringConvertible {
         let shape = "\(relationship.isOptional ? "" : "mandatory ")\(kind) \(relationship.minCount)…\(relationship.maxCount)"
         return "\n    \(relationship.name): \(shape) \(model.destination(of: relationship).name), \(inverse), \(relationship.deleteRule)"
       }
-      return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(relationships.joined())"
+      let attributes = entity.attributes.map { " \($0.name): \($0.type.rawValue)" }.joined(separator: ",")
+      return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(attributes)\(relationships.joined())"
     }.joined(separator: "\n")
   }
 }
 
-/// A model made by chance: families of entities and relationships of every shape between them. Every entity has a `tag` by
-/// which its objects are told apart, and no other model's names.
+/// A model made by chance: families of entities with attributes of every kind, and relationships of every shape between them. Every
+/// entity has a `tag` by which its objects are told apart, and a transient `mark`.
 struct RandomModel {
   let model: ManagedObjectModel
   /// The entities that have objects.
@@ -28,8 +29,14 @@ struct RandomModel {
     for number in 0..<Int.random(in: 2...6, using: &random) {
       let above = number > 0 && Int.random(in: 0..<2, using: &random) == 0 ? entities[Int.random(in: 0..<number, using: &random)].name : nil
       var entity = EntityDescription("E\(number)", superentity: above)
-      if above == nil { entity.attributes.append(AttributeDescription("tag", .integer64)) }
-      let types: [AttributeType] = [.integer16, .string, .double, .boolean, .date, .binaryData]
+      if above == nil {
+        entity.attributes.append(AttributeDescription("tag", .integer64))
+        entity.attributes.append(AttributeDescription("mark", .integer64, isOptional: true, isTransient: true))
+      }
+      let types = AttributeType.storedCases
+      if Int.random(in: 0..<3, using: &random) == 0 {
+        entity.attributes.append(.composite("g\(number)", Bool.random(using: &random) ? "Inner" : "Outer", isOptional: true))
+      }
       for place in 0..<Int.random(in: 1...3, using: &random) {
         // Siblings may have properties of one name, which those above and below may not.
         let isShared = above != nil && Bool.random(using: &random) && !entities.contains { $0.superentity == entity.name }
@@ -47,8 +54,18 @@ struct RandomModel {
       entities[index].isAbstract = hasBelow && Int.random(in: 0..<3, using: &random) == 0
     }
     for number in 0..<Int.random(in: 2...7, using: &random) { RandomModel.relate(number, &entities, &random) }
-    model = try ManagedObjectModel(entities: entities)
+    model = try ManagedObjectModel(entities: entities, composites: RandomModel.composites(&random))
     concrete = model.entities.filter { !$0.isAbstract }
+  }
+
+  /// A group, and one that has it as an element.
+  private static func composites(_ random: inout SeededGenerator) -> [CompositeDescription] {
+    let types = (0..<3).map { _ in AttributeType.storedCases[Int.random(in: 0..<AttributeType.storedCases.count, using: &random)] }
+    let inner = CompositeDescription(
+      "Inner", [AttributeDescription("x", types[0], isOptional: true), AttributeDescription("y", types[1], isOptional: true)])
+    let outer = CompositeDescription(
+      "Outer", [AttributeDescription("z", types[2], isOptional: true), .composite("deep", "Inner", isOptional: true)])
+    return [outer, inner]
   }
 
   private static func relate(_ number: Int, _ entities: inout [EntityDescription], _ random: inout SeededGenerator) {

@@ -43,6 +43,33 @@ import Testing
     #expect(!before.isCompatible(with: other))
   }
 
+  @Test(arguments: [TestStore.memory, .json, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Tie", attributes: [AttributeDescription("rating", .double, default: .double(.infinity), validation: .range(.double(0), nil))],
+          userInfo: ["a": "b"])
+      ], versionIdentifiers: ["2"])
+    let place = try store.makePlace(model: model, classes: [])
+    let context = try place.context()
+    try context.insert(entityNamed: "Tie").setValue(.double(4), forKey: "rating")
+    try context.save()
+    try place.close()
+    #expect(try PersistentStoreCoordinator.cachedModel(for: place.description) == model)
+    let coordinator = try PersistentStoreCoordinator(store: place.description)
+    #expect(coordinator.model == model)
+    let again = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    #expect(try again.fetch(FetchRequest<ManagedObject>(entityName: "Tie")).map { try $0.value(forKey: "rating") } == [.single(.double(4))])
+    try coordinator.close()
+    let metadata = try PersistentStoreCoordinator.metadata(for: place.description)
+    #expect(metadata.versionDigest == model.versionDigest && metadata.versionChecksum == model.versionChecksum)
+    let other = try ManagedObjectModel(entities: [
+      EntityDescription("Tie", attributes: [AttributeDescription("rating", .float)]), EntityDescription("Bow"),
+    ])
+    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: other, store: place.description) }
+    #expect(error.coreDataCode == 134100 && error.reason.contains("Bow (not in the store), Tie."))
+  }
+
   @Test func aStoreThatCannotSaysSo() throws {
     let description = MinimalStore.description()
     #expect(

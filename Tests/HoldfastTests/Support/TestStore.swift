@@ -31,8 +31,12 @@ enum TestStore: String, CaseIterable, Sendable {
     let folder: URL
     let model: ManagedObjectModel
     let classes: [ManagedObject.Type]
+    let transformers: AttributeTransformerRegistry
 
-    init(_ store: TestStore, _ model: ManagedObjectModel, _ classes: [ManagedObject.Type]) {
+    init(
+      _ store: TestStore, _ model: ManagedObjectModel, _ classes: [ManagedObject.Type], _ transformers: AttributeTransformerRegistry = [:]
+    ) {
+      self.transformers = transformers
       self.store = store
       self.model = model
       self.classes = classes
@@ -89,12 +93,13 @@ enum TestStore: String, CaseIterable, Sendable {
     }
 
     private func coordinator(_ description: StoreDescription) throws -> PersistentStoreCoordinator {
-      guard store == .second else { return try PersistentStoreCoordinator(model: model, store: description) }
+      guard store == .second else { return try PersistentStoreCoordinator(model: model, transformers: transformers, store: description) }
       let model = try ManagedObjectModel(
         entities: model.declarations, versionIdentifiers: model.versionIdentifiers,
         configurations: [ConfigurationDescription("nothing", [])], composites: model.composites,
         fetchRequestTemplates: model.fetchRequestTemplates)
-      return try PersistentStoreCoordinator(model: model, stores: [.memory().with(configuration: "nothing"), description])
+      return try PersistentStoreCoordinator(
+        model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
     }
 
     /// A context of its own on a coordinator of its own, and the store that records what it is asked.

@@ -1,7 +1,7 @@
 extension PropertyList {
-  /// The binary format (`bplist00`). Dictionaries are written in the order of their keys, so equal lists have equal
-  /// bytes.
-  var binary: [UInt8] {
+  /// The binary format (`bplist00`). Dictionaries are written in the order of their keys and every text once, so equal lists
+  /// have equal bytes.
+  public var binary: [UInt8] {
     var writer = BinaryPropertyListWriter()
     let top = writer.flatten(self)
     return writer.file(top: top)
@@ -37,7 +37,7 @@ private struct BinaryPropertyListWriter {
   }
 
   func file(top: Int) -> [UInt8] {
-    let referenceSize = items.count < 256 ? 1 : items.count < 65_536 ? 2 : 4
+    let referenceSize = Self.size(items.count)
     var out = Array("bplist00".utf8)
     var offsets: [Int] = []
     for item in items {
@@ -45,34 +45,43 @@ private struct BinaryPropertyListWriter {
       append(item, referenceSize, to: &out)
     }
     let table = out.count
-    let offsetSize = table < 256 ? 1 : table < 65_536 ? 2 : 4
-    for offset in offsets { append(offset, offsetSize, to: &out) }
+    let offsetSize = Self.size(table)
+    for offset in offsets { append(UInt64(offset), offsetSize, to: &out) }
     out += [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)]
-    for number in [items.count, top, table] { append(number, 8, to: &out) }
+    for number in [items.count, top, table] { append(UInt64(number), 8, to: &out) }
     return out
   }
+
+  /// How many bytes a number takes: 1, 2, 4 or 8.
+  private static func size(_ number: Int) -> Int { number < 1 << 8 ? 1 : number < 1 << 16 ? 2 : number < 1 << 32 ? 4 : 8 }
 
   private func append(_ item: Item, _ referenceSize: Int, to out: inout [UInt8]) {
     switch item {
     case .leaf(let value): append(leaf: value, to: &out)
     case .array(let parts):
       append(kind: 0xA0, parts.count, to: &out)
-      for part in parts { append(part, referenceSize, to: &out) }
+      for part in parts { append(UInt64(part), referenceSize, to: &out) }
     case .dictionary(let keys, let values):
       append(kind: 0xD0, keys.count, to: &out)
-      for part in keys + values { append(part, referenceSize, to: &out) }
+      for part in keys + values { append(UInt64(part), referenceSize, to: &out) }
     }
   }
 
   private func append(leaf value: PropertyList, to out: inout [UInt8]) {
     switch value {
+    case .null: out.append(0)
     case .bool(let value): out.append(value ? 9 : 8)
     case .integer(let value): append(integer: value, to: &out)
+    case .unsigned(let value):
+      out.append(0x14)
+      append(0, 8, to: &out)
+      append(value, 8, to: &out)
     case .real(let value): append(real: 0x23, value, to: &out)
     case .date(let value): append(real: 0x33, value, to: &out)
     case .uid(let value):
-      out.append(0x83)
-      append(Int(truncatingIfNeeded: value), 4, to: &out)
+      let size = Self.size(Int(clamping: value))
+      out.append(0x80 | UInt8(size - 1))
+      append(value, size, to: &out)
     case .data(let bytes):
       append(kind: 0x40, bytes.count, to: &out)
       out += bytes
@@ -87,19 +96,19 @@ private struct BinaryPropertyListWriter {
       out += text.utf8
     } else {
       append(kind: 0x60, text.utf16.count, to: &out)
-      for unit in text.utf16 { append(Int(unit), 2, to: &out) }
+      for unit in text.utf16 { append(UInt64(unit), 2, to: &out) }
     }
   }
 
   private func append(integer value: Int64, to out: inout [UInt8]) {
     let power = value < 0 ? 3 : value < 256 ? 0 : value < 65_536 ? 1 : value <= Int64(UInt32.max) ? 2 : 3
     out.append(0x10 | UInt8(power))
-    append(Int(value), 1 << power, to: &out)
+    append(UInt64(bitPattern: value), 1 << power, to: &out)
   }
 
   private func append(real marker: UInt8, _ value: Double, to out: inout [UInt8]) {
     out.append(marker)
-    append(Int(bitPattern: UInt(value.bitPattern)), 8, to: &out)
+    append(value.bitPattern, 8, to: &out)
   }
 
   private func append(kind: UInt8, _ count: Int, to out: inout [UInt8]) {
@@ -112,7 +121,7 @@ private struct BinaryPropertyListWriter {
   }
 
   /// The lowest bytes of a number, the most significant first.
-  private func append(_ number: Int, _ size: Int, to out: inout [UInt8]) {
+  private func append(_ number: UInt64, _ size: Int, to out: inout [UInt8]) {
     for place in stride(from: size - 1, through: 0, by: -1) { out.append(UInt8(truncatingIfNeeded: number >> (8 * place))) }
   }
 }

@@ -1,0 +1,1 @@
+../../../Tests/HoldfastModelFileTests/Compiled/CompiledModelProperty.swift

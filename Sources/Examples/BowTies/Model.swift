@@ -1,0 +1,71 @@
+import Foundation
+import Holdfast
+
+/// A bow tie: one attribute of each kind that the model has.
+final class BowTie: ManagedObject {
+  enum Slot {
+    static let id = 0, isFavorite = 1, lastWorn = 2, name = 3, photoData = 4, rating = 5, searchKey = 6, timesWorn = 7, tintColor = 8,
+      url = 9
+  }
+  var id: UUID {
+    get { self[Slot.id] }
+    set { self[Slot.id] = newValue }
+  }
+  var isFavorite: Bool {
+    get { self[Slot.isFavorite] }
+    set { self[Slot.isFavorite] = newValue }
+  }
+  var lastWorn: Date? {
+    get { self[Slot.lastWorn] }
+    set { self[Slot.lastWorn] = newValue }
+  }
+  var name: String {
+    get { self[Slot.name] }
+    set { self[Slot.name] = newValue }
+  }
+  var photoData: Data? {
+    get { self[Slot.photoData] }
+    set { self[Slot.photoData] = newValue }
+  }
+  var rating: Double {
+    get { self[Slot.rating] }
+    set { self[Slot.rating] = newValue }
+  }
+  var searchKey: String {
+    get { self[Slot.searchKey] }
+    set { self[Slot.searchKey] = newValue }
+  }
+  var timesWorn: Int {
+    get { self[Slot.timesWorn] }
+    set { self[Slot.timesWorn] = newValue }
+  }
+  var tintColor: Color? {
+    get { self[transformable: Slot.tintColor] }
+    set { self[transformable: Slot.tintColor] = newValue }
+  }
+  var url: URL? {
+    get { self[Slot.url] }
+    set { self[Slot.url] = newValue }
+  }
+  override class var properties: [PropertyBinding] {
+    [
+      .attribute("id", \BowTie.id, slot: Slot.id), .attribute("isFavorite", \BowTie.isFavorite, slot: Slot.isFavorite),
+      .attribute("lastWorn", \BowTie.lastWorn, slot: Slot.lastWorn), .attribute("name", \BowTie.name, slot: Slot.name),
+      .attribute("photoData", \BowTie.photoData, slot: Slot.photoData), .attribute("rating", \BowTie.rating, slot: Slot.rating),
+      .attribute("searchKey", \BowTie.searchKey, slot: Slot.searchKey), .attribute("timesWorn", \BowTie.timesWorn, slot: Slot.timesWorn),
+      .transformable("tintColor", \BowTie.tintColor, slot: Slot.tintColor), .attribute("url", \BowTie.url, slot: Slot.url),
+    ]
+  }
+}
+
+/// A colour, which the store keeps as the bytes that its transformer makes.
+struct Color: Codable, Sendable, CustomStringConvertible {
+  var red: UInt8
+  var green: UInt8
+  var blue: UInt8
+
+  /// As web pages write it.
+  var description: String {
+    "#" + [red, green, blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}

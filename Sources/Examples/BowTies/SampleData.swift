@@ -1,0 +1,41 @@
+import Foundation
+
+/// A bow tie as the property list has it.
+struct SampleData: Decodable {
+  let id: UUID
+  let isFavorite: Bool
+  let lastWorn: Date?
+  let name: String
+  let photo: Data
+  let rating: Double
+  let searchKey: String
+  let timesWorn: Int
+  let tintColor: Color
+  let url: URL
+
+  /// All of them.
+  static func read(_ file: URL) throws -> [SampleData] {
+    try PropertyListDecoder().decode([SampleData].self, from: Data(contentsOf: file))
+  }
+
+  private enum CodingKeys: String, CodingKey { case id, isFavorite, lastWorn, name, photo, rating, searchKey, timesWorn, tintColor, url }
+
+  /// Property lists know neither UUIDs nor addresses; both are texts there.
+  init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    id = try values.decode(UUID.self, forKey: .id)
+    isFavorite = try values.decode(Bool.self, forKey: .isFavorite)
+    lastWorn = try values.decodeIfPresent(Date.self, forKey: .lastWorn)
+    name = try values.decode(String.self, forKey: .name)
+    photo = try values.decode(Data.self, forKey: .photo)
+    rating = try values.decode(Double.self, forKey: .rating)
+    searchKey = try values.decode(String.self, forKey: .searchKey)
+    timesWorn = try values.decode(Int.self, forKey: .timesWorn)
+    tintColor = try values.decode(Color.self, forKey: .tintColor)
+    let address = try values.decode(String.self, forKey: .url)
+    guard let url = URL(string: address) else {
+      throw DecodingError.dataCorruptedError(forKey: .url, in: values, debugDescription: "It is no address.")
+    }
+    self.url = url
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Holdfast
+import HoldfastModelFile
+
+/// The bow ties in a store.
+struct Wardrobe {
+  private let context: ManagedObjectContext
+
+  /// Opens a store with the model that Xcode's editor shows, and fills it when it is new.
+  init(_ store: StoreDescription) throws {
+    let model = try ManagedObjectModel(contentsOf: Bundle.module.bundlePath + "/BowTies.xcdatamodeld")
+    let coordinator = try PersistentStoreCoordinator(
+      model: model, transformers: ["ColorTransformer": CodableTransformer<Color>()], store: store)
+    context = try ManagedObjectContext(coordinator: coordinator, classes: [BowTie.self])
+    if try context.count(for: FetchRequest<BowTie>()) == 0 { try importSamples() }
+  }
+
+  private func importSamples() throws {
+    let file = Bundle.module.bundleURL.appendingPathComponent("SampleData.plist")
+    for sample in try SampleData.read(file) {
+      let tie = context.insert(BowTie.self)
+      tie.id = sample.id
+      tie.name = sample.name
+      tie.searchKey = sample.searchKey
+      tie.rating = sample.rating
+      tie.timesWorn = sample.timesWorn
+      tie.isFavorite = sample.isFavorite
+      tie.lastWorn = sample.lastWorn
+      tie.photoData = sample.photo
+      tie.tintColor = sample.tintColor
+      tie.url = sample.url
+    }
+    try context.save()
+  }
+
+  /// All of them, by name.
+  func ties() throws -> [BowTie] {
+    try context.fetch(FetchRequest<BowTie>(sortedBy: [FetchSortDescriptor(\BowTie.name)]))
+  }
+
+  /// The one with a search key.
+  func tie(_ key: String) throws -> BowTie {
+    guard let tie = try context.fetch(FetchRequest<BowTie>(where: \.searchKey == key, limit: 1)).first else { throw NoSuchTie(key: key) }
+    return tie
+  }
+
+  /// Notes that a tie is worn.
+  func wear(_ tie: BowTie, at date: Date) throws {
+    tie.timesWorn += 1
+    tie.lastWorn = date
+    try context.save()
+  }
+
+  /// Rates a tie.
+  ///
+  /// - Returns: why the model does not allow it, as a sentence for people and Core Data's number; nil when it is saved.
+  func rate(_ tie: BowTie, _ rating: Double) throws -> (sentence: String, number: Int)? {
+    tie.rating = rating
+    do {
+      try context.save()
+      return nil
+    } catch let error as ContextError where error.property == "rating" {
+      context.rollback()
+      return (error.userMessage(), error.coreDataCode)
+    }
+  }
+}
+
+/// There is no tie with that search key.
+struct NoSuchTie: Error, CustomStringConvertible {
+  let key: String
+  var description: String { "There is no bow tie \(key). List them to see which there are." }
+}

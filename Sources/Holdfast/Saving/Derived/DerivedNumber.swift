@@ -1,0 +1,119 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A count, a sum, or what is added to one. Whole numbers and decimals come out exactly.
+enum DerivedNumber: Equatable {
+  /// 128 bits hold the sum of more numbers of 64 bits than there can be.
+  case whole(Int128)
+  case decimal(Decimal)
+  case real(Double)
+
+  static var zero: DerivedNumber { .whole(0) }
+
+  /// A value of an attribute that is a number; nil counts as 0.
+  init(_ value: StoreValue) {
+    switch value {
+    case .decimal(let decimal): self = .decimal(decimal)
+    case .float(let number): self = .real(Double(number))
+    case .double(let number): self = .real(number)
+    default: self = .whole(Int128(value.integer ?? 0))
+    }
+  }
+
+  /// The sum, and whether it is exact: a decimal has room for 38 digits.
+  func adding(_ other: DerivedNumber) -> (sum: DerivedNumber, isExact: Bool) {
+    switch (self, other) {
+    case (.whole(let a), .whole(let b)): return (.whole(a &+ b), true)
+    case (.real, _), (_, .real): return (.real(real + other.real), false)
+    default:
+      let (a, b) = (decimal, other.decimal), sum = a + b
+      return (.decimal(sum), sum - b == a && sum - a == b)
+    }
+  }
+
+  var negated: DerivedNumber {
+    switch self {
+    case .whole(let number): .whole(0 &- number)
+    case .decimal(let number): .decimal(-number)
+    case .real(let number): .real(-number)
+    }
+  }
+
+  var isZero: Bool {
+    switch self {
+    case .whole(let number): number == 0
+    case .decimal(let number): number.isZero
+    case .real(let number): number == 0
+    }
+  }
+
+  private var isNegative: Bool {
+    switch self {
+    case .whole(let number): number < 0
+    case .decimal(let number): number < 0
+    case .real(let number): number < 0
+    }
+  }
+
+  private var decimal: Decimal {
+    switch self {
+    case .whole(let number): Int64(exactly: number).map { Decimal($0) } ?? Decimal(string: number.description) ?? .nan
+    case .decimal(let number): number
+    case .real(let number): Decimal(string: number.description) ?? .nan
+    }
+  }
+
+  private var real: Double {
+    switch self {
+    case .whole(let number): Double(number)
+    case .decimal(let number): Double(number.description) ?? .nan
+    case .real(let number): number
+    }
+  }
+
+  // MARK: As a value
+
+  /// The value as an attribute of a type has it; nil when it is too large or too small for that.
+  ///
+  /// A fraction is cut off where the type has none, and a floating-point type takes the nearest number that it has.
+  func stored(in type: AttributeType) -> StoreValue? {
+    switch type {
+    case .decimal:
+      let number = decimal
+      if number.isNaN, case .decimal = self { return .decimal(number) }
+      return number.isNaN ? nil : .decimal(number)
+    case .double: return isBeyond(real) ? nil : .double(real)
+    case .float:
+      let number = Float(real)
+      return number.isInfinite && real.isFinite || isBeyond(real) ? nil : .float(number)
+    default:
+      guard let whole, let number = Int64(exactly: whole) else { return nil }
+      return StoreValue.int64(number).converted(to: type)
+    }
+  }
+
+  /// Whether a floating-point number cannot say what a decimal or whole number is.
+  private func isBeyond(_ number: Double) -> Bool {
+    if case .real = self { false } else { number.isInfinite }
+  }
+
+  private var whole: Int128? {
+    switch self {
+    case .whole(let number): return number
+    case .decimal(let number): return Int128(String(number.description.prefix { $0 != "." }))
+    case .real(let number): return number.isFinite ? Int128(exactly: number.rounded(.towardZero)) : nil
+    }
+  }
+
+  /// Why the attribute cannot have the number.
+  func failure(_ attribute: ManagedObjectModel.Attribute, of id: ManagedObjectID) -> ContextError {
+    ContextError(
+      isNegative ? .numberTooSmall : .numberTooLarge, objectID: id, property: attribute.name,
+      reason: "The number that is derived from other objects does not fit the attribute's type; give it a larger one.")
+  }
+}

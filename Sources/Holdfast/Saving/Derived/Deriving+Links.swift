@@ -1,0 +1,130 @@
+import HoldfastStore
+
+/// Counts and sums over relationships whose links are pairs of their own.
+extension Deriving {
+  /// Owners whose objects are counted rather than asked one by one which links were there, as long as there are no more.
+  private static let mostToCount = 1024
+
+  /// What a save changes in aggregates over links.
+  ///
+  /// A link that is made though it is there changes nothing, and the context need not know; so the store is asked which links there
+  /// were. Should another process make or cut one of these links meanwhile, the versions of its ends tell.
+  func addDifferencesOfLinks(_ place: Int) throws {
+    let aggregate = plan.aggregates[place], relationship = aggregate.relationship
+    guard relationship.isManyToMany else { return }
+    let changes = links(of: relationship)
+    let touched = touchedTargets(aggregate)
+    if changes.added.isEmpty && changes.removed.isEmpty && touched.isEmpty { return }
+    guard let inverse = aggregate.inverse else { return try noteOwnersWithoutInverse(place, changes, touched) }
+    let asked = (changes.added + changes.removed).filter { $0.source >= 0 && $0.target >= 0 }
+    let former = try knownFormerOwners(aggregate, inverse, asked, touched)
+    let destination = relationship.destinationIndex
+    let linked = Set((changes.added + changes.removed).map(\.target)).union(touched)
+    if aggregate.summed != nil { try stored.read(root: root(destination), linked.filter { savedObject(destination, $0) == nil }) }
+    var (added, removed) = ([Int64: [Int64]](), [Int64: [Int64]]())
+    for link in changes.added { added[link.target, default: []].append(link.source) }
+    for link in changes.removed { removed[link.target, default: []].append(link.source) }
+    for target in linked {
+      let before = former[target] ?? [], object = savedObject(destination, target)
+      var after = object?.isDeleted == true ? [] : before
+      if object?.isDeleted != true { after = after.subtracting(removed[target] ?? []).union(added[target] ?? []) }
+      let less = aggregate.term(object.map { self.before($0) } ?? rowAfter(destination, target)),
+        more = aggregate.term(rowAfter(destination, target))
+      // A count knows that the target is there; its row is not read.
+      let (minus, plus) = aggregate.summed == nil ? (.whole(1), .whole(1)) : (less, more)
+      for owner in before where !after.contains(owner) { add(minus.negated, to: owner, place) }
+      for owner in after where !before.contains(owner) { add(plus, to: owner, place) }
+      if minus == plus { continue }
+      for owner in after where before.contains(owner) {
+        add(minus.negated, to: owner, place)
+        add(plus, to: owner, place)
+      }
+    }
+  }
+
+  /// The saved targets that go, or whose number changes.
+  private func touchedTargets(_ aggregate: DerivationPlan.Aggregate) -> Set<Int64> {
+    var keys: Set<Int64> = []
+    for object in savedObjects(of: aggregate.relationship.destinationIndex) where !object.isInserted {
+      if object.isDeleted {
+        keys.insert(object.objectKey)
+      } else if let summed = aggregate.summed, let old = before(object), let new = after(object),
+        Deriving.differ(old, new, summed.slot, object.entity.layout)
+      {
+        keys.insert(object.objectKey)
+      }
+    }
+    return keys
+  }
+
+  /// The owners that targets had in the store, asked for once.
+  private func knownFormerOwners(
+    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
+  ) throws -> [Int64: Set<Int64>] {
+    if let known = formerOwners.first(where: { $0.relationship == aggregate.relationship && $0.touched == touched }) { return known.owners }
+    let found = try formerOwners(aggregate, inverse, asked, touched)
+    formerOwners.append(FormerOwners(relationship: aggregate.relationship, touched: touched, owners: found))
+    return found
+  }
+
+  /// The owners that targets had in the store: all of those that are touched, and of others those that are asked for.
+  private func formerOwners(
+    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
+  ) throws -> [Int64: Set<Int64>] {
+    var former: [Int64: Set<Int64>] = [:]
+    let owners = Set(asked.map(\.source)).sorted()
+    if touched.isEmpty, try areFew(aggregate, owners) {
+      let wanted = Set(asked), relationship = aggregate.relationship
+      if owners.isEmpty { return [:] }
+      let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners)
+      try reader.relationships(request) { owner, targets in
+        for target in targets where wanted.contains(SaveRequest.Link(source: owner, target: target)) {
+          former[target, default: []].insert(owner)
+        }
+      }
+      return former
+    }
+    let targets = Set(asked.map(\.target)).union(touched).sorted()
+    let request = RelationshipRequest(entity: inverse.entityIndex, relationship: inverse.index, sources: targets)
+    try reader.relationships(request) { target, owners in former[target] = Set(owners) }
+    return former
+  }
+
+  /// Whether owners have few objects, as far as a count tells.
+  private func areFew(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> Bool {
+    guard let slot = aggregate.countSlot else { return false }
+    try stored.read(root: aggregate.entity.rootIndex, owners)
+    var count: Int64 = 0
+    for owner in owners {
+      guard let found = stored.row(root: aggregate.entity.rootIndex, owner), aggregate.entity.familyIndexes.contains(found.entity) else {
+        continue
+      }
+      if !found.row.isPresent(slot) { return false }
+      count = count.addingReportingOverflow(max(0, found.row.integer(slot))).partialValue
+      if count < 0 || count > Deriving.mostToCount { return false }
+    }
+    return true
+  }
+
+  /// Without an inverse nobody tells to whom a target belonged but a fetch of the owners.
+  private func noteOwnersWithoutInverse(
+    _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<Int64>
+  ) throws {
+    let relationship = plan.aggregates[place].relationship, entity = context.entities[relationship.entityIndex]
+    for link in changes.added + changes.removed { noteIncomplete(link.source, place) }
+    let targets = Set(changes.added.map(\.target)).union(touched).filter { $0 >= 0 }.sorted()
+    for keys in Deriving.windows(targets) {
+      let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
+      let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
+      let collector = RowCollector(checksCancellation: false)
+      try part.coordinator.fetch(FetchQuery(entity: entity, predicate: predicate), from: part.store, into: collector)
+      for owner in try stored.take(collector) { noteIncomplete(owner, place) }
+    }
+    try stored.read(root: entity.rootIndex, (changes.added + changes.removed).map(\.source))
+  }
+
+  /// Keys in lists that a store takes.
+  static func windows(_ keys: [Int64]) -> [ArraySlice<Int64>] {
+    stride(from: 0, to: keys.count, by: 4096).map { keys[$0..<min($0 + 4096, keys.count)] }
+  }
+}

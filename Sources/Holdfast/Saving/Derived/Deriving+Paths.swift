@@ -1,0 +1,92 @@
+import HoldfastStore
+
+/// Copies of what to-one relationships lead to.
+extension Deriving {
+  /// Works out a copy for the objects that changed, and for those from which the path leads through an object that did.
+  func follow(_ path: DerivationPlan.Path) throws {
+    let led = try objectsLed(by: path)
+    var keys = led.filter { savedObject(path.entity.index, $0)?.isDeleted != true }
+    for object in savedObjects(of: path.entity.index) where isConcerned(object, path, led) { keys.insert(object.objectKey) }
+    if keys.isEmpty { return }
+    try stored.read(root: path.entity.rootIndex, keys.filter { savedObject(path.entity.index, $0) == nil })
+    for (key, value) in try values(of: keys, path) { change(path, key, value) }
+  }
+
+  private func change(_ path: DerivationPlan.Path, _ key: Int64, _ value: StoreValue) {
+    if key >= 0 {
+      guard let found = stored.row(root: path.entity.rootIndex, key), path.entity.familyIndexes.contains(found.entity) else { return }
+      if found.row.value(path.attribute.slot, .attribute(path.attribute.type), idPrefix: nil) == value { return }
+    }
+    values.changes[path.number][key] = DerivedValues.Change(value: value, added: nil)
+  }
+
+  /// Whether the copy of a changed object has to be worked out: it is new, leads elsewhere, somebody set the copy, or there is none.
+  private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<Int64>) -> Bool {
+    guard let new = after(object) else { return false }
+    guard let old = before(object) else { return true }
+    let layout = object.entity.layout, first = path.hops[0].slot
+    return Deriving.differ(old, new, first, layout) || Deriving.differ(old, new, path.attribute.slot, layout)
+      || new.isPresent(first) && stored.row(root: path.entity.rootIndex, object.objectKey)?.row.isPresent(path.attribute.slot) == false
+  }
+
+  // MARK: Backwards
+
+  /// The objects in the store from which the path leads through something that changes.
+  private func objectsLed(by path: DerivationPlan.Path) throws -> Set<Int64> {
+    var keys: Set<Int64> = []
+    for depth in path.hops.indices.reversed() {
+      let slot = depth + 1 < path.hops.count ? path.hops[depth + 1].slot : path.source.slot
+      for object in savedObjects(of: path.hops[depth].destinationIndex) where !object.isInserted {
+        guard let old = before(object) else { continue }
+        if after(object).map({ Deriving.differ(old, $0, slot, object.entity.layout) }) ?? true { keys.insert(object.objectKey) }
+      }
+      keys = try sources(of: keys, path.hops[depth])
+    }
+    return keys
+  }
+
+  /// The objects in the store whose to-one relationship leads to one of some keys.
+  private func sources(of keys: Set<Int64>, _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
+    let sorted = keys.filter { $0 >= 0 }.sorted()
+    if sorted.isEmpty { return [] }
+    var found: Set<Int64> = []
+    guard let inverse = part.coordinator.model.inverse(of: hop) else { return try sourcesWithoutInverse(of: sorted, hop) }
+    if inverse.isToMany {
+      let request = RelationshipRequest(entity: inverse.entityIndex, relationship: inverse.index, sources: sorted)
+      try reader.relationships(request) { found.formUnion($1) }
+    } else {
+      let root = root(hop.destinationIndex)
+      try stored.read(root: root, sorted)
+      for key in sorted { if let source = Deriving.key(stored.row(root: root, key)?.row, inverse.slot) { found.insert(source) } }
+    }
+    return found
+  }
+
+  private func sourcesWithoutInverse(of keys: [Int64], _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
+    var found: Set<Int64> = []
+    for window in Deriving.windows(keys) {
+      let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
+      let collector = RowCollector(checksCancellation: false)
+      let query = FetchQuery(
+        entity: context.entities[hop.entityIndex], predicate: .membership(.property(PropertyPath(hop.name)), ids))
+      try part.coordinator.fetch(query, from: part.store, into: collector)
+      found.formUnion(try stored.take(collector))
+    }
+    return found
+  }
+
+  // MARK: Forwards
+
+  /// What the path gives for each of some objects after the save.
+  private func values(of keys: Set<Int64>, _ path: DerivationPlan.Path) throws -> [Int64: StoreValue] {
+    var (ends, entity) = (Dictionary(uniqueKeysWithValues: keys.map { ($0, $0) }), path.entity.index)
+    for hop in path.hops {
+      ends = ends.compactMapValues { Deriving.key(rowAfter(entity, $0), hop.slot) }
+      entity = hop.destinationIndex
+      try stored.read(root: root(entity), ends.values.filter { savedObject(entity, $0) == nil })
+    }
+    var found: [Int64: StoreValue] = [:]
+    for key in keys { found[key] = path.value(ends[key].flatMap { rowAfter(entity, $0) }) }
+    return found
+  }
+}

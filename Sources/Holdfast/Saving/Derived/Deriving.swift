@@ -1,0 +1,283 @@
+import HoldfastStore
+
+/// Works out the values of derived attributes that follow from other objects, for one part of a save: a list of named steps.
+///
+/// Runs under the lock that lets one save through at a time, and asks the store, so that what other contexts saved counts. Only
+/// another process can change the store meanwhile. Counts and exact sums are differences between the rows that this save replaces,
+/// whose versions the store compares, and those that it writes; the store adds them to what it has.
+final class Deriving {
+  let part: StoreChanges
+  let plan: DerivationPlan
+  let values: DerivedValues
+  let reader: StoreReader
+  var context: ManagedObjectContext { part.context }
+  var stored: StoredRows { values.stored }
+  /// The changed objects by entity index.
+  private(set) var saved: [[ManagedObject]]
+  /// What is added to aggregates, by the aggregate's place and the owner's key as the context knows it.
+  private var differences: [[Int64: Difference]]
+  /// The owners whose aggregate is worked out from all objects, by the aggregate's place.
+  private var incomplete: [Set<Int64>]
+  private var failures: [ContextError] = []
+  /// The owners that targets had in the store, as they were asked for: several attributes may be about one relationship.
+  var formerOwners: [FormerOwners] = []
+  /// The keys by which the context knows new objects, by root entity and permanent key; made when links are looked at.
+  private var temporaryKeys: [[Int64: Int64]]?
+
+  /// The owners of targets over a relationship: of those that are touched all, of others those to which the save makes or cuts a link.
+  struct FormerOwners {
+    let relationship: ManagedObjectModel.Relationship
+    let touched: Set<Int64>
+    let owners: [Int64: Set<Int64>]
+  }
+
+  struct Difference {
+    var number = DerivedNumber.zero
+    var isExact = true
+
+    mutating func add(_ term: DerivedNumber) {
+      let (sum, isExact) = number.adding(term)
+      number = sum
+      self.isExact = self.isExact && isExact
+    }
+  }
+
+  init(_ part: StoreChanges, _ plan: DerivationPlan, date: Double) {
+    self.part = part
+    self.plan = plan
+    reader = StoreReader(part.coordinator.storeSet, .latest)
+    let count = part.context.entities.count
+    values = DerivedValues(plan, date: date, StoredRows(part.coordinator, reader), entityCount: count)
+    saved = Array(repeating: [], count: count)
+    differences = plan.aggregates.map { _ in [:] }
+    incomplete = plan.aggregates.map { _ in [] }
+  }
+
+  /// - Throws: ``ContextError`` with all numbers that do not fit their attributes; errors of the store.
+  func run() throws -> DerivedValues {
+    if plan.followingCount == 0 { return values }
+    defer { reader.end() }
+    for objects in [part.inserted, part.updated, part.deleted] {
+      for object in objects { saved[Int(object.flags.entityIndex)].append(object) }
+    }
+    for place in plan.aggregates.indices { addDifferencesOfKeys(place) }
+    try readOwners()
+    for place in plan.aggregates.indices { try addDifferencesOfLinks(place) }
+    try readOwners()
+    for place in plan.aggregates.indices { try applyDifferences(place) }
+    for place in plan.aggregates.indices { try recompute(place) }
+    for path in plan.paths { try follow(path) }
+    if !failures.isEmpty { throw ContextError.together(failures) }
+    return values
+  }
+
+  // MARK: Rows
+
+  func root(_ entity: Int) -> Int { context.graph.entities[entity].root }
+
+  /// The changed objects of an entity and its sub-entities.
+  func savedObjects(of entity: Int) -> some Sequence<ManagedObject> { saved[context.graph.entities[entity].family].joined() }
+
+  /// The row of an object before the save; nil for a new one.
+  func before(_ object: ManagedObject) -> RowPointer? { object.isInserted ? nil : object.committedRow }
+
+  /// The row of an object after the save; nil for a deleted one.
+  func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row.map { RowPointer($0) } }
+
+  /// A changed object of this save, by its key.
+  func savedObject(_ entity: Int, _ key: Int64) -> ManagedObject? {
+    guard let object = context.registered(entity, key), object.isInserted || object.isUpdated || object.isDeleted else { return nil }
+    return object
+  }
+
+  /// A row as it is after the save; nil when there is none. What the save leaves as it is was read before.
+  func rowAfter(_ entity: Int, _ key: Int64) -> RowPointer? {
+    if let object = savedObject(entity, key) { return after(object) }
+    return stored.row(root: root(entity), key)?.row
+  }
+
+  static func key(_ row: RowPointer?, _ slot: Int) -> Int64? {
+    guard let row, row.isPresent(slot) else { return nil }
+    return row.integer(slot)
+  }
+
+  static func differ(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ layout: RowLayout) -> Bool {
+    a.differs(from: b, slot, layout.kinds[slot])
+  }
+
+  // MARK: Differences
+
+  func add(_ term: DerivedNumber, to owner: Int64, _ place: Int) { differences[place][owner, default: Difference()].add(term) }
+
+  /// Objects whose to-one relationship leads to the owner.
+  private func addDifferencesOfKeys(_ place: Int) {
+    let aggregate = plan.aggregates[place]
+    guard let inverse = aggregate.inverse, !inverse.isToMany else { return }
+    for object in savedObjects(of: aggregate.relationship.destinationIndex) {
+      let (old, new) = (before(object), after(object))
+      let (former, owner) = (Deriving.key(old, inverse.slot), Deriving.key(new, inverse.slot))
+      let (less, more) = (aggregate.term(old), aggregate.term(new))
+      if former == owner && less == more { continue }
+      if let former { add(less.negated, to: former, place) }
+      if let owner { add(more, to: owner, place) }
+    }
+  }
+
+  /// Reads the rows of all owners that are known to be concerned, and of changed objects that have such attributes: what is published
+  /// of them is what the store has.
+  private func readOwners() throws {
+    var keys = [Set<Int64>](repeating: [], count: context.entities.count)
+    for (place, aggregate) in plan.aggregates.enumerated() { keys[aggregate.entity.rootIndex].formUnion(differences[place].keys) }
+    for object in part.updated where !plan.following[Int(object.flags.entityIndex)].isEmpty {
+      keys[root(Int(object.flags.entityIndex))].insert(object.objectKey)
+    }
+    for (root, keys) in keys.enumerated() { try stored.read(root: root, keys) }
+  }
+
+  /// Adds differences to what the store has.
+  private func applyDifferences(_ place: Int) throws {
+    let aggregate = plan.aggregates[place], slot = aggregate.attribute.slot
+    for (owner, difference) in differences[place] {
+      // Objects that were never saved and are deleted have no key.
+      if part.permanent(owner) < 0 { continue }
+      if owner < 0 {
+        if aggregate.isExact && difference.isExact {
+          change(aggregate, owner, to: difference.number, adding: nil)
+        } else {
+          incomplete[place].insert(owner)
+        }
+      } else if let base = existing(aggregate, owner) {
+        apply(difference, to: base.isPresent(slot) ? base.value(slot, aggregate.attribute.type) : .null, of: owner, place)
+      }
+    }
+    for object in part.updated where aggregate.entity.familyIndexes.contains(Int(object.flags.entityIndex)) {
+      guard differences[place][object.objectKey] == nil, let base = existing(aggregate, object.objectKey) else { continue }
+      if !base.isPresent(slot) { incomplete[place].insert(object.objectKey) }
+    }
+  }
+
+  /// The stored row of an owner that stays and has the attribute.
+  private func existing(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64) -> RowPointer? {
+    guard let found = stored.row(root: aggregate.entity.rootIndex, owner), aggregate.entity.familyIndexes.contains(found.entity),
+      savedObject(aggregate.entity.index, owner)?.isDeleted != true
+    else { return nil }
+    return found.row
+  }
+
+  private func apply(_ difference: Difference, to base: StoreValue, of owner: Int64, _ place: Int) {
+    let aggregate = plan.aggregates[place]
+    let (sum, isExact) = DerivedNumber(base).adding(difference.number)
+    if base == .null || !aggregate.isExact || !difference.isExact || !isExact {
+      incomplete[place].insert(owner)
+    } else if !difference.number.isZero {
+      change(aggregate, owner, to: sum, adding: difference.number.stored(in: aggregate.attribute.type))
+    }
+  }
+
+  /// Notes what an aggregate becomes.
+  private func change(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64, to number: DerivedNumber, adding added: StoreValue?) {
+    guard let value = number.stored(in: aggregate.attribute.type) else {
+      let entity = stored.row(root: aggregate.entity.rootIndex, owner)?.entity ?? aggregate.entity.index
+      let id = context.registered(aggregate.entity.index, owner)?.id ?? context.objectID(entity, owner)
+      failures.append(number.failure(aggregate.attribute, of: id))
+      return
+    }
+    values.changes[aggregate.number][owner] = DerivedValues.Change(value: value, added: added)
+  }
+
+  // MARK: From all objects
+
+  /// Works an aggregate out from all objects of some owners: when there is no number to add to, or no exact one.
+  private func recompute(_ place: Int) throws {
+    let owners = incomplete[place].sorted()
+    if owners.isEmpty { return }
+    let aggregate = plan.aggregates[place], destination = aggregate.relationship.destinationIndex
+    let members = try membersAfter(aggregate, owners)
+    if aggregate.summed != nil || leavesDanglingLinks(aggregate) {
+      let unchanged = members.values.joined().filter { savedObject(destination, $0) == nil }
+      try stored.read(root: root(destination), unchanged)
+    }
+    let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
+    for owner in owners where part.permanent(owner) >= 0 && (owner < 0 || existing(aggregate, owner) != nil) {
+      // In the order of keys, so that the same numbers always give the same sum.
+      let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }
+      var sum = DerivedNumber.zero
+      for (_, key) in sorted { sum = sum.adding(readsRows ? aggregate.term(rowAfter(destination, key)) : .whole(1)).sum }
+      let base = stored.row(root: aggregate.entity.rootIndex, owner)?.row
+      if let base,
+        sum.stored(in: aggregate.attribute.type)
+          == base.value(aggregate.attribute.slot, .attribute(aggregate.attribute.type), idPrefix: nil)
+      {
+        values.changes[aggregate.number][owner] = nil
+      } else {
+        change(aggregate, owner, to: sum, adding: nil)
+      }
+    }
+  }
+
+  /// Whether a link can lead to an object that is gone: a deletion by a relationship without action leaves it.
+  private func leavesDanglingLinks(_ aggregate: DerivationPlan.Aggregate) -> Bool {
+    aggregate.relationship.isManyToMany && aggregate.inverse?.deleteRule == .noAction
+  }
+
+  /// The objects that a to-many relationship of some owners leads to after the save.
+  private func membersAfter(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> [Int64: Set<Int64>] {
+    let relationship = aggregate.relationship
+    var members: [Int64: Set<Int64>] = [:]
+    let existing = owners.filter { $0 >= 0 }
+    if !existing.isEmpty {
+      let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: existing)
+      try reader.relationships(request) { owner, targets in members[owner] = Set(targets) }
+    }
+    if let inverse = aggregate.inverse, !inverse.isToMany {
+      for object in savedObjects(of: relationship.destinationIndex) {
+        let (former, owner) = (Deriving.key(before(object), inverse.slot), Deriving.key(after(object), inverse.slot))
+        if let former, former != owner { members[former]?.remove(object.objectKey) }
+        if let owner { members[owner, default: []].insert(object.objectKey) }
+      }
+      return members
+    }
+    let changes = links(of: relationship)
+    for link in changes.removed { members[link.source]?.remove(link.target) }
+    let last = relationship.hasTargetsToItself ? Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { $1 }) : [:]
+    for (owner, targets) in members { members[owner] = targets.filter { last[$0] == nil || last[$0] == owner } }
+    for link in changes.added where last[link.target] == nil || last[link.target] == link.source {
+      members[link.source, default: []].insert(link.target)
+    }
+    for object in savedObjects(of: relationship.destinationIndex) where object.isDeleted {
+      for owner in members.keys { members[owner]?.remove(object.objectKey) }
+    }
+    return members
+  }
+
+  /// Has an aggregate worked out from all objects of an owner.
+  func noteIncomplete(_ owner: Int64, _ place: Int) { incomplete[place].insert(owner) }
+
+  // MARK: Links
+
+  /// The links that the save makes and cuts, from the side of a relationship and with the keys that the context knows.
+  func links(of relationship: ManagedObjectModel.Relationship) -> (added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
+    let model = part.coordinator.model
+    let naming = relationship.namesLinks ? relationship : model.inverse(of: relationship) ?? relationship
+    guard let changes = part.request.links.first(where: { $0.entity == naming.entityIndex && $0.relationship == naming.index }) else {
+      return ([], [])
+    }
+    func known(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
+      links.map { link in
+        let source = temporaryKey(naming.entityIndex, link.source), target = temporaryKey(naming.destinationIndex, link.target)
+        return relationship.namesLinks ? SaveRequest.Link(source: source, target: target) : SaveRequest.Link(source: target, target: source)
+      }
+    }
+    return (known(changes.added), known(changes.removed))
+  }
+
+  /// The key by which the context knows an object that the request names.
+  private func temporaryKey(_ entity: Int, _ key: Int64) -> Int64 {
+    if temporaryKeys == nil {
+      var made = [[Int64: Int64]](repeating: [:], count: context.entities.count)
+      for object in part.inserted { made[root(Int(object.flags.entityIndex))][part.permanent(object.objectKey)] = object.objectKey }
+      temporaryKeys = made
+    }
+    return temporaryKeys?[root(entity)][key] ?? key
+  }
+}

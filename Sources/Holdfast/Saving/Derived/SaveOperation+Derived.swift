@@ -1,0 +1,50 @@
+import HoldfastStore
+
+/// Objects of which nothing but derived values changed show them when the save is done.
+extension SaveOperation {
+  func showDerivedValues(_ part: StoreChanges) {
+    for (entity, keys) in part.derived?.refreshed ?? [] {
+      let objects = keys.compactMap { context.registered(entity, $0) }.filter { $0.row != nil && !$0.isInaccessible && !$0.isDeleted }
+      // Of everything else an object goes on showing what it showed, should somebody else have changed that.
+      let rows = objects.compactMap(\.committedRow)
+      var next = objects[...]
+      for batch in part.batches(rows, entity) {
+        for start in stride(from: 0, to: batch.count, by: RowGroup.size) {
+          let end = min(start + RowGroup.size, batch.count)
+          let rows: RowSelection = end - start == batch.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
+          let group = RowGroup(RowRun(batch: batch, rows: rows), entity: entity)
+          for index in start..<end { if let object = next.popFirst() { show(batch.pointer(index), group, index - start, by: object) } }
+        }
+      }
+      for object in objects { context.observers?.noteRefresh(object) }
+    }
+  }
+
+  /// Gives an object a row that differs from its own in derived values.
+  private func show(_ row: RowPointer, _ group: RowGroup, _ position: Int, by object: ManagedObject) {
+    keepAnswers(object)
+    if object.flags.contains(.hasPrivateRow), let base = object.row {
+      // It has what it set of itself while it was awakened, or changes that came to nothing.
+      let slots = context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? []
+      var own = PrivateRow(copying: RowPointer(base), object.entity.layout, room: 64, committed: row.base)
+      for slot in slots { own.copy(slot, of: row, object.entity.layout) }
+      PrivateRow(existing: base).destroy()
+      object.row = UnsafeRawPointer(own.row)
+    } else {
+      object.row = row.base
+    }
+    object.owner = group
+    object.position = UInt32(truncatingIfNeeded: position)
+    object.flags.insert(.ownedByGroup)
+  }
+
+  /// The answers of the group that an object leaves become its own, so that nobody asks for them again.
+  private func keepAnswers(_ object: ManagedObject) {
+    for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount where object.group?.answer(index) != nil {
+      if object.plan.toMany[index].isOrdered { _ = object.orderedList(index) }
+      let states = object.toManyStates()
+      if states[index].isKnown { continue }
+      object.targets(index).withKeys { Array($0) }.withUnsafeBufferPointer { if !states[index].isKnown { states[index].fire($0) } }
+    }
+  }
+}

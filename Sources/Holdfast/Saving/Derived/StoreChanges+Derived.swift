@@ -1,0 +1,110 @@
+import HoldfastStore
+
+extension StoreChanges {
+  // MARK: Rows that are saved anyway
+
+  func derivedCells(ofNew object: ManagedObject, _ entity: Int) -> [DerivedValues.Cell] {
+    guard let derived, let row = object.row else { return [] }
+    return derived.cells(ofNew: RowPointer(row), entity, key: object.objectKey)
+  }
+
+  /// Notes that the object's row is written, so that what is set in it needs no other.
+  func derivedCells(ofChanged object: ManagedObject, since committed: RowPointer) -> [DerivedValues.Cell] {
+    guard let derived, let row = object.row else { return [] }
+    derived.written[object.entity.rootIndex].insert(object.objectKey)
+    return derived.cells(ofChanged: RowPointer(row), since: committed, object.entity)
+  }
+
+  // MARK: Rows that are not
+
+  /// The rows of objects whose derived values changed and nothing else, as the shared cache is to have them.
+  func derivedRowsForCache() -> [RowBatch] {
+    guard let derived else { return [] }
+    return derived.refreshed.flatMap { entity, keys in
+      let root = context.graph.entities[entity].root
+      return batches(keys.compactMap { derived.stored.row(root: root, $0)?.row }, entity)
+    }
+  }
+
+  /// Rows with new derived values, under the versions that they have.
+  func batches(_ rows: [RowPointer], _ entity: Int) -> [RowBatch] {
+    guard let derived else { return [] }
+    let layout = context.entities[entity].layout
+    let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
+    var batches: [RowBatch] = []
+    for row in rows {
+      let changes = derived.following(entity, row.key)
+      builder.beginRow(key: row.key, version: row.version)
+      for slot in layout.columns.indices {
+        if let change = changes.first(where: { $0.slot == slot })?.change {
+          if !builder.appendValue(change.value, layout.columns[slot]) { builder.appendNull() }
+        } else {
+          builder.append(slot, of: row)
+        }
+      }
+      builder.endRow()
+      if builder.isFull { batches.append(builder.seal()) }
+    }
+    return builder.count > 0 ? batches + [builder.seal()] : batches
+  }
+}
+
+extension SaveRequest {
+  /// Adds the derived values that the rows of the request do not say.
+  mutating func add(_ derived: DerivedValues, _ part: StoreChanges) {
+    let context = part.context
+    var keys = [Set<Int64>](repeating: [], count: context.entities.count)
+    func collect(_ entity: ManagedObjectModel.Entity, _ changes: [Int64: DerivedValues.Change]) {
+      for (key, change) in changes where key >= 0 {
+        guard let found = derived.stored.row(root: entity.rootIndex, key) else { continue }
+        if change.added != nil || !derived.written[entity.rootIndex].contains(key) { keys[found.entity].insert(key) }
+      }
+    }
+    for path in derived.plan.paths { collect(path.entity, derived.changes[path.number]) }
+    for aggregate in derived.plan.aggregates { collect(aggregate.entity, derived.changes[aggregate.number]) }
+    for (entity, keys) in keys.enumerated() where !keys.isEmpty {
+      let sorted = keys.sorted(), written = derived.written[context.graph.entities[entity].root]
+      let place = entities.firstIndex { $0.entity >= entity } ?? entities.endIndex
+      if place == entities.endIndex || entities[place].entity != entity { entities.insert(EntityChanges(entity: entity), at: place) }
+      entities[place].derived = derivedRows(sorted, entity, derived, part)
+      let refreshed = sorted.filter { !written.contains($0) }
+      if !refreshed.isEmpty { derived.refreshed.append((entity, refreshed)) }
+    }
+  }
+
+  private func derivedRows(_ keys: [Int64], _ entity: Int, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
+    let layout = part.context.entities[entity].layout, words = (layout.columns.count + 63) / 64
+    let written = derived.written[part.context.graph.entities[entity].root]
+    let builder = RowBatchBuilder(layout: layout, idPrefix: part.store.prefixes[entity])
+    var rows: [DerivedRows] = []
+    var (set, added): ([UInt64], [UInt64]) = ([], [])
+    func seal() {
+      rows.append(DerivedRows(rows: builder.seal(), setSlots: set, addedSlots: added, wordsPerRow: words))
+      (set, added) = ([], [])
+    }
+    for key in keys {
+      let changes = derived.following(entity, key).filter { $0.change.added != nil || !written.contains(key) }
+      let start = set.count
+      set += Array(repeating: 0, count: words)
+      added += Array(repeating: 0, count: words)
+      builder.beginRow(key: key, version: derived.stored.row(root: part.context.graph.entities[entity].root, key)?.row.version ?? 0)
+      for slot in layout.columns.indices {
+        guard let change = changes.first(where: { $0.slot == slot })?.change,
+          builder.appendValue(change.added ?? change.value, layout.columns[slot])
+        else {
+          builder.appendNull()
+          continue
+        }
+        if change.added == nil {
+          set[start + slot / 64] |= 1 << UInt64(slot % 64)
+        } else {
+          added[start + slot / 64] |= 1 << UInt64(slot % 64)
+        }
+      }
+      builder.endRow()
+      if builder.isFull { seal() }
+    }
+    if builder.count > 0 { seal() }
+    return rows
+  }
+}

@@ -1,0 +1,49 @@
+import HoldfastStore
+
+/// Rows as the store has them at the moment of a save, whatever the context or the shared cache believe. Read once each.
+final class StoredRows {
+  /// A row, with its concrete entity.
+  typealias Found = (entity: Int, row: RowPointer)
+
+  private let coordinator: PersistentStoreCoordinator
+  private let reader: StoreReader
+  /// By root entity and key; nil for rows that are not there.
+  private var rows: [[Int64: Found?]]
+  /// Keeps the rows alive that are pointed to.
+  private var batches: [RowBatch] = []
+
+  init(_ coordinator: PersistentStoreCoordinator, _ reader: StoreReader) {
+    self.coordinator = coordinator
+    self.reader = reader
+    rows = Array(repeating: [:], count: coordinator.model.entities.count)
+  }
+
+  /// Reads the rows of some keys that were not read yet, in one request.
+  func read(root: Int, _ keys: some Sequence<Int64>) throws {
+    let missing = Set(keys.lazy.filter { $0 >= 0 && self.rows[root][$0] == nil }).sorted()
+    if missing.isEmpty { return }
+    let collector = RowCollector(checksCancellation: false)
+    try reader.rows(FaultRequest(entity: root, keys: missing), into: collector)
+    try take(collector)
+    for key in missing where rows[root][key] == nil { rows[root].updateValue(nil, forKey: key) }
+  }
+
+  /// Takes rows that came of a fetch, and gives their keys.
+  @discardableResult
+  func take(_ collector: RowCollector) throws -> [Int64] {
+    var keys: [Int64] = []
+    for run in collector.runs {
+      let entity = try coordinator.checkedEntityIndex(of: run.batch), root = coordinator.graph.entities[entity].root
+      for position in 0..<run.count {
+        let row = run.pointer(position)
+        rows[root][row.key] = .some((entity, row))
+        keys.append(row.key)
+      }
+      batches.append(run.batch)
+    }
+    return keys
+  }
+
+  /// A row that was read; nil when there is none.
+  func row(root: Int, _ key: Int64) -> Found? { rows[root][key] ?? nil }
+}

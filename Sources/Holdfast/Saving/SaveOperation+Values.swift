@@ -1,0 +1,91 @@
+import HoldfastStore
+
+/// Values that no rule of the model refuses and still cannot be kept as they are: what could not be encoded, IDs of objects that
+/// are not saved, transient attributes of new objects that must have a value.
+extension SaveOperation {
+  /// What is wrong with such values; reported together with what the validation finds.
+  func valueFailures() -> [ContextError] {
+    var failures = refusedValues()
+    forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
+    forEachTemporaryID(updated) { object, slot, id in check(id, object, slot, &failures) }
+    if context.graph.hasTransients { for object in inserted { checkTransients(object, &failures) } }
+    return failures
+  }
+
+  private func refusedValues() -> [ContextError] {
+    if context.refusedValues.isEmpty { return [] }
+    let saved = Set((inserted + updated).map { ObjectIdentifier($0) })
+    return context.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? ContextError : nil }
+  }
+
+  /// What was fetched has no transient values until somebody sets them, so only new objects can be asked for them.
+  private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {
+    if context.graph.entities[Int(object.flags.entityIndex)].transientCount == 0 { return }
+    for attribute in object.entity.transientAttributes where !attribute.isOptional && !object.hasTransient(attribute.index) {
+      failures.append(.missing(attribute.name, object))
+    }
+  }
+
+  // MARK: IDs of objects
+
+  private func check(_ id: ManagedObjectID, _ object: ManagedObject, _ slot: Int, _ failures: inout [ContextError]) {
+    if target(of: id) != nil { return }
+    failures.append(
+      ContextError(
+        .unsavedObjectID, objectID: object.id, property: object.entity.slots[slot].name,
+        reason: "The attribute has the temporary ID of an object that is not saved with it. Save that object first, and set its new ID.",
+        objectIDs: [id]))
+  }
+
+  /// The object of a temporary ID, if this save gives it a permanent one.
+  private func target(of id: ManagedObjectID) -> ManagedObject? {
+    guard let entity = coordinator.model.entity(named: id.entityName), let object = context.registered(entity.index, id.key),
+      object.isInserted && !object.isDeleted
+    else { return nil }
+    return object
+  }
+
+  /// Makes rows in which permanent IDs stand in place of temporary ones. The objects get them when the save has succeeded.
+  func replaceTemporaryIDs() {
+    for part in parts {
+      for objects in [part.inserted, part.updated] {
+        forEachTemporaryID(objects) { object, slot, id in
+          guard let target = target(of: id) else { return }
+          let permanent = context.objectID(Int(target.flags.entityIndex), permanent(target.objectKey))
+          permanent.withRowBytes { part.replace(slot, of: object, by: $0) }
+        }
+      }
+    }
+  }
+
+  private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, Int, ManagedObjectID) -> Void) {
+    if !context.graph.hasObjectIDs { return }
+    for object in objects where object.flags.contains(.hasPrivateRow) {
+      guard let base = object.row else { continue }
+      let row = RowPointer(base)
+      for slot in context.graph.objectIDSlots[Int(object.flags.entityIndex)] where row.isPresent(slot) {
+        let bytes = row.bytes(slot)
+        if ManagedObjectID.isTemporary(rowBytes: bytes), let id = ManagedObjectID(rowBytes: bytes) { body(object, slot, id) }
+      }
+    }
+  }
+}
+
+extension StoreChanges {
+  /// Replaces bytes in the row that is saved of an object.
+  fileprivate func replace(_ slot: Int, of object: ManagedObject, by bytes: UnsafeRawBufferPointer) {
+    guard let base = object.row else { return }
+    let layout = context.entities[Int(object.flags.entityIndex)].layout
+    var row =
+      completedRows[ObjectIdentifier(object)]
+      ?? PrivateRow(copying: RowPointer(base), layout, room: bytes.count, committed: nil)
+    row.set(slot, bytes: bytes, layout)
+    completedRows[ObjectIdentifier(object)] = row
+  }
+
+  /// The row to save of an object.
+  @inline(__always) func rowToSave(_ object: ManagedObject) -> UnsafeRawPointer? {
+    if completedRows.isEmpty { return object.row }
+    return completedRows[ObjectIdentifier(object)].map { UnsafeRawPointer($0.row) } ?? object.row
+  }
+}

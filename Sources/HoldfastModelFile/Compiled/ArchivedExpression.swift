@@ -1,0 +1,136 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// An expression of a predicate or of a derived attribute, as archives keep them (`NSExpression`).
+indirect enum ArchivedExpression: Equatable {
+  /// The object that is looked at.
+  case evaluatedObject
+  /// `$NAME`.
+  case variable(String)
+  /// What a path leads to from another expression.
+  case keyPath(ArchivedExpression, String)
+  case constant(PropertyList)
+  case decimal(Decimal)
+  case function(String, [ArchivedExpression])
+  case aggregate([ArchivedExpression])
+
+  /// As it is written in a predicate's text, and as Core Data describes it.
+  var text: String {
+    switch self {
+    case .evaluatedObject: "SELF"
+    case .variable(let name): "$\(name)"
+    case .keyPath(.evaluatedObject, let path): ArchivedText.path(path)
+    case .keyPath(let operand, let path): "\(operand.text).\(path)"
+    case .constant(let value): ArchivedText.constant(value)
+    case .decimal(let number): number.description
+    case .function(let name, let arguments): ArchivedText.call(name, arguments.map(\.text))
+    case .aggregate(let parts): "{\(parts.map(\.text).joined(separator: ", "))}"
+    }
+  }
+}
+
+/// A predicate as archives keep them (`NSPredicate`).
+indirect enum ArchivedPredicate: Equatable {
+  /// Two expressions, the operator between them, and what stands before: `ANY`, `ALL` or nothing.
+  case comparison(quantifier: String, ArchivedExpression, ArchivedOperator, ArchivedExpression)
+  case and([ArchivedPredicate])
+  case or([ArchivedPredicate])
+  case not(ArchivedPredicate)
+  case truth(Bool)
+
+  /// As it is written.
+  var text: String {
+    switch self {
+    case .comparison(let quantifier, let left, let comparison, let right): "\(quantifier)\(left.text) \(comparison.text) \(right.text)"
+    case .and(let parts): parts.isEmpty ? "TRUEPREDICATE" : ArchivedPredicate.joined(parts, " AND ")
+    case .or(let parts): parts.isEmpty ? "FALSEPREDICATE" : ArchivedPredicate.joined(parts, " OR ")
+    case .not(let part): "NOT (\(part.text))"
+    case .truth(let isTrue): isTrue ? "TRUEPREDICATE" : "FALSEPREDICATE"
+    }
+  }
+
+  private static func joined(_ parts: [ArchivedPredicate], _ word: String) -> String {
+    parts.map { part in
+      switch part {
+      case .and, .or: "(\(part.text))"
+      default: part.text
+      }
+    }.joined(separator: word)
+  }
+}
+
+/// What stands between the expressions of a comparison, with what follows in brackets.
+struct ArchivedOperator: Equatable {
+  /// The numbers of `NSComparisonPredicate.Operator`, and how they are written.
+  static let words: [Int: String] = [
+    0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH", 10: "IN", 99: "CONTAINS",
+    100: "BETWEEN",
+  ]
+
+  let word: String
+  /// The letters of case, diacritics, normalisation and locale.
+  let options: String
+
+  var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
+}
+
+/// How the parts of expressions are written.
+enum ArchivedText {
+  /// Words that a name can only be with a mark before it.
+  private static let reserved: Set<String> = [
+    "AND", "OR", "IN", "NOT", "ALL", "ANY", "SOME", "NONE", "LIKE", "CASEINSENSITIVE", "CI", "MATCHES", "CONTAINS", "BEGINSWITH",
+    "ENDSWITH",
+    "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "FIRST", "LAST", "SIZE", "ANYKEY", "SUBQUERY", "FETCH", "CAST",
+    "TRUEPREDICATE", "FALSEPREDICATE",
+  ]
+
+  static func path(_ path: String) -> String {
+    path.split(separator: ".", omittingEmptySubsequences: false).map { reserved.contains($0.uppercased()) ? "#\($0)" : String($0) }
+      .joined(separator: ".")
+  }
+
+  static func constant(_ value: PropertyList) -> String {
+    switch value {
+    case .null: "NULL"
+    case .bool(let value): value ? "TRUE" : "FALSE"
+    case .integer(let number): "\(number)"
+    case .unsigned(let number): "\(number)"
+    case .real(let number): "\(number)"
+    case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
+    case .string(let text): quoted(text)
+    case .array(let values): "{\(values.map(constant).joined(separator: ", "))}"
+    // Readers refuse these, since no predicate's text can say them.
+    case .data, .uid, .dictionary: "?"
+    }
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var out = "\""
+    for character in text.unicodeScalars {
+      switch character {
+      case "\"": out += "\\\""
+      case "\\": out += "\\\\"
+      case "\n": out += "\\n"
+      case "\r": out += "\\r"
+      case "\t": out += "\\t"
+      default: out.unicodeScalars.append(character)
+      }
+    }
+    return out + "\""
+  }
+
+  private static let infix = [
+    "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**",
+  ]
+
+  /// `count:(pages)`, `now()`, and arithmetic between its arguments.
+  static func call(_ selector: String, _ arguments: [String]) -> String {
+    if let word = infix[selector], arguments.count == 2 { return "(\(arguments[0]) \(word) \(arguments[1]))" }
+    return "\(selector)(\(arguments.joined(separator: ", ")))"
+  }
+}

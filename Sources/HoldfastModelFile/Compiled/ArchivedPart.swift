@@ -1,0 +1,123 @@
+import HoldfastStore
+
+/// An object of a model's archive: reads what is under its keys, and says where when it is something else than it should be.
+struct ArchivedPart {
+  let archive: KeyedArchive
+  let instance: KeyedArchive.Instance
+  /// What it is, for errors: `attribute "age" of entity "Person"`.
+  var element: String
+
+  /// The object that a reference leads to; nil for none.
+  init?(_ archive: KeyedArchive, _ reference: PropertyList?, as element: String) throws(ModelFileError) {
+    let found: KeyedArchive.Object
+    do { found = try archive.object(reference) } catch { throw ModelFileError(.malformed, element: element, cause: error) }
+    switch found {
+    case .null: return nil
+    case .value: throw ModelFileError(.malformed, element: element, reason: "A plain value stands where an object should be.")
+    case .instance(let instance): (self.archive, self.instance, self.element) = (archive, instance, element)
+    }
+  }
+
+  var className: String { instance.className }
+
+  func failure(_ reason: String, _ code: ModelFileError.Code = .malformed) -> ModelFileError {
+    ModelFileError(code, element: "\(element) (object \(instance.number) of the archive)", reason: reason)
+  }
+
+  private func failure(_ cause: PropertyListError, under key: String) -> ModelFileError {
+    ModelFileError(.malformed, element: "\(element) (object \(instance.number) of the archive), key \(key.quoted)", cause: cause)
+  }
+
+  // MARK: Values
+
+  /// The text under a key; nil for none.
+  func text(_ key: String) throws(ModelFileError) -> String? {
+    do throws(PropertyListError) {
+      if let text = try archive.string(instance[key]) { return text }
+      if case .null = try archive.object(instance[key]) { return nil }
+    } catch { throw failure(error, under: key) }
+    throw failure("What is under \(key) is no text.")
+  }
+
+  func requiredText(_ key: String) throws(ModelFileError) -> String {
+    guard let text = try text(key) else { throw failure("It has no \(key).") }
+    return text
+  }
+
+  private func value(_ key: String) throws(ModelFileError) -> PropertyList? {
+    do throws(PropertyListError) {
+      switch try archive.object(instance[key]) {
+      case .null: return nil
+      case .value(let value): return value
+      case .instance: break
+      }
+    } catch { throw failure(error, under: key) }
+    throw failure("What is under \(key) is no plain value.")
+  }
+
+  /// The whole number under a key; nil for none.
+  func integer(_ key: String) throws(ModelFileError) -> Int? {
+    switch try value(key) {
+    case nil: return nil
+    case .bool(let flag): return flag ? 1 : 0
+    case .integer(let number): if let number = Int(exactly: number) { return number }
+    default: break
+    }
+    throw failure("What is under \(key) is no whole number.")
+  }
+
+  /// The truth value under a key; false where there is none, as archives leave it out.
+  func flag(_ key: String) throws(ModelFileError) -> Bool { try integer(key) ?? 0 != 0 }
+
+  // MARK: Other objects
+
+  /// The object under a key; nil for none.
+  func part(_ key: String, as element: String? = nil) throws(ModelFileError) -> ArchivedPart? {
+    try ArchivedPart(archive, instance[key], as: element ?? self.element)
+  }
+
+  /// The references in the list under a key; none where there is no list.
+  func list(_ key: String) throws(ModelFileError) -> [PropertyList] {
+    do throws(PropertyListError) { return try archive.elements(instance[key]) ?? [] } catch { throw failure(error, under: key) }
+  }
+
+  /// Names and references of the dictionary under a key, by name; none where there is no dictionary.
+  func entries(_ key: String) throws(ModelFileError) -> [(key: String, value: PropertyList)] {
+    do throws(PropertyListError) {
+      return (try archive.entries(instance[key]) ?? []).sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+    } catch { throw failure(error, under: key) }
+  }
+
+  /// The text that a reference of a list under a key leads to.
+  func text(of reference: PropertyList, in key: String) throws(ModelFileError) -> String {
+    do throws(PropertyListError) {
+      if let text = try archive.string(reference) { return text }
+    } catch { throw failure(error, under: key) }
+    throw failure("What is in \(key) is no text.")
+  }
+
+  /// The keys under which there is something, besides those that are known.
+  func keys(besides known: Set<String>) throws(ModelFileError) -> [String] {
+    var found: [String] = []
+    for key in instance.values.keys.sorted() where !known.contains(key) {
+      do throws(PropertyListError) {
+        if case .null = try archive.object(instance[key]) { continue }
+      } catch { throw failure(error, under: key) }
+      found.append(key)
+    }
+    return found
+  }
+}
+
+extension ModelFileError {
+  /// The error for a part of an archive that cannot be read.
+  init(_ code: Code, path: String? = nil, element: String? = nil, cause: PropertyListError) {
+    let reason =
+      switch cause.code {
+      case .tooLarge, .tooDeep: "It goes beyond the limits."
+      case .notAPropertyList: "It is not a compiled model."
+      default: "It is damaged, or written by something that is not known."
+      }
+    self.init(code, path: path, element: element, reason: reason, cause: cause)
+  }
+}

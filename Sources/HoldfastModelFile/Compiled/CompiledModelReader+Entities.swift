@@ -1,0 +1,146 @@
+import HoldfastStore
+
+extension CompiledModelReader {
+  private static let knownEntityKeys: Set<String> = [
+    "NSEntityName", "NSClassNameForEntity", "NSProperties", "NSSubentities", "NSSuperentity", "NSIsAbstract", "NSUserInfo",
+    "NSVersionHashModifier", "NSRenamingIdentifier", "NSCompoundIndexes", "NSFetchIndexDescriptions", "NSUniqueTuples",
+    "NSManagedObjectModel",
+  ]
+
+  /// The declaration of an entity, and the properties that are its own.
+  mutating func entity(_ entity: CompiledEntityPart, _ inherited: [String: CompiledProperty]) throws(ModelFileError)
+    -> (EntityDescription, [String: CompiledProperty])
+  {
+    let part = entity.part
+    var declaration = EntityDescription(
+      entity.name, superentity: entity.superentity, isAbstract: try part.flag("NSIsAbstract"),
+      uniquenessConstraints: try uniqueness(part), versionHashModifier: try part.text("NSVersionHashModifier"),
+      renamingIdentifier: try renamingIdentifier(part, entity.name), managedObjectClassName: try className(part),
+      userInfo: try userInfo(part))
+    var own: [String: CompiledProperty] = [:], marked: [String] = []
+    let properties = try part.entries("NSProperties")
+    try count(properties.count, part)
+    for (name, reference) in properties {
+      guard let property = try property(name, reference, of: entity, inherited[name]) else { continue }
+      own[name] = property.declaration
+      if property.isIndexed { marked.append(name) }
+      switch property.declaration {
+      case .attribute(let attribute): declaration.attributes.append(attribute)
+      case .relationship(let relationship): declaration.relationships.append(relationship)
+      case .fetched(let property): declaration.fetchedProperties.append(property)
+      }
+    }
+    declaration.indexes = withoutShadows(try indexes(part))
+    declaration.indexes += try oldIndexes(part, marked, besides: declaration.indexes)
+    try noteKeys(of: part, besides: Self.knownEntityKeys)
+    return (declaration, own)
+  }
+
+  private func className(_ part: ArchivedPart) throws(ModelFileError) -> String? {
+    let name = try part.text("NSClassNameForEntity")
+    return name == "NSManagedObject" ? nil : name
+  }
+
+  /// Compiled models name everything; only another name than its own says something.
+  func renamingIdentifier(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> String? {
+    let identifier = try part.text("NSRenamingIdentifier")
+    return identifier == name ? nil : identifier
+  }
+
+  /// Texts by key; what is no text is noted.
+  mutating func userInfo(_ part: ArchivedPart) throws(ModelFileError) -> [String: String] {
+    var info: [String: String] = [:]
+    for (key, reference) in try part.entries("NSUserInfo") {
+      if let text = try? archive.string(reference) {
+        info[key] = text
+      } else {
+        note(part, "Its user info has a value for \(key.quoted) that is no text and not kept.")
+      }
+    }
+    return info
+  }
+
+  // MARK: Groups of properties
+
+  /// Lists of names: each name is a text or a property.
+  private func groups(_ part: ArchivedPart, _ key: String) throws(ModelFileError) -> [[String]] {
+    var groups: [[String]] = []
+    for reference in try part.list(key) {
+      var names: [String] = []
+      let members: [PropertyList]
+      do { members = try archive.elements(reference) ?? [] } catch { throw ModelFileError(.malformed, element: part.element, cause: error) }
+      for member in members { names.append(try propertyName(member, part, key)) }
+      groups.append(names)
+    }
+    return groups
+  }
+
+  private func propertyName(_ reference: PropertyList, _ part: ArchivedPart, _ key: String) throws(ModelFileError) -> String {
+    if let name = try? archive.string(reference) { return name }
+    guard let property = try ArchivedPart(archive, reference, as: part.element) else { throw part.failure("A name is missing in \(key).") }
+    return try property.requiredText("NSPropertyName")
+  }
+
+  private func uniqueness(_ part: ArchivedPart) throws(ModelFileError) -> [[String]] { try groups(part, "NSUniqueTuples") }
+
+  // MARK: Indexes
+
+  /// Without the indexes that a framework has made of marks which are shadows themselves: such an index has the name of its property
+  /// and is another one once more.
+  private func withoutShadows(_ indexes: [FetchIndexDescription]) -> [FetchIndexDescription] {
+    indexes.filter { index in
+      index.name != index.properties.joined(separator: "_") || !indexes.contains { $0.name != index.name && $0.elements == index.elements }
+    }
+  }
+
+  /// Indexes in the forms of Xcode before 9: compound ones, and marks at single properties. Newer models have these too, as shadows of
+  /// their indexes, for frameworks that know no others.
+  private func oldIndexes(_ part: ArchivedPart, _ marked: [String], besides indexes: [FetchIndexDescription]) throws(ModelFileError)
+    -> [FetchIndexDescription]
+  {
+    let covered = Set(indexes.flatMap(\.properties)), lists = Set(indexes.map(\.properties))
+    let compound = try groups(part, "NSCompoundIndexes").filter { !lists.contains($0) }
+    let single = marked.filter { !covered.contains($0) }.map { [$0] }
+    var seen: Set<[String]> = []
+    return (compound + single).filter { seen.insert($0).inserted }.map { FetchIndexDescription($0.joined(separator: "_"), $0) }
+  }
+
+  private static let knownIndexKeys: Set<String> = ["NSIndexName", "NSIndexElements", "NSPartialIndexPredicate", "NSEntity"]
+  private static let knownElementKeys: Set<String> = [
+    "NSPropertyName", "NSFetchIndexElementType", "NSAscending", "NSIndexedProperty", "NSFetchIndexDescription",
+  ]
+
+  private mutating func indexes(_ part: ArchivedPart) throws(ModelFileError) -> [FetchIndexDescription] {
+    var found: [FetchIndexDescription] = []
+    for reference in try part.list("NSFetchIndexDescriptions") {
+      guard let index = try ArchivedPart(archive, reference, as: part.element) else { continue }
+      let name = try index.requiredText("NSIndexName")
+      if try index.part("NSPartialIndexPredicate") != nil {
+        note(part, "The index \(name.quoted) is of some objects only; it is kept for all.")
+      }
+      var elements: [FetchIndexElement] = []
+      var isWhole = true
+      for reference in try index.list("NSIndexElements") {
+        guard let element = try ArchivedPart(archive, reference, as: part.element) else { continue }
+        if let element = try indexElement(element) { elements.append(element) } else { isWhole = false }
+      }
+      if isWhole {
+        found.append(FetchIndexDescription(name, elements: elements))
+      } else {
+        note(part, "The index \(name.quoted) is by an expression or of a kind that is not known, and not kept.")
+      }
+      try noteKeys(of: index, besides: Self.knownIndexKeys)
+    }
+    return found
+  }
+
+  /// An element; nil for one that is not by a property.
+  private mutating func indexElement(_ part: ArchivedPart) throws(ModelFileError) -> FetchIndexElement? {
+    let kinds: [Int: FetchIndexElement.Kind] = [0: .binary, 1: .rTree]
+    try noteKeys(of: part, besides: Self.knownElementKeys)
+    let isAscending = try part.flag("NSAscending")
+    guard let kind = kinds[try part.integer("NSFetchIndexElementType") ?? 0] else { return nil }
+    if let property = try part.part("NSIndexedProperty"), property.className == "NSExpressionDescription" { return nil }
+    return FetchIndexElement(try part.requiredText("NSPropertyName"), isAscending: isAscending, kind: kind)
+  }
+}

@@ -1,0 +1,178 @@
+import HoldfastStore
+
+extension CompiledModelReader {
+  /// What every property may have.
+  private static let knownKeys: Set<String> = [
+    "NSPropertyName", "NSEntity", "NSIsOptional", "NSIsTransient", "NSIsIndexed", "NSIsReadOnly", "NSUserInfo", "NSVersionHashModifier",
+    "NSRenamingIdentifier", "NSValidationPredicates", "NSValidationWarnings", "_P",
+  ]
+
+  /// A property of an entity; nil for one that it inherits.
+  mutating func property(
+    _ name: String, _ reference: PropertyList, of entity: CompiledEntityPart, _ inherited: CompiledProperty?
+  ) throws(ModelFileError) -> (declaration: CompiledProperty, isIndexed: Bool)? {
+    let element = "property \(name.quoted) of entity \(entity.name.quoted)"
+    guard let part = try ArchivedPart(archive, reference, as: element) else { throw entity.part.failure("A property is missing.") }
+    if part.className == "_NSPropertyDescriptionProxy" {
+      if inherited == nil { throw part.failure("It stands for an inherited property, and there is none of this name.") }
+      return nil
+    }
+    guard try part.requiredText("NSPropertyName") == name else { throw part.failure("It stands under another name than it has.") }
+    guard let inherited else { return (try declaration(part, name, entity), try part.flag("NSIsIndexed")) }
+    // Entities have copies of what they inherit.
+    let notes = declarations.notes.count
+    let copy = try declaration(part, name, entity)
+    declarations.notes.removeSubrange(notes...)
+    if copy != inherited { note(part, "It says something else than the property that it inherits; that one is kept.") }
+    return nil
+  }
+
+  private mutating func declaration(_ part: ArchivedPart, _ name: String, _ entity: CompiledEntityPart) throws(ModelFileError)
+    -> CompiledProperty
+  {
+    var part = part
+    func rename(_ kind: String) { part.element = "\(kind) \(name.quoted) of entity \(entity.name.quoted)" }
+    switch part.className {
+    case "NSAttributeDescription", "NSDerivedAttributeDescription":
+      rename("attribute")
+      return .attribute(try attribute(part, name))
+    case "NSRelationshipDescription":
+      rename("relationship")
+      return .relationship(try relationship(part, name))
+    case "NSFetchedPropertyDescription":
+      rename("fetched property")
+      return .fetched(try fetchedProperty(part, name))
+    case "NSExpressionDescription":
+      throw part.failure("It is an expression, which only fetches have.", .unsupported)
+    default: throw part.failure("Properties of the class \(part.className.quoted) are not known.", .unsupported)
+    }
+  }
+
+  // MARK: Attributes
+
+  private static let knownAttributeKeys = knownKeys.union([
+    "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName", "NSFlagsKey", "NSAllowsCloudEncryption",
+    "NSDerivationExpression", "NSFilteringPredicate",
+  ])
+  private static let types = Dictionary(uniqueKeysWithValues: AttributeType.allCases.map { (Int($0.coreDataCode), $0) })
+  /// Bits of `NSFlagsKey`. On disk: do not change.
+  private static let externalFlag = 4, preservedFlag = 16
+
+  private mutating func attribute(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> AttributeDescription {
+    guard let type = Self.types[try part.integer("NSAttributeType") ?? 0] else {
+      throw part.failure("Its type \(try part.integer("NSAttributeType") ?? 0) is not known.", .unsupported)
+    }
+    guard type != .composite else { throw part.failure("How compiled models keep composite attributes is not known.", .unsupported) }
+    let flags = try part.integer("NSFlagsKey") ?? 0
+    var attribute = AttributeDescription(
+      name, type, isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
+      allowsExternalBinaryDataStorage: flags & Self.externalFlag != 0, versionHashModifier: try part.text("NSVersionHashModifier"),
+      renamingIdentifier: try renamingIdentifier(part, name), userInfo: try userInfo(part))
+    attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedFlag != 0
+    if flags & ~(Self.externalFlag | Self.preservedFlag) != 0 {
+      note(part, "Its flags \(flags) have bits that are not known and not kept.")
+    }
+    attribute.allowsCloudEncryption = try part.flag("NSAllowsCloudEncryption")
+    if type == .transformable {
+      attribute.valueTransformerName = try part.text("NSValueTransformerName")
+      attribute.valueClassName = try part.text("NSAttributeValueClassName")
+    }
+    if part.className == "NSDerivedAttributeDescription" {
+      attribute.derivationExpression = try derivation(part)
+    } else {
+      attribute.defaultValue = try defaultValue(part, type)
+    }
+    attribute.validation = try validation(part, type)
+    try noteKeys(of: part, besides: Self.knownAttributeKeys)
+    return attribute
+  }
+
+  private mutating func defaultValue(_ part: ArchivedPart, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
+    guard let reference = part.instance["NSDefaultValue"] else { return nil }
+    let found: KeyedArchive.Object
+    do { found = try archive.object(reference) } catch { throw ModelFileError(.malformed, element: part.element, cause: error) }
+    if case .null = found { return nil }
+    if let value = ArchivedValue.value(archive, reference, type) { return value }
+    switch found {
+    case .instance(let object): note(part, "Its default value, an object of \(object.className.quoted), is not kept.")
+    default: note(part, "Its default value does not fit the type and is not kept.")
+    }
+    return nil
+  }
+
+  private mutating func derivation(_ part: ArchivedPart) throws(ModelFileError) -> String {
+    if try part.part("NSFilteringPredicate") != nil {
+      note(part, "It is worked out of some objects only; that is not kept, and it would be worked out of all.")
+    }
+    guard let expression = try part.part("NSDerivationExpression") else { throw part.failure("It does not say what it is derived of.") }
+    return try expressions.expression(expression).text
+  }
+
+  private mutating func validation(_ part: ArchivedPart, _ type: AttributeType) throws(ModelFileError) -> AttributeValidation {
+    var rules = CompiledRules(type)
+    for reference in try part.list("NSValidationPredicates") {
+      guard let predicate = try ArchivedPart(archive, reference, as: part.element) else { continue }
+      do throws(ModelFileError) { rules.add(try expressions.predicate(predicate)) } catch {
+        guard error.code == .unsupported else { throw error }
+        rules.add(unknown: error)
+      }
+    }
+    for reason in rules.reasons { note(part, reason) }
+    // Xcode gives each rule the number of an error; a text is the message of a rule made by hand.
+    for reference in try part.list("NSValidationWarnings") {
+      if let message = try? archive.string(reference) { note(part, "The message \(message.quoted) of a rule is not kept.") }
+    }
+    return rules.validation
+  }
+
+  // MARK: Relationships
+
+  private static let knownRelationshipKeys = knownKeys.union([
+    "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship", "_NSInverseRelationshipName", "NSMinCount", "NSMaxCount",
+    "NSDeleteRule", "NSIsOrdered",
+  ])
+  private static let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
+
+  private mutating func relationship(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> RelationshipDescription {
+    if try part.flag("NSIsTransient") { throw part.failure("A transient relationship is not supported.", .unsupported) }
+    guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else {
+      throw part.failure("Its delete rule is not known.", .unsupported)
+    }
+    let minCount = try part.integer("NSMinCount") ?? 0, maxCount = try part.integer("NSMaxCount") ?? 0
+    let destination = try part.requiredText("_NSDestinationEntityName"), inverse = try part.text("_NSInverseRelationshipName")
+    let isOptional = try part.flag("NSIsOptional"), modifier = try part.text("NSVersionHashModifier")
+    var relationship: RelationshipDescription
+    if maxCount == 1 {
+      relationship = .toOne(
+        name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, versionHashModifier: modifier)
+      relationship.minCount = minCount
+    } else {
+      relationship = .toMany(
+        name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, minCount: minCount, maxCount: maxCount,
+        isOrdered: try part.flag("NSIsOrdered"), versionHashModifier: modifier)
+    }
+    relationship.renamingIdentifier = try renamingIdentifier(part, name)
+    relationship.userInfo = try userInfo(part)
+    if try !part.list("NSValidationPredicates").isEmpty { note(part, "Its rules are not kept: relationships have counts only.") }
+    try noteKeys(of: part, besides: Self.knownRelationshipKeys)
+    return relationship
+  }
+
+  // MARK: Fetched properties
+
+  private static let knownFetchedKeys = knownKeys.union(["NSFetchRequest", "_NSFetchRequestEntityName"])
+
+  private mutating func fetchedProperty(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> FetchedPropertyDescription {
+    guard let request = try part.part("NSFetchRequest") else { throw part.failure("It has no fetch request.") }
+    let property = FetchedPropertyDescription(
+      name, try fetchRequest(request, Self.nameInFetchedProperty, entity: try part.text("_NSFetchRequestEntityName")),
+      isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
+      versionHashModifier: try part.text("NSVersionHashModifier"), renamingIdentifier: try renamingIdentifier(part, name),
+      userInfo: try userInfo(part))
+    try noteKeys(of: part, besides: Self.knownFetchedKeys)
+    return property
+  }
+
+  /// What Xcode calls the request of every fetched property.
+  private static let nameInFetchedProperty = "fetchedPropertyFetchRequest"
+}

@@ -1,0 +1,168 @@
+import HoldfastStore
+
+/// Makes declarations of the archive of a compiled model (`NSManagedObjectModel`).
+struct CompiledModelReader {
+  let archive: KeyedArchive
+  let options: ModelFileOptions
+  var declarations = CompiledDeclarations()
+  var expressions = ArchivedExpressionReader()
+  /// How many properties were met, each time that an entity has them.
+  var propertyCount = 0
+
+  init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
+    self.archive = archive
+    self.options = options
+  }
+
+  static func declarations(_ archive: KeyedArchive, _ options: ModelFileOptions) throws(ModelFileError) -> CompiledDeclarations {
+    var reader = CompiledModelReader(archive, options)
+    try reader.readModel()
+    return reader.declarations
+  }
+
+  mutating func note(_ part: ArchivedPart, _ reason: String) {
+    declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))
+  }
+
+  /// Says what is under keys that are not known. A key may be new, or from before those that were ever seen.
+  mutating func noteKeys(of part: ArchivedPart, besides known: Set<String>) throws(ModelFileError) {
+    for key in try part.keys(besides: known) { note(part, "It has a setting \(key.quoted), which is not known and not kept.") }
+  }
+
+  // MARK: The model
+
+  private static let knownKeys: Set<String> = [
+    "NSEntities", "NSFetchRequestTemplates", "NSVersionIdentifiers", "NSConfigurations", "CDMCompilerToolVersion",
+    "CDMCompilerXcodeVersion",
+  ]
+
+  private mutating func readModel() throws(ModelFileError) {
+    let model = try root()
+    let parts = try entityParts(model)
+    try readEntities(parts)
+    for reference in try model.list("NSVersionIdentifiers") {
+      declarations.versionIdentifiers.append(try model.text(of: reference, in: "NSVersionIdentifiers"))
+    }
+    declarations.versionIdentifiers.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    try readConfigurations(model, parts)
+    for (name, reference) in try model.entries("NSFetchRequestTemplates") {
+      let element = "fetch request \(name.quoted)"
+      guard let part = try ArchivedPart(archive, reference, as: element) else { continue }
+      declarations.fetchRequestTemplates.append(try fetchRequest(part, name))
+    }
+    try noteKeys(of: model, besides: Self.knownKeys)
+  }
+
+  private func root() throws(ModelFileError) -> ArchivedPart {
+    let reference: PropertyList
+    do { reference = try archive.root } catch { throw ModelFileError(.malformed, cause: error) }
+    guard let root = try ArchivedPart(archive, reference, as: "model") else {
+      throw ModelFileError(.notAModel, reason: "Its archive is empty.")
+    }
+    if root.className == "XDPMModel" {
+      throw ModelFileError(
+        .oldFormat, reason: "It is what the editor of Xcode before 4 saved, which is not read, and not a compiled model.")
+    }
+    guard root.className == "NSManagedObjectModel" else {
+      throw ModelFileError(.notAModel, reason: "It is an archive of \(root.className.quoted) and not of a model.")
+    }
+    return root
+  }
+
+  // MARK: Entities
+
+  private func entityParts(_ model: ArchivedPart) throws(ModelFileError) -> [CompiledEntityPart] {
+    var parts: [CompiledEntityPart] = []
+    for (name, reference) in try model.entries("NSEntities") {
+      guard parts.count < options.maximumEntityCount else {
+        throw ModelFileError(.tooLarge, reason: "It has more than \(options.maximumEntityCount) entities.")
+      }
+      guard let part = try ArchivedPart(archive, reference, as: "entity \(name.quoted)") else { continue }
+      guard part.className == "NSEntityDescription" else { throw part.failure("It is an object of the class \(part.className.quoted).") }
+      guard try part.requiredText("NSEntityName") == name else { throw part.failure("It stands under another name than it has.") }
+      parts.append(CompiledEntityPart(name: name, superentity: try part.part("NSSuperentity")?.requiredText("NSEntityName"), part: part))
+    }
+    return parts
+  }
+
+  private mutating func readEntities(_ parts: [CompiledEntityPart]) throws(ModelFileError) {
+    let tree = try CompiledEntityTree(parts)
+    var known: [String: [String: CompiledProperty]] = [:]
+    // Super entities come first, so that what is inherited is known.
+    for entity in tree.ordered {
+      let inherited = entity.superentity.flatMap { known[$0] } ?? [:]
+      try count(inherited.count, entity.part)
+      let (declaration, own) = try self.entity(entity, inherited)
+      declarations.entities.append(declaration)
+      known[entity.name] = inherited.merging(own) { above, _ in above }
+    }
+  }
+
+  /// Counts properties of an entity, since few objects of an archive can stand for very many.
+  mutating func count(_ properties: Int, _ part: ArchivedPart) throws(ModelFileError) {
+    propertyCount += properties
+    if propertyCount > options.maximumPropertyCount {
+      throw part.failure("The entities have more than \(options.maximumPropertyCount) properties with those that they inherit.", .tooLarge)
+    }
+    if properties > ModelSizeCheck.maximumPropertiesOfEntity {
+      throw part.failure("It has more than \(ModelSizeCheck.maximumPropertiesOfEntity) properties with those that it inherits.", .tooLarge)
+    }
+  }
+
+  private mutating func readConfigurations(_ model: ArchivedPart, _ parts: [CompiledEntityPart]) throws(ModelFileError) {
+    let names = Dictionary(parts.map { ($0.part.instance.number, $0.name) }, uniquingKeysWith: { first, _ in first })
+    for (name, reference) in try model.entries("NSConfigurations") {
+      var members: [String] = []
+      let element = "configuration \(name.quoted)"
+      guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element)
+      else {
+        throw ModelFileError(.malformed, element: element, reason: "It is no list of entities.")
+      }
+      let references: [PropertyList]
+      do { references = try archive.elements(reference) ?? [] } catch { throw ModelFileError(.malformed, element: element, cause: error) }
+      for reference in references where members.count <= parts.count {
+        guard let entity = try ArchivedPart(archive, reference, as: element), let name = names[entity.instance.number] else {
+          throw list.failure("It names an entity that the model does not have.")
+        }
+        members.append(name)
+      }
+      declarations.configurations.append(ConfigurationDescription(name, members))
+    }
+  }
+}
+
+/// An entity of the archive.
+struct CompiledEntityPart {
+  let name: String
+  let superentity: String?
+  let part: ArchivedPart
+}
+
+/// The entities of a model, each behind the one above it.
+struct CompiledEntityTree {
+  private(set) var ordered: [CompiledEntityPart] = []
+
+  init(_ parts: [CompiledEntityPart]) throws(ModelFileError) {
+    let byName = Dictionary(parts.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var placed: Set<String> = []
+    for part in parts {
+      // From this one upwards, as far as they are not placed yet.
+      var chain: [CompiledEntityPart] = []
+      var next: CompiledEntityPart? = part
+      while let entity = next, !placed.contains(entity.name) {
+        chain.append(entity)
+        guard chain.count <= ModelSizeCheck.maximumInheritance else {
+          throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or in a circle.")
+        }
+        next = entity.superentity.flatMap { byName[$0] }
+        if let name = entity.superentity, next == nil {
+          throw entity.part.failure("It inherits from \(name.quoted), which the model does not have.")
+        }
+      }
+      for entity in chain.reversed() {
+        placed.insert(entity.name)
+        ordered.append(entity)
+      }
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Turns the predicates that a compiled model checks values with back into the bounds of which Xcode made them.
+struct CompiledRules {
+  private(set) var validation = AttributeValidation.none
+  /// What could not be turned back.
+  private(set) var reasons: [String] = []
+  private let type: AttributeType
+
+  init(_ type: AttributeType) { self.type = type }
+
+  /// Takes a rule.
+  mutating func add(_ predicate: ArchivedPredicate) {
+    if case .and(let parts) = predicate, !parts.isEmpty, parts.allSatisfy({ bound($0) != nil }) {
+      for part in parts { add(part) }
+      return
+    }
+    guard let bound = bound(predicate) else {
+      reasons.append("The rule \(predicate.text.quoted) is not kept: a model has bounds, lengths and patterns, and it is none of them.")
+      return
+    }
+    if !set(bound) { reasons.append("The rule \(predicate.text.quoted) is not kept: there is another of its kind.") }
+  }
+
+  /// Says that a rule could not be read.
+  mutating func add(unknown error: ModelFileError) { reasons.append("A rule is not kept. \(error.reason)") }
+
+  private enum Bound {
+    case minimum(StoreValue), maximum(StoreValue), minimumLength(Int), maximumLength(Int), pattern(String)
+  }
+
+  private func bound(_ predicate: ArchivedPredicate) -> Bound? {
+    guard case .comparison("", let left, let comparison, let right) = predicate, comparison.options.isEmpty else { return nil }
+    switch (left, comparison.word) {
+    case (.evaluatedObject, ">="): return value(right).map { .minimum($0) }
+    case (.evaluatedObject, "<="): return value(right).map { .maximum($0) }
+    case (.keyPath(.evaluatedObject, "length"), ">="): return length(right).map { .minimumLength($0) }
+    case (.keyPath(.evaluatedObject, "length"), "<="): return length(right).map { .maximumLength($0) }
+    case (.evaluatedObject, "MATCHES"):
+      if case .constant(.string(let text)) = right, type == .string { return .pattern(text) }
+      return nil
+    default: return nil
+    }
+  }
+
+  private var hasBounds: Bool {
+    switch type {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .date: true
+    default: false
+    }
+  }
+
+  private func value(_ right: ArchivedExpression) -> StoreValue? {
+    guard hasBounds else { return nil }
+    switch right {
+    case .constant(let constant): return ArchivedValue.value(ofPlain: constant, type)
+    case .decimal(let number) where type == .decimal: return .decimal(number)
+    // A whole number may have been archived as a decimal one.
+    case .decimal(let number): return Double(number.description).flatMap { ArchivedValue.value(ofPlain: .real($0), type) }
+    default: return nil
+    }
+  }
+
+  private func length(_ right: ArchivedExpression) -> Int? {
+    guard type == .string else { return nil }
+    switch right {
+    case .constant(.integer(let number)): return Int(exactly: number)
+    case .constant(.real(let number)): return Int(exactly: number)
+    case .decimal(let number): return Int(number.description)
+    default: return nil
+    }
+  }
+
+  /// False when there is such a bound already.
+  private mutating func set(_ bound: Bound) -> Bool {
+    switch bound {
+    case .minimum(let value): return Self.set(&validation.minimum, value)
+    case .maximum(let value): return Self.set(&validation.maximum, value)
+    case .minimumLength(let count): return Self.set(&validation.minimumLength, count)
+    case .maximumLength(let count): return Self.set(&validation.maximumLength, count)
+    case .pattern(let text): return Self.set(&validation.regularExpression, text)
+    }
+  }
+
+  private static func set<Value: Equatable>(_ place: inout Value?, _ value: Value) -> Bool {
+    if let place { return place == value }
+    place = value
+    return true
+  }
+}

@@ -1,0 +1,116 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension PropertyList {
+  /// The XML format, laid out as Apple's: tabs, and dictionaries in the order of their keys.
+  ///
+  /// Dates lose fractions of seconds, for which the format has no room. References of keyed archives become dictionaries with
+  /// the key `CF$UID`.
+  ///
+  /// - Parameter isDocument: Whether the XML declaration and the document type stand before the element `plist`.
+  /// - Throws: ``PropertyListError`` with code ``PropertyListError/Code/unsupported`` for ``null``, for text with characters that no
+  ///   XML document can have, and for dates outside the years 0 to 9999.
+  public func xml(isDocument: Bool = true) throws(PropertyListError) -> String {
+    var out = isDocument ? XMLPropertyListWriter.prolog : ""
+    out += "<plist version=\"1.0\">\n"
+    try XMLPropertyListWriter.append(self, indentation: 0, to: &out)
+    out += "</plist>\n"
+    return out
+  }
+}
+
+private enum XMLPropertyListWriter {
+  static let prolog = """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+
+    """
+
+  static func append(_ value: PropertyList, indentation: Int, to out: inout String) throws(PropertyListError) {
+    let tabs = String(repeating: "\t", count: indentation)
+    out += tabs
+    switch value {
+    case .null: throw PropertyListError(.unsupported, "XML property lists have no word for nothing.")
+    case .bool(let value): out += value ? "<true/>\n" : "<false/>\n"
+    case .integer(let value): out += "<integer>\(value)</integer>\n"
+    case .unsigned(let value): out += "<integer>\(value)</integer>\n"
+    case .real(let value): out += "<real>\(XMLPropertyListText.text(ofReal: value))</real>\n"
+    case .date(let value): try append(date: value, to: &out)
+    case .string(let text): out += "<string>\(try escaped(text))</string>\n"
+    case .data(let bytes):
+      out += "<data>\n"
+      for line in lines(bytes) { out += "\(tabs)\(line)\n" }
+      out += "\(tabs)</data>\n"
+    case .uid(let number):
+      out += "<dict>\n\(tabs)\t<key>CF$UID</key>\n\(tabs)\t<integer>\(number)</integer>\n\(tabs)</dict>\n"
+    case .array(let values): try append(values, tabs, indentation, to: &out)
+    case .dictionary(let entries): try append(entries, tabs, indentation, to: &out)
+    }
+  }
+
+  private static func append(_ values: [PropertyList], _ tabs: String, _ indentation: Int, to out: inout String)
+    throws(PropertyListError)
+  {
+    if values.isEmpty {
+      out += "<array/>\n"
+      return
+    }
+    out += "<array>\n"
+    for value in values { try append(value, indentation: indentation + 1, to: &out) }
+    out += "\(tabs)</array>\n"
+  }
+
+  private static func append(_ entries: [String: PropertyList], _ tabs: String, _ indentation: Int, to out: inout String)
+    throws(PropertyListError)
+  {
+    if entries.isEmpty {
+      out += "<dict/>\n"
+      return
+    }
+    out += "<dict>\n"
+    for (key, value) in entries.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      out += "\(tabs)\t<key>\(try escaped(key))</key>\n"
+      try append(value, indentation: indentation + 1, to: &out)
+    }
+    out += "\(tabs)</dict>\n"
+  }
+
+  private static func append(date seconds: Double, to out: inout String) throws(PropertyListError) {
+    guard let text = XMLPropertyListText.text(ofDate: seconds) else {
+      throw PropertyListError(.unsupported, "XML property lists have dates of the years 0 to 9999 only.")
+    }
+    out += "<date>\(text)</date>\n"
+  }
+
+  /// Base64 in lines of 68 characters, as Apple's.
+  private static func lines(_ bytes: [UInt8]) -> [Substring] {
+    var rest = Substring(Data(bytes).base64EncodedString())
+    var lines: [Substring] = []
+    while !rest.isEmpty {
+      lines.append(rest.prefix(68))
+      rest = rest.dropFirst(68)
+    }
+    return lines
+  }
+
+  private static func escaped(_ text: String) throws(PropertyListError) -> String {
+    var out = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      guard XMLPropertyListScanner.isCharacter(scalar) else {
+        throw PropertyListError(.unsupported, "A text has a control character, which no XML document can have.")
+      }
+      switch scalar {
+      case "<": out.append(contentsOf: "&lt;".unicodeScalars)
+      case ">": out.append(contentsOf: "&gt;".unicodeScalars)
+      case "&": out.append(contentsOf: "&amp;".unicodeScalars)
+      // Readers make line feeds of these.
+      case "\r": out.append(contentsOf: "&#13;".unicodeScalars)
+      default: out.append(scalar)
+      }
+    }
+    return String(out)
+  }
+}

@@ -1,0 +1,162 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// S13, S14: values that follow from other objects.
+enum DerivedCases {
+  static let all = [
+    StoreConformanceCase("S13", "derived values are set whatever the version, which stays", values),
+    StoreConformanceCase("S13", "numbers are added to what is there", additions),
+    StoreConformanceCase("S13", "where there is no number none is made", additionsToNothing),
+    StoreConformanceCase("S13", "rows that are gone are left out", goneRows),
+    StoreConformanceCase("S13", "derived values come after everything else of a save", comingLast),
+    StoreConformanceCase("S13", "a sum that does not fit is refused, and the store is as before", overflow),
+    StoreConformanceCase("S13", "the request coded and decoded does the same", codedRequest),
+    StoreConformanceCase("S13", "derived values are there after reopening", reopening),
+    StoreConformanceCase("S14", "a derived attribute that is not marked keeps its value", unmarked),
+  ]
+
+  private static func make(_ run: CaseRun) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
+    let store = try run.openNew(ConformanceModel.derived)
+    return try fill(store)
+  }
+
+  /// Three baskets with numbers and one large one.
+  private static func fill(_ store: OpenStore) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
+    let graph = ExpectedGraph(store)
+    let keys = try store.keys("Basket", 3), big = try store.keys("BigBasket", 1)
+    try store.save(graph) { edit in
+      for (place, key) in keys.enumerated() {
+        edit.insert(
+          "Basket", key, version: Int64(place + 1),
+          [
+            "name": .string("Basket \(place)"), "code": .int64(Int64(place)), "count": .int16(Int16(place)), "weight": .int64(10),
+            "price": .decimal(Decimal(place) + 0.5), "length": .double(0.25), "shopName": .string("Shop"), "key": .string("basket"),
+          ])
+      }
+      edit.insert("BigBasket", big[0], ["name": .string("Big"), "code": .int64(100), "count": .int16(7), "again": .int32(7)])
+    }
+    return (store, graph, keys + big)
+  }
+
+  private static func values(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    try store.save(graph) { edit in
+      edit.derive("Basket", keys[0], set: ["count": .int16(40), "shopName": .null, "length": .double(1.5), "price": .decimal(7)])
+      edit.derive("Basket", keys[2], set: ["shopName": .string(String(repeating: "long ", count: 1000)), "weight": .int64(.max)])
+      edit.derive("BigBasket", keys[3], set: ["again": .int32(8), "shopName": .string("")])
+    }
+    try store.expectContents(graph, "after derived values were set")
+  }
+
+  private static func additions(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    let items = try store.keys("Item", 3)
+    for number in 1...3 {
+      try store.save(graph) { edit in
+        edit.derive(
+          "Basket", keys[1], set: ["length": .double(Double(number))],
+          add: ["count": .int16(1), "weight": .int64(-100), "price": .decimal(Decimal(number) / 10)])
+        edit.derive("BigBasket", keys[3], add: ["again": .int32(-3), "count": .int16(100)])
+        edit.insert("Item", items[number - 1], ["basket": .int64(keys[1])])
+      }
+    }
+    try store.expectContents(graph, "after numbers were added three times")
+  }
+
+  private static func additionsToNothing(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    try store.save(graph) { edit in
+      edit.derive("BigBasket", keys[3], add: ["weight": .int64(3), "price": .decimal(1), "count": .int16(1)])
+    }
+    try store.expectContents(graph, "after numbers were added to nil")
+  }
+
+  private static func goneRows(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    try store.save(graph) { edit in
+      edit.delete("Basket", keys[0])
+      edit.derive("Basket", keys[0], set: ["shopName": .string("gone")], add: ["count": .int16(1)])
+      edit.derive("Basket", keys[1], add: ["count": .int16(1)])
+      edit.derive("Basket", 1 << 40, set: ["count": .int16(9)])
+    }
+    try store.expectContents(graph, "after derived values of rows that are not there")
+  }
+
+  private static func comingLast(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    let shop = try store.keys("Shop", 1)[0], new = try store.keys("Basket", 1)[0]
+    try store.save(graph) { edit in
+      edit.insert("Shop", shop, ["name": .string("New")])
+      edit.insert("Basket", new, ["name": .string("New"), "count": .int16(5), "weight": .int64(1)])
+      edit.derive("Basket", new, set: ["shopName": .string("New")], add: ["count": .int16(2)])
+      edit.update("Basket", keys[1], ["name": .string("Renamed"), "shop": .int64(shop), "shopName": .string("before")])
+      edit.derive("Basket", keys[1], set: ["shopName": .string("New")], add: ["weight": .int64(5)])
+    }
+    try store.expectContents(graph, "after rows of every kind in one save")
+    try store.save(graph) { edit in
+      edit.delete("Shop", shop)
+      edit.derive("Basket", keys[1], set: ["shopName": .null])
+    }
+    try store.expectContents(graph, "after a deletion that severs the row")
+  }
+
+  private static func overflow(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    try store.save(graph) { edit in edit.derive("Basket", keys[0], set: ["count": .int16(.max), "weight": .int64(.min)]) }
+    for (name, value) in [("count", StoreValue.int16(1)), ("weight", .int64(-1))] {
+      let edit = GraphEdit(graph)
+      edit.update("Basket", keys[1], ["name": .string("not saved")])
+      edit.derive("Basket", keys[0], add: [name: value])
+      do {
+        try store.store.prepare(edit.request()).abort()
+        run.fail("an error for a sum beyond the type of \(name)", got: "none")
+      } catch let error as StoreError {
+        run.expectEqual(error.code, .unstorableValue, "the code of the error for a sum beyond the type of \(name)")
+      }
+    }
+    try store.expectContents(graph, "after sums that do not fit")
+  }
+
+  private static func codedRequest(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    let edit = GraphEdit(graph)
+    edit.derive(
+      "Basket", keys[0], set: ["shopName": .string("coded"), "length": .null], add: ["weight": .int64(4), "price": .decimal(0.25)])
+    try store.save(CodedCopy.of(edit.request()))
+    edit.apply()
+    try store.expectContents(graph, "after a coded request")
+  }
+
+  private static func reopening(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let (store, graph, keys) = try fill(try run.open(place, ConformanceModel.derived))
+    for number in 0..<50 {
+      try store.save(graph) {
+        $0.derive("Basket", keys[number % 3], set: ["shopName": .string("Shop \(number)")], add: ["weight": .int64(1)])
+      }
+    }
+    try store.expectContents(graph, "after fifty saves of derived values alone")
+    try run.close(store)
+    try run.open(place, ConformanceModel.derived).expectContents(graph, "after reopening")
+  }
+
+  private static func unmarked(_ run: CaseRun) throws {
+    let (store, graph, keys) = try make(run)
+    try store.save(graph) { edit in
+      edit.derive("Basket", keys[0], set: ["shopName": .string("Other")], add: ["count": .int16(3)])
+      edit.derive("BigBasket", keys[3], add: ["again": .int32(3)])
+    }
+    try store.save(graph) { edit in
+      edit.update(
+        "Basket", keys[0], ["name": .string("Renamed")], stale: ["count": .int16(0), "shopName": .string("Shop"), "length": .null])
+      edit.update("Basket", keys[1], ["name": .string("Also"), "key": .string("also")], stale: ["weight": .null])
+      edit.update("BigBasket", keys[3], [:], stale: ["again": .int32(7)])
+    }
+    try store.expectContents(graph, "after updates by somebody who did not know the derived values")
+  }
+}

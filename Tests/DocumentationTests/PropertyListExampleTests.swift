@@ -1,0 +1,27 @@
+import Foundation
+import HoldfastModelFile
+import HoldfastStore
+import Testing
+
+/// The examples in comments about property lists do what they say.
+@Suite struct PropertyListExampleTests {
+  private static let zoo = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/CompiledModels/zoo.mom")
+
+  @Test func aListTellsTheCurrentVersion() throws {
+    let info = PropertyList.dictionary(["NSManagedObjectModel_CurrentVersionName": .string("Zoo 2")])
+    let (version, changed) = try PropertyListExamples.lists(Array(info.xml().utf8))
+    #expect(version == "Zoo 2")
+    #expect(try PropertyList(changed)["name"] == .string("Rex"))
+  }
+
+  @Test func anArchiveTellsItsEntities() throws {
+    #expect(try PropertyListExamples.entityNames(Array(Data(contentsOf: Self.zoo))).sorted() == ["Animal", "Dog", "Walk"])
+    #expect(try PropertyListExamples.entityNames(KeyedArchive.bytes(of: .dictionary([:]))) == [])
+  }
+
+  @Test func aCompiledModelThatIsNotThereIsNamed() {
+    let error = #expect(throws: ModelFileError.self) { try PropertyListExamples.compiledModel() }
+    #expect(error?.code == .notFound && error?.path == "Zoo.momd")
+  }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import HoldfastModelFile
+import HoldfastStore
+import Testing
+
+@Suite struct CompiledModelTests {
+  private static func read(_ change: (ZooArchive) -> Void = { _ in }) throws -> CompiledModel {
+    let zoo = ZooArchive()
+    change(zoo)
+    return try CompiledModel(bytes: zoo.bytes(), path: "Zoo.mom")
+  }
+
+  private static func failure(_ change: (ZooArchive) -> Void) -> ModelFileError? {
+    do {
+      _ = try read(change)
+      return nil
+    } catch { return error as? ModelFileError }
+  }
+
+  private func attribute(_ name: String, _ entity: String = "Dog", in compiled: CompiledModel) throws -> AttributeDescription {
+    try #require(compiled.model.declarations.first { $0.name == entity }?.attributes.first { $0.name == name })
+  }
+
+  @Test func entitiesAreRead() throws {
+    let compiled = try Self.read()
+    #expect(compiled.notes == [])
+    #expect(compiled.model.versionIdentifiers == ["v1", "v2"])
+    #expect(compiled.model.configurations == [ConfigurationDescription("walks", ["Walk", "Dog"])])
+    let animal = try #require(compiled.model.declarations.first { $0.name == "Animal" })
+    #expect(animal.isAbstract && animal.superentity == nil && animal.userInfo == ["author": "Ada"])
+    #expect(animal.uniquenessConstraints == [["name"]] && animal.versionHashModifier == "second" && animal.renamingIdentifier == nil)
+    #expect(animal.indexes == [FetchIndexDescription("byName", elements: [FetchIndexElement("name", isAscending: false)])])
+    #expect(animal.managedObjectClassName == "Zoo.Animal")
+    let dog = try #require(compiled.model.declarations.first { $0.name == "Dog" })
+    #expect(dog.superentity == "Animal" && dog.renamingIdentifier == "Hound")
+    // What it inherits is not declared again.
+    #expect(!dog.attributes.contains { $0.name == "name" } && compiled.model.entity(named: "Dog")?.slot(named: "name") == 0)
+    let walk = try #require(compiled.model.declarations.first { $0.name == "Walk" })
+    #expect(walk.managedObjectClassName == nil)
+    #expect(walk.indexes == [FetchIndexDescription("minutes_dog", ["minutes", "dog"]), FetchIndexDescription("minutes", ["minutes"])])
+  }
+
+  @Test func defaultValuesHaveTheTypeOfTheirAttribute() throws {
+    let compiled = try Self.read()
+    let expected: [(String, StoreValue)] = [
+      ("age", .int16(3)), ("weight", .decimal(Decimal(string: "12.5") ?? 0)), ("born", .date(86_400)), ("isGood", .bool(true)),
+      ("chip", .uuid(try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F")))), ("home", .uri("https://example.org")),
+      ("size", .float(0.1)),
+    ]
+    for (name, value) in expected { #expect(try attribute(name, in: compiled).defaultValue == value, "\(name)") }
+    #expect(try attribute("name", "Animal", in: compiled).defaultValue == .string("Rex"))
+    #expect(try attribute("photo", in: compiled).defaultValue == nil)
+  }
+
+  @Test func rulesBecomeTheBoundsThatXcodeMadeThemOf() throws {
+    let compiled = try Self.read()
+    #expect(
+      try attribute("name", "Animal", in: compiled).validation
+        == AttributeValidation(minimumLength: 1, maximumLength: 50, regularExpression: "[A-Z].*"))
+    #expect(try attribute("age", in: compiled).validation == .range(.int16(0), .int16(40)))
+    #expect(try attribute("weight", in: compiled).validation == .range(.decimal(-5), .decimal(900)))
+    #expect(try attribute("born", in: compiled).validation == .range(.date(86_400), .date(1e9)))
+  }
+
+  @Test func settingsOfAttributesAreRead() throws {
+    let compiled = try Self.read()
+    let photo = try attribute("photo", in: compiled), mood = try attribute("mood", in: compiled),
+      colour = try attribute("colour", in: compiled)
+    #expect(photo.allowsExternalBinaryDataStorage && photo.preservesValueInHistoryOnDeletion && photo.allowsCloudEncryption)
+    #expect(mood.isTransient && mood.type == .undefined)
+    #expect(colour.type == .transformable && colour.valueTransformerName == "ColourTransformer" && colour.valueClassName == "Colour")
+    #expect(try attribute("age", in: compiled).isOptional && !photo.isOptional)
+    #expect(try attribute("walkCount", in: compiled).derivationExpression == "count:(walks)")
+  }
+
+  @Test func relationshipsAndRequestsAreRead() throws {
+    let compiled = try Self.read()
+    let dog = try #require(compiled.model.declarations.first { $0.name == "Dog" })
+    #expect(
+      dog.relationships == [.toMany("walks", to: "Walk", inverse: "dog", isOptional: true, deleteRule: .cascade, isOrdered: true)])
+    let walk = try #require(compiled.model.declarations.first { $0.name == "Walk" })
+    #expect(walk.relationships.first?.minCount == 1 && walk.relationships.first?.isToMany == false)
+    var request = FetchRequestDescription("fetchedPropertyFetchRequest", entity: "Dog", predicateFormat: "name == $FETCH_SOURCE.name")
+    request.fetchLimit = 7
+    #expect(dog.fetchedProperties == [FetchedPropertyDescription("namesakes", request)])
+    #expect(compiled.model.fetchRequestTemplate(named: "old")?.predicateFormat == "age > $AGE")
+  }
+
+  // MARK: What has no place in a model
+
+  @Test func aRuleThatIsNoBoundIsNotedWithItsText() throws {
+    let compiled = try Self.read { zoo in
+      let b = zoo.builder
+      let contains = b.comparison(b.selfExpression(), 99, b.constant(b.text("a")), options: 3)
+      let short = b.comparison(b.keyPath("length"), 1, b.constant(b.plain(.integer(9)))), odd = b.object("NSBlockPredicate", [:])
+      zoo.extra["name"] = [
+        "NSValidationPredicates": b.list([b.compound(1, [short]), contains, b.compound(0, [contains]), odd]),
+        "NSValidationWarnings": b.list([b.text("Too long.")]),
+      ]
+    }
+    #expect(try attribute("name", "Animal", in: compiled).validation == .length(nil, 9))
+    #expect(
+      compiled.notes.map(\.description) == [
+        "attribute \"name\" of entity \"Animal\": The rule \"SELF CONTAINS[cd] \"a\"\" is not kept: a model has bounds, lengths and patterns, and it is none of them.",
+        "attribute \"name\" of entity \"Animal\": The rule \"NOT (SELF CONTAINS[cd] \"a\")\" is not kept: a model has bounds, lengths and patterns, and it is none of them.",
+        "attribute \"name\" of entity \"Animal\": A rule is not kept. A predicate of the class \"NSBlockPredicate\" is not known.",
+        "attribute \"name\" of entity \"Animal\": The message \"Too long.\" of a rule is not kept.",
+      ])
+  }
+
+  @Test func twoBoundsOfAKindAreNoted() throws {
+    let compiled = try Self.read { zoo in
+      let b = zoo.builder
+      let bounds = [3, 4].map { b.comparison(b.selfExpression(), 3, b.constant(b.plain(.integer($0)))) }
+      zoo.extra["age"] = ["NSValidationPredicates": b.list(bounds)]
+    }
+    #expect(try attribute("age", in: compiled).validation == .range(.int16(3), nil))
+    #expect(compiled.notes.map(\.reason) == ["The rule \"SELF >= 4\" is not kept: there is another of its kind."])
+  }
+
+  @Test func whatIsNotKnownIsNoted() throws {
+    let compiled = try Self.read { zoo in
+      let b = zoo.builder
+      zoo.extra["age"] = ["NSNewSetting": .bool(true), "NSFlagsKey": .integer(33), "NSDefaultValue": b.text("young")]
+      zoo.extra["colour"] = ["NSDefaultValue": b.object("UIColor", ["red": .real(1)])]
+      zoo.extra["Animal"] = ["NSUserInfo": b.dictionary(["n": b.plain(.integer(1))])]
+      zoo.extra["index"] = ["NSPartialIndexPredicate": b.object("NSTruePredicate", [:])]
+      zoo.extra["element"] = ["NSIndexedProperty": b.object("NSExpressionDescription", [:])]
+      zoo.extra["request"] = [
+        "NSSortDescriptors": b.list([b.object("NSSortDescriptor", [:])]), "NSFetchRequestFlags": .integer(31),
+        "NSPredicate": b.object("NSBlockPredicate", [:]),
+      ]
+      zoo.extra["model"] = ["NSOther": b.text("x")]
+    }
+    let reasons = Set(compiled.notes.map(\.reason))
+    for expected in [
+      "It has a setting \"NSNewSetting\", which is not known and not kept.", "Its flags 33 have bits that are not known and not kept.",
+      "Its default value does not fit the type and is not kept.", "Its default value, an object of \"UIColor\", is not kept.",
+      "Its user info has a value for \"n\" that is no text and not kept.",
+      "The index \"byName\" is of some objects only; it is kept for all.",
+      "The index \"byName\" is by an expression or of a kind that is not known, and not kept.", "Its order is not kept.",
+      "Its switches 31 are not the usual ones and not known; the usual ones are taken.",
+      "Its predicate is not kept, and it finds nothing. A predicate of the class \"NSBlockPredicate\" is not known.",
+      "It has a setting \"NSOther\", which is not known and not kept.",
+    ] { #expect(reasons.contains(expected), "\(expected)") }
+    #expect(compiled.model.fetchRequestTemplate(named: "old")?.predicateFormat == "FALSEPREDICATE")
+  }
+
+  @Test func predicatesAreWrittenAsTheyAreRead() throws {
+    func format(_ make: @escaping (ArchiveBuilder) -> PropertyList) throws -> String? {
+      try Self.read { zoo in zoo.extra["request"] = ["NSPredicate": make(zoo.builder)] }.model.fetchRequestTemplate(named: "old")?
+        .predicateFormat
+    }
+    let one = { (b: ArchiveBuilder) in b.comparison(b.keyPath("age"), 0, b.constant(b.plain(.integer(1)))) }
+    #expect(try format { b in b.compound(2, [one(b), b.compound(1, [one(b), one(b)])]) } == "age < 1 OR (age < 1 AND age < 1)")
+    #expect(
+      try format { b in b.comparison(b.keyPath("walks.minutes"), 5, b.constant(ArchiveBuilder.null), modifier: 2) }
+        == "ANY walks.minutes != NULL")
+    #expect(try format { b in b.comparison(b.keyPath("in"), 7, b.constant(b.text("a\"b\\*"))) } == "#in LIKE \"a\\\"b\\\\*\"")
+    #expect(
+      try format { b in
+        b.comparison(b.keyPath("age"), 10, b.object("NSAggregateExpression", ["NSCollection": b.list([b.constant(b.plain(.real(1.5)))])]))
+      }
+        == "age IN {1.5}")
+    #expect(
+      try format { b in b.comparison(b.keyPath("age"), 100, b.constant(b.list([b.plain(.integer(1)), b.plain(.integer(2))]))) }
+        == "age BETWEEN {1, 2}")
+    #expect(
+      try format { b in b.comparison(b.function("add:to:", [b.keyPath("age"), b.constant(b.plain(.bool(true)))]), 4, b.function("now", []))
+      }
+        == "(age + TRUE) == now()")
+    #expect(try format { b in b.object("NSTruePredicate", [:]) } == "TRUEPREDICATE")
+  }
+
+  // MARK: Errors
+
+  @Test func anErrorNamesFilePartAndObject() throws {
+    let error = Self.failure { $0.extra["age"] = ["NSAttributeType": .integer(77)] }
+    #expect(error?.code == .unsupported && error?.path == "Zoo.mom")
+    #expect(error?.element?.hasPrefix("attribute \"age\" of entity \"Dog\" (object ") == true)
+    #expect(error?.reason == "Its type 77 is not known.")
+  }
+
+  @Test func compositeAttributesAreRefusedByName() {
+    #expect(
+      Self.failure { $0.extra["age"] = ["NSAttributeType": .integer(2100)] }?.reason
+        == "How compiled models keep composite attributes is not known.")
+    #expect(Self.failure { $0.extra["age"] = ["class": .string("NSCompositeAttributeDescription")] }?.code == .unsupported)
+  }
+
+  @Test func contradictionsAreRefused() {
+    let error = Self.failure { zoo in zoo.extra["walks"] = ["_NSInverseRelationshipName": zoo.builder.text("minutes")] }
+    #expect(error?.code == .contradictory && error?.cause is ModelError)
+    #expect(Self.failure { zoo in zoo.extra["age"] = ["NSPropertyName": zoo.builder.text("other")] }?.code == .malformed)
+    #expect(Self.failure { zoo in zoo.extra["age"] = ["NSPropertyName": .uid(999_999)] }?.code == .malformed)
+    #expect(Self.failure { zoo in zoo.extra["age"] = ["NSIsOptional": zoo.builder.text("x")] }?.code == .malformed)
+  }
+
+  @Test func otherFilesAreNoCompiledModels() throws {
+    func code(_ bytes: [UInt8]) -> ModelFileError.Code? {
+      do throws(ModelFileError) {
+        _ = try CompiledModel(bytes: bytes)
+        return nil
+      } catch { return error.code }
+    }
+    #expect(code([]) == .notAModel)
+    #expect(code(Array("<model/>".utf8)) == .notAModel)
+    #expect(code(PropertyList.dictionary([:]).binary) == .notAModel)
+    #expect(code(try KeyedArchive.bytes(of: .array([]))) == .notAModel)
+    let editor = ArchiveBuilder()
+    #expect(code(editor.archive(root: editor.object("XDPMModel", [:])).binary) == .oldFormat)
+    #expect(code(Array(ZooArchive().bytes().dropLast(3))) == .malformed)
+  }
+
+  @Test func anXMLArchiveIsReadToo() throws {
+    let text = try ZooArchive().list().xml()
+    #expect(try CompiledModel(bytes: Array(text.utf8)).model == Self.read().model)
+  }
+
+  @Test func limitsHoldForEntitiesPropertiesAndDepth() {
+    var few = ModelFileOptions()
+    few.maximumEntityCount = 2
+    #expect(throws: ModelFileError.self) { try CompiledModel(bytes: ZooArchive().bytes(), options: few) }
+    few = ModelFileOptions()
+    few.maximumPropertyCount = 10
+    #expect(throws: ModelFileError.self) { try CompiledModel(bytes: ZooArchive().bytes(), options: few) }
+    let deep = Self.failure { zoo in
+      let b = zoo.builder
+      let predicate = (0..<100).reduce(b.object("NSTruePredicate", [:])) { inner, _ in b.compound(0, [inner]) }
+      zoo.extra["name"] = ["NSValidationPredicates": b.list([predicate])]
+    }
+    #expect(deep?.code == .tooLarge)
+    // Each of 25 predicates names the next four times.
+    let wide = Self.failure { zoo in
+      let b = zoo.builder
+      let predicate = (0..<25).reduce(b.object("NSTruePredicate", [:])) { inner, _ in b.compound(1, [inner, inner, inner, inner]) }
+      zoo.extra["name"] = ["NSValidationPredicates": b.list([predicate])]
+    }
+    #expect(wide?.code == .tooLarge)
+  }
+
+  @Test func entitiesThatInheritInACircleAreRefused() {
+    #expect(
+      Self.failure { zoo in
+        zoo.extra["Animal"] = ["NSSuperentity": zoo.builder.object("NSEntityDescription", ["NSEntityName": zoo.builder.text("Dog")])]
+      } != nil)
+  }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import HoldfastModelFile
+import HoldfastStore
+import Testing
+
+/// What the fuzzer starts from keeps to what must hold of all bytes; so does what is close to it.
+@Suite struct CompiledSeedTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/CompiledModels")
+
+  private static func bytes(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: folder.appendingPathComponent(name))) }
+
+  @Test func theSeedsAreTheZooInAllItsForms() throws {
+    let zoo = try CompiledModel(bytes: ZooArchive().bytes())
+    #expect(try CompiledModel(bytes: Self.bytes("zoo.mom")).model == zoo.model)
+    #expect(try CompiledModel(bytes: Self.bytes("zoo.xml")).model == zoo.model)
+    #expect(try CompiledModel(modelCache: Self.bytes("zoo.cache")).model == zoo.model)
+  }
+
+  @Test(arguments: ["zoo.mom", "zoo.xml", "zoo.cache"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
+    let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
+    print("Changed \(name): HOLDFAST_SEED=\(seed)")
+    var random = SeededGenerator(seed: seed), read = 0
+    let original = try Self.bytes(name)
+    for _ in 0..<400 {
+      var bytes = original
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes[place] &+= 1
+        case 2: bytes.swapAt(place, Int.random(in: 0..<bytes.count, using: &random))
+        default: bytes.removeLast(Int.random(in: 0..<8, using: &random))
+        }
+      }
+      if let violation = CompiledModelProperty.violation(bytes) { Issue.record("\(violation) HOLDFAST_SEED=\(seed)") }
+      if (try? CompiledModel(bytes: bytes)) != nil { read += 1 }
+    }
+    if name != "zoo.cache" { #expect(read > 3) }
+  }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// Triggers with which Core Data maintains derived attributes, in files that it wrote and in one that looks like them.
+@Suite struct DerivedTriggerTests {
+  private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
+
+  /// The model of the corpus file, with all that Core Data transforms as bytes.
+  private static func books() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Book",
+        attributes: [
+          .derived("pagesCount", .integer64, "pages.@count"), AttributeDescription("publishedAt", .date, isOptional: true),
+          AttributeDescription("price", .decimal, isOptional: true), AttributeDescription("title", .string, isOptional: true),
+          AttributeDescription("uniqueID", .uuid, isOptional: true), AttributeDescription("frontCover", .binaryData, isOptional: true),
+        ],
+        relationships: [
+          .toOne("author", to: "Author", inverse: "books"), .toMany("pages", to: "Page", inverse: "book", deleteRule: .cascade),
+        ]),
+      EntityDescription(
+        "GraphicNovel", superentity: "Book", attributes: [AttributeDescription("isBlackAndWhite", .boolean, isOptional: true)]),
+      EntityDescription(
+        "Feedback",
+        attributes: [
+          AttributeDescription("rating", .double, isOptional: true), AttributeDescription("authorAlias", .string, isOptional: true),
+          AttributeDescription("comment", .string, isOptional: true), AttributeDescription("bookID", .uuid, isOptional: true),
+        ]),
+      EntityDescription(
+        "Page",
+        attributes: [
+          AttributeDescription("isBookmarked", .boolean, isOptional: true), AttributeDescription("number", .integer32, isOptional: true),
+          AttributeDescription("content", .binaryData, isOptional: true),
+        ], relationships: [.toOne("book", to: "Book", inverse: "pages")]),
+      EntityDescription("Writer", isAbstract: true, attributes: [AttributeDescription("age", .integer16, isOptional: true)]),
+      EntityDescription(
+        "Author", superentity: "Writer", attributes: [AttributeDescription("alias", .string, isOptional: true)],
+        relationships: [.toMany("books", to: "Book", inverse: "author")]),
+    ])
+  }
+
+  /// Copies a file, and says in its metadata that the model made it.
+  private func copy(_ path: String, _ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
+    let from = try #require(Self.corpus) + "/sqlite/" + path
+    for end in ["", "-wal"] where FileManager.default.fileExists(atPath: from + end) {
+      try Data(contentsOf: URL(fileURLWithPath: from + end)).write(to: URL(fileURLWithPath: folder.path() + end))
+    }
+    let hex = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let bytes = stride(from: 0, to: hex.utf8.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
+    var plist = try #require(try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
+    plist["NSStoreModelVersionHashes"] = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, Data($0.versionHash)) })
+    plist["NSStoreModelVersionHashesDigest"] = nil
+    let changed = try PropertyListSerialization.data(fromPropertyList: plist, format: .binary, options: 0)
+    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
+  }
+
+  /// A file of ours with the triggers of the corpus file, without the calls of Apple's functions, which plain SQL could not run.
+  private func makeFile(_ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
+    try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.path())).close()
+    for trigger in [
+      "PARAMETER_INSERT AFTER INSERT ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = IFNULL(ZPAGESCOUNT, 0) + 1 WHERE Z_PK = NEW.ZBOOK; SELECT NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = NEW.ZBOOK; END",
+      "PARAMETER_UPDATE_INCREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT + 1 WHERE Z_PK = NEW.ZBOOK; END",
+      "PARAMETER_UPDATE_DECREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
+      "PARAMETER_DELETE AFTER DELETE ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
+    ] { _ = try LayoutTests.sql(folder.path(), "CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_\(trigger)") }
+    _ = try LayoutTests.sql(
+      folder.path(),
+      "CREATE TRIGGER Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT AFTER INSERT ON ZBOOK FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT IFNULL(COUNT(ZBOOK), 0) FROM ZPAGE WHERE ZBOOK = NEW.Z_PK) WHERE Z_PK = NEW.Z_PK; END"
+    )
+  }
+
+  /// Inserts, moves and deletes pages, and compares the counts with what plain SQL counts.
+  private func exercise(_ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.path()))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    func page(of book: ManagedObject) throws -> ManagedObject {
+      let page = try context.insert(entityNamed: "Page")
+      try page.setValue(.int32(1), forKey: "number")
+      try book.toMany(forKey: "pages").insert(page)
+      return page
+    }
+    func expectRight(_ step: String) throws {
+      try context.save()
+      let wrong = try LayoutTests.sql(
+        folder.path(), "SELECT Z_PK FROM ZBOOK AS b WHERE ZPAGESCOUNT IS NOT (SELECT COUNT(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK)")
+      #expect(wrong.isEmpty, "\(step)")
+      for book in try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")) {
+        #expect(try book.value(forKey: "pagesCount") == .int64(Int64(try book.toMany(forKey: "pages").count)), "\(step)")
+      }
+    }
+    let new = try context.insert(entityNamed: "Book"), novel = try context.insert(entityNamed: "GraphicNovel")
+    let pages = try (0..<3).map { _ in try page(of: new) }
+    _ = try page(of: novel)
+    try expectRight("new books with pages")
+    for _ in 0..<2 { _ = try page(of: new) }
+    try new.setValue(.string("Title"), forKey: "title")
+    try expectRight("more pages of a book that changes itself")
+    try novel.toMany(forKey: "pages").insert(pages[0])
+    context.delete(pages[1])
+    try expectRight("a page moves and one goes")
+    let old = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).min { $0.objectID.key < $1.objectID.key })
+    try old.toMany(forKey: "pages").insert(pages[0])
+    _ = try page(of: old)
+    try expectRight("pages of a book that was there")
+    context.delete(new)
+    try expectRight("a book goes with its pages")
+    try coordinator.close()
+  }
+
+  @Test func `triggers and the stack do not count a page twice`() throws {
+    let folder = try ScratchFolder(), model = try Self.books()
+    try makeFile(folder, model)
+    try exercise(folder, model)
+  }
+
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set"), arguments: [1, 2])
+  func `a file of Core Data with such triggers keeps right counts`(_ version: Int) throws {
+    let folder = try ScratchFolder(), model = try Self.books()
+    try copy("CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_V\(version).sqlite", folder, model)
+    if version == 1 { _ = try LayoutTests.sql(folder.path(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
+    let before = try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
+    #expect(before.count == 5)
+    try exercise(folder, model)
+    #expect(try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
+  }
+
+  @Test func `our own files have no triggers`() throws {
+    let folder = try ScratchFolder()
+    try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.path())).close()
+    #expect(try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)
+  }
+}

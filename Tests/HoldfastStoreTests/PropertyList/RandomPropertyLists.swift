@@ -1,0 +1,55 @@
+import Foundation
+import HoldfastStore
+
+/// Random numbers from a seed that tests print; `HOLDFAST_SEED` repeats a run.
+struct Seeded: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ purpose: String) {
+    state = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
+    print("\(purpose): HOLDFAST_SEED=\(state)")
+  }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ mixed >> 31
+  }
+}
+
+/// Property lists of all kinds of values.
+enum RandomPropertyLists {
+  /// What a list may have besides texts, numbers, dates, data and lists.
+  struct Kinds: OptionSet {
+    let rawValue: Int
+    static let null = Kinds(rawValue: 1)
+    static let uid = Kinds(rawValue: 2)
+  }
+
+  static func list(_ kinds: Kinds, depth: Int = 0, using random: inout Seeded) -> PropertyList {
+    switch Int.random(in: 0..<(depth < 4 ? 14 : 10), using: &random) {
+    case 0: .bool(.random(using: &random))
+    case 1: .integer([0, -1, 255, 256, 65_536, .max, .min, 1 << 32].randomElement(using: &random) ?? 0)
+    case 2: .integer(Int64.random(in: .min ... .max, using: &random))
+    case 3: .unsigned(UInt64.random(in: UInt64(Int64.max) + 1...UInt64.max, using: &random))
+    case 4: .real([0.1, -1.5e300, 3, .infinity, .leastNonzeroMagnitude].randomElement(using: &random) ?? 0)
+    case 5: .date(Double(Int.random(in: -60_000_000_000...200_000_000_000, using: &random)))
+    case 6: .data((0..<Int.random(in: 0..<80, using: &random)).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    case 7, 8: .string(text(using: &random))
+    case 9: kinds.contains(.uid) ? .uid(UInt64.random(in: 0..<70_000, using: &random)) : kinds.contains(.null) ? .null : .string("")
+    case 10, 11: .array((0..<Int.random(in: 0..<20, using: &random)).map { _ in list(kinds, depth: depth + 1, using: &random) })
+    default:
+      .dictionary(
+        Dictionary(
+          (0..<Int.random(in: 0..<20, using: &random)).map { _ in
+            (text(using: &random), list(kinds, depth: depth + 1, using: &random))
+          }, uniquingKeysWith: { first, _ in first }))
+    }
+  }
+
+  private static func text(using random: inout Seeded) -> String {
+    let parts = ["a", "Zoë", "<&>\"'", " ", "\n", "\t", "😀", "]]>", "name", "x\r\ny", "&#13;", "𝄞", String(repeating: "long", count: 9)]
+    return (0..<Int.random(in: 0..<5, using: &random)).map { _ in parts.randomElement(using: &random) ?? "" }.joined()
+  }
+}

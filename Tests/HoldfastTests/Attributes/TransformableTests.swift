@@ -1,0 +1,188 @@
+import FoundationEssentials
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Transformable attributes: values of any type by registered transformers, on every store.
+@Suite struct TransformableTests {
+  private static let red = Colour(red: 255, green: 0, blue: 0), black = Colour(red: 0, green: 0, blue: 0)
+
+  private func reopened(_ place: TestStore.Place) throws -> Spot {
+    try place.close()
+    return try #require(try place.context().spot(named: "A"))
+  }
+
+  @Test(arguments: TestStore.allCases) func valuesAreKeptAsTheBytesOfTheirTransformers(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let spot = context.spot("A")
+    #expect(spot.colour == nil && spot.tags == [:])
+    spot.colour = Self.red
+    spot.tags = ["b": 2, "a": 0.5]
+    #expect(spot.colour == Self.red && spot.tags == ["a": 0.5, "b": 2])
+    try context.save()
+    #expect(spot.colour == Self.red)
+
+    let again = try reopened(place)
+    #expect(again.colour == Self.red && again.tags == ["a": 0.5, "b": 2])
+    #expect(try again.value(forKey: "colour") == .data(Data([255, 0, 0])))
+    #expect(try again.value(forKey: "tags") == .data(Data(#"{"a":0.5,"b":2}"#.utf8)))
+    again.colour = nil
+    try again.managedObjectContext.save()
+    let last = try reopened(place)
+    #expect(last.colour == nil)
+    #expect(try last.value(forKey: "colour") == .null)
+  }
+
+  @Test(arguments: [TestStore.memory, .sqlite]) func settingTheSameValueSavesNothing(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    context.spot("A").tags = ["x": 1, "y": 2, "z": 3]
+    try context.save()
+    let (other, recorder) = try place.recording()
+    let spot = try #require(try other.spot(named: "A"))
+    recorder.clear()
+    spot.tags = ["z": 3, "y": 2, "x": 1]
+    try other.save()
+    #expect(recorder.saves.isEmpty)
+  }
+
+  @Test func aTransformerThatNobodyReadsNeedNotBeRegistered() throws {
+    let place = try TestStore.memory.makeAtlas(), context = try place.context()
+    let spot = context.spot("A")
+    spot.unknown = Data([1, 2])
+    try spot.setValue(.data(Data([3])), forKey: "colour")
+    try context.save()
+    let again = try reopened(place)
+    #expect(again.unknown == Data([1, 2]))
+    let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.unknown, as: Data.self) }
+    #expect(error.code == .transformationFailed && error.property == "unknown" && error.coreDataCode == 1550)
+  }
+
+  @Test(arguments: TestStore.allCases) func bytesThatAreNoValueReadAsNilAndTheErrorIsKept(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let spot = context.spot("A")
+    try spot.setValue(.data(Data([1, 2, 3, 4])), forKey: "colour")
+    try spot.setValue(.data(Data("{\"a\":".utf8)), forKey: "tags")
+    try context.save()
+    let again = try reopened(place)
+    #expect(again.managedObjectContext.faultError == nil)
+    #expect(again.colour == nil && again.tags == [:])
+    let kept = try #require(again.managedObjectContext.faultError as? ContextError)
+    #expect(kept.code == .transformationFailed && kept.property == "tags" && kept.cause is DecodingError)
+    let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.colour, as: Colour.self) }
+    #expect(error.code == .transformationFailed && error.cause is ColourTransformer.Wrong && error.objectID == again.objectID)
+    // What cannot be read is no obstacle to a save, and stays.
+    again.managedObjectContext.faultError = nil
+    again.grade = .bad
+    try again.managedObjectContext.save()
+    #expect(try reopened(place).value(forKey: "colour") == .data(Data([1, 2, 3, 4])))
+  }
+
+  @Test func aTransformerIsAskedForItsOwnTypeOnly() throws {
+    let context = try TestStore.memory.makeAtlas().context()
+    let spot = context.spot("A")
+    spot.colour = Self.red
+    let wrong = try #require(throws: ContextError.self) { try spot.transformableValue(Spot.Slot.colour, as: String.self) }
+    #expect(wrong.code == .transformationFailed && wrong.cause == nil)
+    #expect(throws: ContextError.self) { try spot.setTransformableValue("red", Spot.Slot.colour) }
+    #expect(spot.colour == Self.red)
+  }
+
+  @Test(arguments: TestStore.allCases) func aValueThatCannotBeEncodedRefusesTheSaveUntilItIsSetAgain(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let spot = context.spot("A")
+    spot.colour = Self.red
+    try context.save()
+    spot.colour = Self.black
+    #expect(spot.colour == Self.red && spot.isUpdated)
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .transformationFailed && error.property == "colour" && error.objectID == spot.objectID)
+    // Together with what the rules of the model find.
+    let other = context.insert(Spot.self)
+    let both = try #require(throws: ContextError.self) { try context.save() }
+    #expect(both.code == .multipleValidationFailures && both.failures.count == 3)
+    #expect(both.failures.filter { $0.code == .missingMandatoryValue && $0.objectID == other.objectID }.count == 2)
+    context.delete(other)
+    spot.colour = Colour(red: 1, green: 2, blue: 3)
+    try context.save()
+    #expect(try reopened(place).colour == Colour(red: 1, green: 2, blue: 3))
+  }
+
+  @Test func whatCannotBeEncodedIsGivenUpWithTheChanges() throws {
+    let context = try TestStore.memory.makeAtlas().context()
+    let spot = context.spot("A")
+    try context.save()
+    spot.colour = Self.black
+    context.rollback()
+    try context.save()
+    spot.colour = Self.black
+    try context.refresh(spot, mergeChanges: false)
+    try context.save()
+    spot.colour = Self.black
+    try spot.setValue(.data(Data([9, 9, 9])), forKey: "colour")
+    try context.save()
+    spot.colour = Self.black
+    context.delete(spot)
+    try context.save()
+    #expect(throws: ContextError.self) { try context.spot("B").setTransformableValue(Self.black, Spot.Slot.colour) }
+    try context.save()
+    #expect(context.refusedValues.isEmpty || context.refusedValues.count == 1)
+  }
+
+  @Test func bothFormatsOfCodableValuesComeBack() throws {
+    struct Entry: Codable, Hashable { var name: String, when: Date, parts: [Int?] }
+    let entries = [Entry(name: "ü\n\"", when: Date(timeIntervalSinceReferenceDate: 12.25), parts: [1, nil, .max])]
+    for format in [CodableTransformer<[Entry]>.Format.json, .propertyList] {
+      let transformer = CodableTransformer<[Entry]>(format)
+      #expect(try transformer.value(from: transformer.data(from: entries)) == entries)
+      #expect(throws: (any Error).self) { try transformer.value(from: Data([0, 1, 2])) }
+    }
+    #expect(throws: (any Error).self) { try CodableTransformer<[Double]>().data(from: [.nan]) }
+  }
+
+  @Test(arguments: TestStore.allCases) func withoutAnotherTransformerValuesAreKeyedArchivesOfPropertyLists(_ store: TestStore) throws {
+    final class Memo: ManagedObject {
+      var body: PropertyList? {
+        get { self[transformable: 0] }
+        set { self[transformable: 0] = newValue }
+      }
+      override class var properties: [PropertyBinding] { [.transformable("body", \Memo.body, slot: 0)] }
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Memo", attributes: [.transformable("body", by: nil, isOptional: true)])
+    ])
+    let place = try store.makePlace(model: model, classes: [Memo.self]), context = try place.context()
+    let list = PropertyList.dictionary([
+      "names": .array([.string("Ann"), .integer(-3), .real(0.5)]), "when": .date(7), "bytes": .data([0, 255]), "yes": .bool(true),
+    ])
+    context.insert(Memo.self).body = list
+    try context.save()
+    try place.close()
+    let memo = try #require(try place.context().fetch(FetchRequest<Memo>()).first)
+    #expect(memo.body == list)
+    // Bytes of which nobody knows what they are, and an archive of an object of a class.
+    try memo.setValue(.data(Data([1, 2, 3])), forKey: "body")
+    #expect(memo.body == nil)
+    let archive = PropertyList.dictionary([
+      "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$top": .dictionary(["root": .uid(1)]),
+      "$objects": .array([
+        .string("$null"), .dictionary(["$class": .uid(2)]),
+        .dictionary(["$classname": .string("Trojan"), "$classes": .array([.string("Trojan"), .string("NSObject")])]),
+      ]),
+    ])
+    try memo.setValue(.data(Data(archive.binary)), forKey: "body")
+    let error = try #require(throws: ContextError.self) { try memo.transformableValue(0, as: PropertyList.self) }
+    #expect(error.code == .transformationFailed && error.cause is PropertyListError)
+  }
+
+  @Test func namesThatApplesModelsUseAreThoseOfTheDefault() {
+    var registry: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer()]
+    #expect(registry[nil] is KeyedArchiveTransformer && registry["NSKeyedUnarchiveFromData"] is KeyedArchiveTransformer)
+    registry.defaultTransformer = CodableTransformer<[Int]>()
+    #expect(registry[nil] is CodableTransformer<[Int]> && registry["NSSecureUnarchiveFromData"] is CodableTransformer<[Int]>)
+    #expect(registry["NSSecureUnarchiveFromDataTransformer"] is CodableTransformer<[Int]> && registry["Nobody"] == nil)
+    registry.register(ColourTransformer(), forName: "NSKeyedUnarchiveFromData")
+    #expect(
+      registry["NSKeyedUnarchiveFromData"] is ColourTransformer && registry.names == ["ColourTransformer", "NSKeyedUnarchiveFromData"])
+  }
+}

@@ -1,0 +1,165 @@
+import FoundationEssentials
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Transient attributes: in memory only, on every store.
+@Suite struct TransientTests {
+  private static let red = Colour(red: 255, green: 0, blue: 0)
+
+  @Test(arguments: TestStore.allCases) func valuesOfAnyTypeLiveInMemoryOnly(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let spot = context.spot("A")
+    #expect(spot.score == 2.5 && spot.hits == 0 && spot.note == nil)
+    spot.note = [Self.red]
+    spot.hits = 3
+    spot.score = nil
+    #expect(spot.note == [Self.red] && spot.hits == 3 && spot.score == nil)
+    try context.save()
+    #expect(spot.note == [Self.red] && spot.hits == 3)
+    try place.close()
+    let again = try #require(try place.context().spot(named: "A"))
+    #expect(again.note == nil && again.hits == 0 && again.score == nil)
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveOfTransientValuesAloneAsksNoStore(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    context.spot("A")
+    try context.save()
+    let (other, recorder) = try place.recording()
+    let spot = try #require(try other.spot(named: "A"))
+    _ = spot.name
+    recorder.clear()
+    spot.hits = 1
+    #expect(spot.isUpdated && other.hasChanges && other.updatedObjects == [spot] && spot.changedValues().isEmpty)
+    try other.save()
+    #expect(!spot.isUpdated && !other.hasChanges && spot.hits == 1 && recorder.requests.isEmpty)
+  }
+
+  @Test func valuesGoWhenTheObjectBecomesAFaultAndStayWhenChangesAreMerged() throws {
+    let context = try TestStore.memory.makeAtlas().context()
+    let spot = context.spot("A")
+    spot.nearby.insert(context.spot("B"))
+    try context.save()
+    spot.hits = 1
+    try context.refresh(spot, mergeChanges: true)
+    #expect(spot.hits == 1)
+    try context.save()
+    try context.refresh(spot, mergeChanges: true)
+    #expect(spot.hits == 1 && !spot.isFault)
+    try context.refresh(spot, mergeChanges: false)
+    #expect(spot.isFault && spot.hits == 0 && !spot.isFault && spot.nearby.count == 1)
+    spot.hits = 2
+    spot.grade = .bad
+    context.rollback()
+    #expect(spot.hits == 2 && spot.grade == .fair && !spot.isUpdated)
+    context.reset()
+    #expect(spot.hits == 0)
+  }
+
+  @Test func settingOneGivesAFaultItsRow() throws {
+    let place = try TestStore.sqlite.makeAtlas(), context = try place.context()
+    context.spot("A").near = context.spot("B")
+    try context.save()
+    let other = try place.context()
+    let fault = try #require(try other.spot(named: "A")?.near)
+    #expect(fault.isFault)
+    fault.hits = 4
+    #expect(!fault.isFault && fault.hits == 4)
+  }
+
+  @Test func nothingIsKeptAliveByValuesThatWent() throws {
+    final class Token {}
+    let context = try TestStore.memory.makeAtlas().context()
+    weak var token: Token?
+    do {
+      let held = Token()
+      token = held
+      let spot = context.spot("A")
+      spot[transient: Spot.Slot.note] = held
+      #expect(token != nil)
+      try context.save()
+      let same: Token? = spot[transient: Spot.Slot.note]
+      #expect(same === held)
+    }
+    // The object went, and its values with it.
+    #expect(token == nil)
+    do {
+      let held = Token()
+      token = held
+      let spot = context.spot("B")
+      spot[transient: Spot.Slot.note] = held
+      context.delete(spot)
+      try context.save()
+      #expect(spot.managedObjectContext === context)
+    }
+    #expect(token == nil)
+  }
+
+  @Test func valuesThatStoreValuesCanSayHaveNames() throws {
+    let context = try TestStore.memory.makeAtlas().context(), spot = context.spot("A")
+    #expect(try spot.value(forKey: "score") == .double(2.5) && spot.value(forKey: "hits") == .null)
+    spot.hits = 7
+    #expect(try spot.value(forKey: "hits") == .int32(7))
+    try spot.setValue(.int64(9), forKey: "hits")
+    #expect(spot.hits == 9)
+    try spot.setValue(.null, forKey: "hits")
+    #expect(spot.hits == 0)
+    try spot.setValue(.int16(1), forKey: "score")
+    #expect(spot.score == 1)
+    try spot.setValue(.string("anything"), forKey: "note")
+    #expect(try spot.value(forKey: "note") == .string("anything"))
+    spot.note = [Self.red]
+    func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
+    #expect(try code { _ = try spot.value(forKey: "note") } == .wrongType)
+    #expect(try code { try spot.setValue(.string("7"), forKey: "hits") } == .wrongType)
+    spot.hits = .max
+    #expect(try code { _ = try spot.value(forKey: "hits") } == .wrongType)
+  }
+
+  @Test func aNewObjectNeedsItsMandatoryOnes() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [AttributeDescription("text", .string, isOptional: true), AttributeDescription("draft", .string, isTransient: true)])
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
+    let note = try context.insert(entityNamed: "Note")
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .missingMandatoryValue && error.property == "draft")
+    try note.setValue(.string("x"), forKey: "draft")
+    try context.save()
+  }
+
+  @Test func whatIsSetWhileAnObjectAwakesIsNoChange() throws {
+    final class Waking: Spot {
+      override func awakeFromFetch() { hits = name.count }
+    }
+    let place = try TestStore.sqlite.makeAtlas(), context = try place.context()
+    context.spot("ABC")
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: place.coordinator(), classes: [Waking.self])
+    let spot = try #require(try other.fetch(FetchRequest<Waking>(entityName: "Spot")).first)
+    #expect(spot.hits == 3 && !other.hasChanges)
+    try other.refresh(spot, mergeChanges: false)
+    #expect(spot.isFault && spot.hits == 3 && !other.hasChanges)
+  }
+
+  @Test func queriesSayThatNoStoreHasThem() throws {
+    let context = try TestStore.memory.makeAtlas().context()
+    let error = try #require(throws: QueryError.self) { try context.fetch(FetchRequest<Spot>(where: \.score > 1)) }
+    #expect(error.reason.contains("transient"))
+  }
+
+  @Test func objectsWithoutThemAreNoLarger() throws {
+    // 72 bytes are the malloc size class of an object; a stored property more would be 88.
+    #expect(class_getInstanceSize(of: ManagedObject.self) <= 72)
+  }
+}
+
+/// The size of a class's instances, which its metadata says.
+private func class_getInstanceSize(of type: AnyClass) -> Int {
+  Int(unsafeBitCast(type, to: UnsafeRawPointer.self).load(fromByteOffset: 24, as: UInt32.self))
+}

@@ -1,0 +1,186 @@
+import FoundationEssentials
+import Testing
+
+@testable import Holdfast
+
+/// URIs, IDs of objects, enumerations, exact decimals and defaults of every kind, on every store.
+@Suite struct ValueKindTests {
+  private func reopened(_ place: TestStore.Place, _ name: String = "A") throws -> Spot {
+    try place.close()
+    return try #require(try place.context().spot(named: name))
+  }
+
+  // MARK: URIs
+
+  @Test(arguments: TestStore.allCases) func urisAreURLsOrTexts(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let spot = context.spot("A"), url = try #require(URL(string: "https://example.org/a?b=%20c#d"))
+    spot.link = url
+    spot.text = "mailto:a@b.c"
+    try context.save()
+    let again = try reopened(place)
+    #expect(again.link == url && again.text == "mailto:a@b.c")
+    #expect(try again.value(forKey: "link") == .uri("https://example.org/a?b=%20c#d"))
+    let found = try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.link == url && (\Spot.text).beginsWith("mail")))
+    #expect(found == [again])
+    // What is no URI is kept, and reads as nil.
+    try again.setValue(.uri(""), forKey: "link")
+    #expect(try again.link == nil && again.value(forKey: "link") == .uri(""))
+    let relative = try #require(URL(string: "c/d", relativeTo: url))
+    again.link = relative
+    #expect(again.link?.absoluteString == "https://example.org/c/d")
+  }
+
+  // MARK: IDs of objects
+
+  @Test(arguments: TestStore.allCases) func anAttributeHoldsTheIDOfAnObject(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let a = context.spot("A"), b = context.spot("B")
+    try context.save()
+    a.friend = b.objectID
+    try context.save()
+    #expect(a.friend == b.objectID)
+    let again = try reopened(place)
+    let friend = try #require(again.friend)
+    #expect(try (again.managedObjectContext.existingObject(with: friend) as? Spot)?.name == "B")
+    #expect(try again.value(forKey: "friend") == .objectID(friend))
+    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == friend)) == [again])
+    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == nil)).map(\.name) == ["B"])
+    // Nobody clears it.
+    again.managedObjectContext.delete(try again.managedObjectContext.object(with: friend))
+    try again.managedObjectContext.save()
+    #expect(again.friend == friend)
+  }
+
+  @Test(arguments: TestStore.allCases) func aTemporaryIDBecomesThePermanentOneOfTheSameSave(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let c = context.spot("C")
+    try context.save()
+    let a = context.spot("A"), b = context.spot("B")
+    a.friend = b.objectID
+    b.friend = b.objectID
+    c.friend = a.objectID
+    #expect(a.friend == b.objectID && a.friend?.isTemporaryID == true)
+    #expect(try a.value(forKey: "friend") == .objectID(b.objectID))
+    try context.save()
+    #expect(a.friend == b.objectID && b.friend == b.objectID && c.friend == a.objectID && !b.objectID.isTemporaryID)
+    try place.close()
+    let other = try place.context()
+    let again = try #require(try other.spot(named: "A")), friend = try #require(again.friend)
+    #expect(try (other.existingObject(with: friend) as? Spot)?.name == "B")
+    #expect(try other.spot(named: "C")?.friend == again.objectID)
+  }
+
+  @Test(arguments: TestStore.allCases) func aTemporaryIDThatStaysOneIsRefused(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context(), other = try place.context()
+    let a = context.spot("A"), gone = context.spot("B")
+    a.friend = gone.objectID
+    context.delete(gone)
+    let deleted = try #require(throws: ContextError.self) { try context.save() }
+    #expect(deleted.code == .unsavedObjectID && deleted.property == "friend" && deleted.objectID == a.objectID)
+    // Nothing happened.
+    #expect(a.friend == gone.objectID && a.isInserted)
+    try a.setValue(.objectID(other.spot("X").objectID), forKey: "friend")
+    a.name = "Z"
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unsavedObjectID)
+    a.friend = nil
+    try context.save()
+    #expect(!a.hasChanges)
+  }
+
+  @Test func aSaveThatFailsLeavesTemporaryIDs() throws {
+    let place = try TestStore.sqlite.makeAtlas(), context = try place.context()
+    let x = context.spot("X")
+    x.home = Place(zip: "1")
+    try context.save()
+    let a = context.spot("A"), b = context.spot("B")
+    a.friend = b.objectID
+    b.home = Place(zip: "1")
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .constraintConflict)
+    #expect(a.friend == b.objectID && b.objectID.isTemporaryID)
+    b.home = nil
+    try context.save()
+    #expect(a.friend == b.objectID && !b.objectID.isTemporaryID)
+    #expect(try reopened(place).friend == b.objectID)
+  }
+
+  @Test func noFileCanSayATemporaryID() {
+    #expect(ManagedObjectID(uriRepresentation: "x-coredata:///Spot/t5") == nil)
+    for bytes: [UInt8] in [
+      [], [0xFF], Array(repeating: 0xFF, count: 16), Array(repeating: 0, count: 17), [0xFF] + Array(repeating: 0, count: 16),
+    ] {
+      bytes.withUnsafeBytes { #expect(ManagedObjectID(rowBytes: $0) == nil) }
+    }
+  }
+
+  // MARK: Enumerations
+
+  @Test(arguments: TestStore.allCases) func enumerationsAreTheirRawValues(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let a = context.spot("A"), b = context.spot("B")
+    #expect(a.mood == nil && a.grade == .fair && a.marks == [])
+    a.mood = .wild
+    a.grade = .bad
+    a.marks = [.wet, .cold]
+    try b.setValue(.string("sleepy"), forKey: "mood")
+    try b.setValue(.int16(77), forKey: "grade")
+    try context.save()
+    let again = try reopened(place), other = again.managedObjectContext
+    #expect(again.mood == .wild && again.grade == .bad && again.marks == [.wet, .cold])
+    #expect(try again.value(forKey: "mood") == .string("wild") && again.value(forKey: "marks") == .int64(5))
+    // Raw values that no case has stay as they are.
+    let sleepy = try #require(try other.spot(named: "B"))
+    #expect(try sleepy.mood == nil && sleepy.grade == .fair && sleepy.value(forKey: "mood") == .string("sleepy"))
+    sleepy.marks = .wet
+    try other.save()
+    #expect(try other.fetch(FetchRequest<Spot>(where: \.mood == .wild)) == [again])
+    #expect(try other.fetch(FetchRequest<Spot>(where: (\Spot.grade).isIn([.bad, .good]))) == [again])
+    #expect(try other.fetch(FetchRequest<Spot>(where: \.marks == .wet)) == [sleepy])
+    #expect(try reopened(place, "B").value(forKey: "mood") == .string("sleepy"))
+  }
+
+  // MARK: Decimals
+
+  @Test(arguments: TestStore.allCases) func decimalsAreExact(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), context = try place.context()
+    let texts = ["0.1", "-79228162514264337593543950335.5", "12345678901234567890123456789012345678", "1E-20", "0"]
+    for (number, text) in texts.enumerated() { context.spot("\(number)").price = Decimal(string: text) }
+    try context.save()
+    try place.close()
+    let again = try place.context()
+    for (number, text) in texts.enumerated() {
+      #expect(try again.spot(named: "\(number)")?.price == Decimal(string: text), "\(text)")
+    }
+  }
+
+  // MARK: Defaults
+
+  @Test(arguments: TestStore.allCases) func newObjectsHaveDefaultsOfEveryKind(_ store: TestStore) throws {
+    let friend = try #require(ManagedObjectID(uriRepresentation: "x-coredata://6DD0E5C5-2C5B-4E8E-9C9F-0A4B4B7C2F11/Spot/p7"))
+    let uuid = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
+    let values: [(AttributeType, StoreValue)] = [
+      (.integer16, .int16(-3)), (.integer32, .int32(70_000)), (.integer64, .int64(.min)),
+      (.decimal, .decimal(Decimal(string: "0.10") ?? 0)),
+      (.double, .double(-1.5)), (.float, .float(0.25)), (.string, .string("ü")), (.boolean, .bool(true)), (.date, .date(-978_307_200)),
+      (.binaryData, .data(Data([0, 255]))), (.uuid, .uuid(uuid)), (.uri, .uri("a:b")), (.transformable, .data(Data([1]))),
+      (.objectID, .objectID(friend)),
+    ]
+    #expect(Set(values.map(\.0)) == Set(AttributeType.storedCases))
+    let place = try store.makePlace(
+      model: ManagedObjectModel(
+        entities: [
+          EntityDescription(
+            "Thing",
+            attributes: values.map { AttributeDescription("a\($0.0.rawValue)", $0.0, default: $0.1) } + [.composite("group", "Group")])
+        ], composites: [CompositeDescription("Group", [AttributeDescription("when", .date, default: .date(7))])]), classes: [])
+    let context = try place.context()
+    let thing = try context.insert(entityNamed: "Thing")
+    for (type, value) in values { #expect(try thing.value(forKey: "a\(type.rawValue)") == .single(value)) }
+    #expect(try thing.value(forKey: "group.when") == .date(7))
+    try context.save()
+    try place.close()
+    let again = try #require(try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Thing")).first)
+    for (type, value) in values { #expect(try again.value(forKey: "a\(type.rawValue)") == .single(value)) }
+    #expect(try again.value(forKey: "group") == .composite(["when": .single(.date(7))]))
+  }
+}

@@ -1,0 +1,190 @@
+import FoundationEssentials
+import Holdfast
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// Derived values are nobody's change, so nobody is in the way of anybody by them.
+@Suite struct DerivedConflictTests {
+  private func place(_ store: TestStore) throws -> TestStore.Place {
+    let place = try store.park(), context = try place.context()
+    let dog = context.make("Dog", ["name": .string("Rex")])
+    dog.many("tricks").insert(context.make("Trick", ["level": .int32(1)]))
+    dog.lead("owner", to: context.make("Person", ["name": .string("Ann")]))
+    context.make("Walk", ["minutes": .int32(1), "distance": .double(1)], dog: dog)
+    try context.save()
+    return place
+  }
+
+  @Test(arguments: TestStore.allCases) func `two contexts add walks to one dog, and the count is right`(_ store: TestStore) throws {
+    let place = try place(store), one = try place.context(), two = try place.context()
+    let (first, second) = (try one.all("Dog")[0], try two.all("Dog")[0])
+    #expect(first["walkCount"] == .int64(1) && second["walkCount"] == .int64(1))
+    one.make("Walk", ["minutes": .int32(10), "distance": .double(1)], dog: first)
+    two.make("Walk", ["minutes": .int32(100), "distance": .double(1)], dog: second)
+    try one.save()
+    try two.save()
+    #expect(first["walkCount"] == .int64(2) && second["walkCount"] == .int64(3) && second["minutes"] == .int32(111))
+    #expect(second["distance"] == .double(3))
+    try place.expectRight("after both saved")
+    try one.refresh(first, mergeChanges: true)
+    #expect(first["walkCount"] == .int64(3))
+    try one.refresh(first, mergeChanges: false)
+    #expect(first["minutes"] == .int32(111))
+  }
+
+  @Test(arguments: TestStore.allCases) func `a dog is renamed while another context adds a walk`(_ store: TestStore) throws {
+    let place = try place(store), one = try place.context(), two = try place.context()
+    let (first, second) = (try one.all("Dog")[0], try two.all("Dog")[0])
+    _ = (first["name"], second["name"])
+    one.make("Walk", ["minutes": .int32(10)], dog: first)
+    try one.save()
+    second["name"] = .string("Max")
+    try two.save()
+    #expect(second["walkCount"] == .int64(2), "What is saved is what the store has.")
+    try place.expectRight("after the dog was renamed by one who did not know the walk")
+    first["name"] = .string("Moritz")
+    #expect(throws: ContextError.self) { try one.save() }
+    one.rollback()
+    try one.refreshAllObjects()
+    #expect(first["walkCount"] == .int64(2) && first["name"] == .string("Max"))
+  }
+
+  @Test(arguments: TestStore.allCases) func `a walk is changed while another context renames its owner`(_ store: TestStore) throws {
+    let place = try place(store), one = try place.context(), two = try place.context()
+    let walk = try one.all("Walk")[0]
+    #expect(walk["walker"] == .string("Ann"))
+    try two.all("Person")[0]["name"] = .string("Bea")
+    try two.save()
+    walk["minutes"] = .int32(5)
+    try one.save()
+    #expect(walk["walker"] == .string("Bea"))
+    try place.expectRight("after both saved")
+  }
+
+  @Test(arguments: TestStore.allCases) func `a fault reads what was derived last`(_ store: TestStore) throws {
+    let place = try place(store), one = try place.context(), two = try place.context()
+    let dog = try one.all("Dog")[0]
+    #expect(dog["walkCount"] == .int64(1))
+    let id = dog.objectID
+    two.make("Walk", dog: try two.all("Dog")[0])
+    try two.save()
+    try one.refresh(dog, mergeChanges: false)
+    #expect(dog["walkCount"] == .int64(2))
+    #expect(try place.context().existingObject(with: id)["walkCount"] == .int64(2))
+  }
+
+  @Test(arguments: TestStore.allCases) func `a sum of decimals is exact however long it is kept up`(_ store: TestStore) throws {
+    let place = try place(store), context = try place.context()
+    let dog = try context.all("Dog")[0]
+    for _ in 0..<30 {
+      context.make("Walk", ["cost": .decimal(0.1), "distance": .double(0.1)], dog: dog)
+      try context.save()
+    }
+    #expect(dog["cost"] == .decimal(3))
+    try place.expectRight("after thirty saves")
+    for walk in try context.all("Walk").dropFirst() { context.delete(walk) }
+    try context.save()
+    #expect(dog["cost"] == .decimal(0) && dog["distance"] == .double(1))
+  }
+
+  @Test func `objects whose values follow are told as refreshed`() throws {
+    let place = try place(.memory), context = try place.context()
+    let (walk, dog) = (try context.all("Walk")[0], try context.all("Dog")[0])
+    _ = dog["name"]
+    var told: [ManagedObjectID] = []
+    context.objectsDidChange { _, changes in told += changes.refreshed }
+    context.delete(walk)
+    try context.save()
+    #expect(told.contains(dog.objectID) && dog["walkCount"] == .int64(0))
+  }
+
+  @Test func `an object goes on showing what it has read but for derived values`() throws {
+    let place = try place(.sqlite), one = try place.context(), two = try place.context()
+    let dog = try one.all("Dog")[0], walks = dog.many("walks")
+    #expect(dog["name"] == .string("Rex") && walks.count == 1)
+    try two.all("Dog")[0]["name"] = .string("Max")
+    try two.save()
+    one.make("Walk", dog: dog)
+    try one.save()
+    #expect(dog["name"] == .string("Rex") && dog["walkCount"] == .int64(2) && walks.count == 2)
+  }
+}
+
+/// What another process saves between the moment in which a save looks at the store and the one in which it has the store for itself.
+@Suite struct DerivedRaceTests {
+  /// A store in which somebody else saves first, when something is to happen before the next save.
+  private final class RacedStore: IncrementalStore {
+    let base: any IncrementalStore
+    let rival = Mutex<SaveRequest?>(nil)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    var capabilities: StoreCapabilities { base.capabilities }
+    func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+    func close() throws { try base.close() }
+    func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+    func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { try base.fetch(plan, in: view, into: sink) }
+    func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+      try base.rows(request, in: view, into: sink)
+    }
+    func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+      try base.relationships(request, in: view)
+    }
+    func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count) }
+    func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+    func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+    func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+    func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
+
+    func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+      let first = rival.withLock { rival in
+        defer { rival = nil }
+        return rival
+      }
+      if let first { try base.prepare(first).commit() }
+      return try base.prepare(request)
+    }
+  }
+
+  @Test(arguments: [TestStore.memory, .json, .sqlite, .weakest]) func `differences are added to what is there by then`(_ store: TestStore)
+    throws
+  {
+    let place = try store.park(), box = Mutex<RacedStore?>(nil)
+    let (context, _) = try place.recording { base in
+      let raced = RacedStore(base)
+      box.withLock { $0 = raced }
+      return raced
+    }
+    let dog = context.make("Dog", ["name": .string("Rex")])
+    context.make("Walk", ["minutes": .int32(1), "cost": .decimal(1)], dog: dog)
+    try context.save()
+    let entity = dog.entity, names = ["walkCount": StoreValue.int64(1), "minutes": .int32(10), "cost": .decimal(0.5)]
+    func race() throws {
+      let builder = RowBatchBuilder(layout: entity.layout, idPrefix: dog.objectID.withKey(0))
+      try builder.append(key: dog.objectID.key, version: 0, values: entity.slots.map { names[$0.name] ?? .null })
+      let mask = names.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1) ?? 0) }
+      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      changes.derived = [SaveRequest.DerivedRows(rows: builder.seal(), setSlots: [0], addedSlots: [mask], wordsPerRow: 1)]
+      box.withLock { $0?.rival.withLock { $0 = SaveRequest(entities: [changes]) } }
+    }
+    func expect(_ count: Int64, _ minutes: Int32, _ cost: Decimal, _ location: SourceLocation = #_sourceLocation) throws {
+      try context.refresh(dog, mergeChanges: true)
+      #expect(
+        dog["walkCount"] == .int64(count) && dog["minutes"] == .int32(minutes) && dog["cost"] == .decimal(cost), sourceLocation: location)
+    }
+    try race()
+    context.make("Walk", ["minutes": .int32(100)], dog: dog)
+    try context.save()
+    try expect(3, 111, 1.5)
+    try race()
+    dog["name"] = .string("Max")
+    try context.save()
+    try expect(4, 121, 2)
+    try race()
+    dog["name"] = .string("Moritz")
+    context.make("Walk", ["minutes": .int32(1000)], dog: dog)
+    try context.save()
+    try expect(6, 1131, 2.5)
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import HoldfastModelFile
+import HoldfastSQLiteStore
+import HoldfastStore
+
+/// Models that Core Data compiled: `.mom` and `.momd`, and the copy that its SQLite stores keep.
+enum CompiledModelSource {
+  static func isCompiled(_ path: String) -> Bool { path.hasSuffix(".mom") || path.hasSuffix(".momd") || path.hasSuffix(".momd/") }
+
+  static func bundle(_ path: String) throws(CommandError) -> (
+    kind: String, versions: [ModelSource.Version], unreadable: [(name: String, error: any Error)]
+  ) {
+    do throws(ModelFileError) {
+      let bundle = try CompiledModelBundle(contentsOf: path)
+      var versions: [ModelSource.Version] = []
+      var unreadable: [(name: String, error: any Error)] = []
+      for name in bundle.versionNames {
+        do throws(ModelFileError) {
+          let isCurrent = name == bundle.currentVersionName
+          versions.append(ModelSource.Version(name: name, isCurrent: isCurrent, model: try bundle.version(name).model, document: nil))
+        } catch {
+          unreadable.append((name, error))
+        }
+      }
+      return ("compiled model with versions", versions, unreadable)
+    } catch {
+      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+    }
+  }
+
+  static func model(_ path: String) throws(CommandError) -> ManagedObjectModel {
+    do throws(ModelFileError) { return try CompiledModel(contentsOf: path).model } catch {
+      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+    }
+  }
+
+  /// The model in a store that Core Data made; nil for one without.
+  static func cachedModel(_ path: String) throws -> ManagedObjectModel? {
+    guard let bytes = try SQLiteStore.coreDataModelCache(at: path) else { return nil }
+    return try CompiledModel(modelCache: bytes, path: path).model
+  }
+}

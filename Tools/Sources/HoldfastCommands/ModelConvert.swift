@@ -1,0 +1,49 @@
+import Foundation
+import HoldfastModelFile
+import HoldfastStore
+
+/// Writes a model in another form.
+public enum ModelConvert {
+  /// Reads a model in any form and writes it in the one that the ending of the second path says.
+  ///
+  /// | ending | what is written |
+  /// |---|---|
+  /// | `.xcdatamodeld` | all versions, as Xcode writes them |
+  /// | `.xcdatamodel` | the current version, or the one that is named |
+  /// | `.json` | the same, as Holdfast's stores keep their models |
+  ///
+  /// Xcode's own files come out as they were, with all that means nothing to a model.
+  ///
+  /// - Throws: ``CommandError``; nothing is written then.
+  public static func run(_ input: String, to output: String, version: String? = nil) throws(CommandError) {
+    let source = try ModelSource(path: input)
+    let chosen = try version.map { name throws(CommandError) in try ModelConvert.version(name, of: source) } ?? source.current
+    guard let chosen else { throw CommandError(path: input, reason: "It has no version.") }
+    do {
+      if output.hasSuffix(".xcdatamodeld") || output.hasSuffix(".xcdatamodeld/") {
+        let written = version == nil ? source.versions : [chosen]
+        let documents = try written.map { ($0.name, try $0.document ?? ModelDocument($0.model)) }
+        try ModelBundle.write(Dictionary(uniqueKeysWithValues: documents), currentVersion: chosen.name, to: output)
+      } else if output.hasSuffix(".xcdatamodel") || output.hasSuffix(".xcdatamodel/") {
+        try ModelBundle.write(try chosen.document ?? ModelDocument(chosen.model), to: output)
+      } else if output.hasSuffix(".json") {
+        try JSONModelFile.data(of: chosen.model).write(to: URL(fileURLWithPath: output), options: .atomic)
+      } else {
+        throw CommandError(path: output, reason: "The ending says no form of model. Give .xcdatamodeld, .xcdatamodel or .json.")
+      }
+    } catch let error as CommandError {
+      throw error
+    } catch {
+      throw CommandError(path: output, reason: "The model cannot be written.", cause: error)
+    }
+  }
+
+  static func version(_ name: String, of source: ModelSource) throws(CommandError) -> ModelSource.Version {
+    if let found = source.versions.first(where: { $0.name == name }) { return found }
+    if let found = source.unreadable.first(where: { $0.name == name }) {
+      throw CommandError(path: source.path, reason: "The version \(name) cannot be read.", cause: found.error)
+    }
+    throw CommandError(
+      path: source.path, reason: "There is no version \(name). There are \(source.versions.map(\.name).joined(separator: ", ")).")
+  }
+}

@@ -1,0 +1,97 @@
+public import Foundation
+public import HoldfastStore
+
+/// What `model info` tells, as values: the same for people and for programs. `Tools/README.md` documents the JSON form, whose
+/// `schema` is raised when a key changes its meaning.
+public struct ModelReport: Codable, Sendable, Hashable {
+  /// The form of the report.
+  public var schema = 1
+  /// The path as given.
+  public var path: String
+  /// What kind of file it is.
+  public var kind: String
+  /// The versions, by name.
+  public var versions: [Version]
+  /// The versions that could not be read: name and reason.
+  public var unreadable: [String: String]
+
+  /// One version.
+  public struct Version: Codable, Sendable, Hashable {
+    /// The name.
+    public var name: String
+    /// Whether it is in use.
+    public var isCurrent: Bool
+    /// The model's version identifiers.
+    public var versionIdentifiers: [String]
+    /// Core Data's digest of all version hashes, in base64.
+    public var digest: String
+    /// Core Data's checksum of all version hashes, in base64.
+    public var checksum: String
+    /// The entities by name.
+    public var entities: [Entity]
+    /// The composite declarations.
+    public var composites: [CompositeDescription]
+    /// The configurations.
+    public var configurations: [ConfigurationDescription]
+    /// The fetch-request templates.
+    public var fetchRequestTemplates: [FetchRequestDescription]
+  }
+
+  /// One entity: what was declared, and its version hash.
+  public struct Entity: Codable, Sendable, Hashable {
+    /// The name.
+    public var name: String
+    /// The version hash: 64 hexadecimal digits.
+    public var versionHash: String
+    /// The entities that inherit from it directly.
+    public var subentities: [String]
+    /// What was declared.
+    public var declaration: EntityDescription
+  }
+
+  /// Reports on a model.
+  public init(_ source: ModelSource) {
+    path = source.path
+    kind = source.kind
+    versions = source.versions.map { Version($0) }
+    unreadable = Dictionary(source.unreadable.map { ($0.name, "\($0.error)") }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The report as JSON, keys sorted.
+  public func json() throws -> Data { try JSONReport.data(self) }
+}
+
+extension ModelReport.Version {
+  init(_ version: ModelSource.Version) {
+    let model = version.model
+    self.init(
+      name: version.name, isCurrent: version.isCurrent, versionIdentifiers: model.versionIdentifiers, digest: model.versionDigest,
+      checksum: model.versionChecksum, entities: model.entities.map { ModelReport.Entity($0, model) }.sorted { $0.name < $1.name },
+      composites: model.composites, configurations: model.configurations, fetchRequestTemplates: model.fetchRequestTemplates)
+  }
+}
+
+extension ModelReport.Entity {
+  init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
+    self.init(
+      name: entity.name, versionHash: Hexadecimal.text(entity.versionHash),
+      subentities: model.declarations.filter { $0.superentity == entity.name }.map(\.name).sorted(), declaration: entity.declaration)
+  }
+}
+
+/// Reports as JSON.
+enum JSONReport {
+  static func data(_ report: some Encodable) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return try encoder.encode(report) + Data("\n".utf8)
+  }
+}
+
+/// Bytes as digits.
+enum Hexadecimal {
+  static func text(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+public import HoldfastModelFile
+public import HoldfastStore
+
+/// Models wherever they lie: Xcode's files, compiled ones, JSON, or inside a store.
+public struct ModelSource: Sendable {
+  /// One version of a model.
+  public struct Version: Sendable {
+    /// The name of the version; that of the file where there is only one.
+    public let name: String
+    /// Whether it is the version in use.
+    public let isCurrent: Bool
+    /// What it says.
+    public let model: ManagedObjectModel
+    /// The file that it was read from, where that can say more than a model; nil otherwise.
+    public let document: ModelDocument?
+  }
+
+  /// What kind of file it is, in words.
+  public let kind: String
+  /// Where it is.
+  public let path: String
+  /// The versions that could be read, by name.
+  public let versions: [Version]
+  /// The versions that could not be read, and why.
+  public let unreadable: [(name: String, error: any Error)]
+
+  /// The version in use, or the only one.
+  public var current: Version? { versions.first { $0.isCurrent } ?? versions.first }
+
+  /// Reads all versions.
+  ///
+  /// - Throws: ``CommandError`` when there is nothing that holds a model, or none of its versions can be read.
+  public init(path: String) throws(CommandError) {
+    self.path = path
+    let name = URL(fileURLWithPath: path).lastPathComponent
+    var isFolder = ObjCBool(false)
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw CommandError(path: path, reason: "There is nothing at this path.")
+    }
+    if isFolder.boolValue {
+      (kind, versions, unreadable) = try ModelSource.bundle(path)
+    } else {
+      let stem = String(name.prefix(while: { $0 != "." }))
+      let (kind, model) = try ModelSource.file(path)
+      (self.kind, unreadable) = (kind, [])
+      versions = [Version(name: stem.isEmpty ? name : stem, isCurrent: true, model: model, document: nil)]
+    }
+    if versions.isEmpty { throw CommandError(path: path, reason: "None of its versions can be read.", cause: unreadable.first?.error) }
+  }
+
+  private typealias Bundle = (kind: String, versions: [Version], unreadable: [(name: String, error: any Error)])
+
+  private static func bundle(_ path: String) throws(CommandError) -> Bundle {
+    if CompiledModelSource.isCompiled(path) { return try CompiledModelSource.bundle(path) }
+    do throws(ModelFileError) {
+      let bundle = try ModelBundle(contentsOf: path)
+      var versions: [Version] = []
+      var unreadable: [(name: String, error: any Error)] = []
+      for name in bundle.versionNames {
+        do throws(ModelFileError) {
+          let document = try bundle.document(version: name)
+          let isCurrent = name == bundle.currentVersionName
+          versions.append(Version(name: name, isCurrent: isCurrent, model: try bundle.model(version: name), document: document))
+        } catch {
+          unreadable.append((name, error))
+        }
+      }
+      return (bundle.isVersioned ? "Xcode model with versions" : "Xcode model", versions, unreadable)
+    } catch {
+      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+    }
+  }
+
+  private static func file(_ path: String) throws(CommandError) -> (String, ManagedObjectModel) {
+    if CompiledModelSource.isCompiled(path) { return ("compiled model", try CompiledModelSource.model(path)) }
+    if let model = JSONModelFile.model(path) { return ("model as JSON", model) }
+    return ("model of a store", try StoreFile(path: path).requiredModel())
+  }
+}
+
+/// A model as JSON: what stores of Holdfast keep of theirs, as a file.
+enum JSONModelFile {
+  static func model(_ path: String) -> ManagedObjectModel? {
+    guard path.hasSuffix(".json"), let data = FileManager.default.contents(atPath: path) else { return nil }
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return try? decoder.decode(CodableModel.self, from: data).model
+  }
+
+  static func data(of model: ManagedObjectModel) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+    return try encoder.encode(CodableModel(model)) + Data("\n".utf8)
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+public import HoldfastStore
+
+/// A store in a file, told from others by how the file begins. It is only read.
+public struct StoreFile: Sendable {
+  /// Where it is.
+  public let path: String
+  /// How it is opened.
+  public let description: StoreDescription
+  /// Whether it is a SQLite file.
+  let isSQLite: Bool
+
+  /// Finds out what kind of store a file is.
+  ///
+  /// - Throws: ``CommandError`` for a file that is none.
+  public init(path: String) throws(CommandError) {
+    self.path = path
+    let beginning = try StoreFile.beginning(of: path)
+    if beginning.starts(with: Array("SQLite format 3\0".utf8)) || beginning.isEmpty {
+      var options = SQLiteStoreOptions()
+      options.isReadOnly = true
+      description = .sqlite(at: path, options: options)
+      isSQLite = true
+    } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "{") {
+      description = .json(at: path, isReadOnly: true)
+      isSQLite = false
+    } else {
+      throw CommandError(path: path, reason: "It is neither a SQLite nor a JSON file, so no store that is known.")
+    }
+  }
+
+  private static func beginning(of path: String) throws(CommandError) -> [UInt8] {
+    var isFolder = ObjCBool(false)
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
+      throw CommandError(path: path, reason: "There is no file at this path.")
+    }
+    do {
+      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+      defer { try? handle.close() }
+      return Array(try handle.read(upToCount: 64) ?? Data())
+    } catch {
+      throw CommandError(path: path, reason: "It cannot be read.", cause: error)
+    }
+  }
+
+  /// What the store tells of itself.
+  public func metadata() throws(CommandError) -> PersistentStoreMetadata {
+    do { return try PersistentStoreCoordinator.metadata(for: description) } catch {
+      throw CommandError(path: path, reason: "It is no store that can be read.", cause: error)
+    }
+  }
+
+  /// The model that the store keeps, and where: nil for a store that keeps none that can be read.
+  public func keptModel() throws(CommandError) -> (model: ManagedObjectModel, place: String)? {
+    do {
+      if let model = try PersistentStoreCoordinator.cachedModel(for: description) { return (model, "embedded") }
+      return isSQLite ? try CompiledModelSource.cachedModel(path).map { ($0, "model cache") } : nil
+    } catch {
+      throw CommandError(path: path, reason: "The model that it keeps cannot be read.", cause: error)
+    }
+  }
+
+  func requiredModel() throws(CommandError) -> ManagedObjectModel {
+    _ = try metadata()
+    if let kept = try keptModel() { return kept.model }
+    throw CommandError(path: path, reason: "It keeps no model of itself. Give the model's own file.")
+  }
+}

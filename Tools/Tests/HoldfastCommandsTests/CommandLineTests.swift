@@ -1,0 +1,117 @@
+import Foundation
+import HoldfastCommands
+import HoldfastModelFile
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+/// The command as its user runs it: in a process of its own.
+@Suite struct CommandLineTests {
+  private struct Outcome {
+    var output: String
+    var errors: String
+    var status: Int32
+  }
+
+  private func run(_ arguments: String..., in fixture: Fixture) throws -> Outcome {
+    let process = Process()
+    // The built program lies beside the test bundle.
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
+    process.arguments = arguments
+    process.currentDirectoryURL = fixture.folder
+    let files = [fixture.folder.appendingPathComponent(".out"), fixture.folder.appendingPathComponent(".err")]
+    for file in files { try Data().write(to: file) }
+    process.standardOutput = try FileHandle(forWritingTo: files[0])
+    process.standardError = try FileHandle(forWritingTo: files[1])
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    return Outcome(
+      output: try String(contentsOf: files[0], encoding: .utf8), errors: try String(contentsOf: files[1], encoding: .utf8),
+      status: process.terminationStatus)
+  }
+
+  @Test func eachCommandDoesWhatItsLibraryDoes() throws {
+    let fixture = try Fixture()
+    _ = try fixture.writeModel()
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    let info = try run("model", "info", "Zoo.xcdatamodeld", in: fixture)
+    #expect(info.status == 0 && info.errors.isEmpty && info.output.hasPrefix("Zoo.xcdatamodeld: Xcode model with versions, 2 versions\n"))
+    let json = try run("model", "info", "zoo.sqlite", "--json", in: fixture)
+    #expect(
+      try JSONDecoder().decode(ModelReport.self, from: Data(json.output.utf8)).versions.first?.digest == Fixture.model().versionDigest)
+    let graph = try run("model", "graph", "Zoo.xcdatamodeld", "--format", "svg", "--version", "Zoo", in: fixture)
+    #expect(graph.status == 0 && graph.output.hasPrefix("<svg"))
+    #expect(try run("model", "convert", "Zoo.xcdatamodeld", "zoo.json", in: fixture).status == 0)
+    #expect(FileManager.default.fileExists(atPath: fixture.path("zoo.json")))
+    let store = try run("store", "info", "zoo.sqlite", "--model", "zoo.json", in: fixture)
+    #expect(store.status == 0 && store.output.contains("model     zoo.json, version zoo"))
+  }
+
+  @Test func exitCodesAreThoseOfTheReadMe() throws {
+    let fixture = try Fixture()
+    _ = try fixture.writeModel()
+    let lint = try run("model", "lint", "Zoo.xcdatamodeld", in: fixture)
+    #expect(lint.status == 2 && lint.output.contains("[no-inverse]"))
+    let missing = try run("store", "info", "nowhere.sqlite", in: fixture)
+    #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.hasPrefix("holdfast: nowhere.sqlite: "))
+    #expect(missing.errors.split(separator: "\n").count == 1)
+    #expect(try run("model", "draw", "Zoo.xcdatamodeld", in: fixture).status == 64)
+    #expect(try run("model", "graph", "Zoo.xcdatamodeld", "--format", "png", in: fixture).status == 64)
+    let help = try run("model", "lint", "--help", in: fixture)
+    #expect(help.status == 0 && ModelLint.rules.allSatisfy { help.output.contains($0.name) })
+    #expect(try run("--generate-completion-script", "bash", in: fixture).output.contains("_holdfast"))
+  }
+
+  /// Every key that a report can have.
+  private func keys(_ value: Any) -> Set<String> {
+    if let list = value as? [Any] { return list.reduce(into: []) { $0.formUnion(keys($1)) } }
+    guard let object = value as? [String: Any] else { return [] }
+    return object.reduce(into: Set(object.keys)) { $0.formUnion(keys($1.value)) }
+  }
+
+  @Test func everyKeyOfTheJSONFormsIsInTheReadMe() throws {
+    let fixture = try Fixture()
+    var photo = AttributeDescription(
+      "a", .binaryData, isOptional: true, isTransient: true, validation: .none, allowsExternalBinaryDataStorage: true,
+      versionHashModifier: "m",
+      renamingIdentifier: "r")
+    (photo.preservesValueInHistoryOnDeletion, photo.allowsCloudEncryption) = (true, true)
+    (photo.valueTransformerName, photo.valueClassName) = ("t", "c")
+    var request = FetchRequestDescription("all", entity: "E", predicateFormat: "TRUEPREDICATE")
+    (request.resultType, request.fetchLimit, request.fetchBatchSize) = (.dictionaries, 1, 1)
+    (request.includesSubentities, request.includesPropertyValues, request.includesPendingChanges) = (false, false, false)
+    (request.returnsObjectsAsFaults, request.returnsDistinctResults) = (false, true)
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "E",
+          attributes: [
+            photo, AttributeDescription("b", .double, default: .double(1), validation: .range(.double(0), .double(2))),
+            AttributeDescription(
+              "c", .string, validation: AttributeValidation(minimumLength: 1, maximumLength: 2, regularExpression: "x*")),
+            .composite("d", "C"), .derived("n", .date, "now()"),
+          ], relationships: [.toOne("r", to: "E", inverse: "r", versionHashModifier: "m")],
+          fetchedProperties: [FetchedPropertyDescription("f", request)],
+          uniquenessConstraints: [["c"]],
+          indexes: [FetchIndexDescription("i", elements: [FetchIndexElement("b", isAscending: false, kind: .rTree)])],
+          versionHashModifier: "m",
+          renamingIdentifier: "r", managedObjectClassName: "K"), EntityDescription("S", superentity: "E"),
+      ], configurations: [ConfigurationDescription("k", ["E"])],
+      composites: [CompositeDescription("C", [AttributeDescription("x", .double)])],
+      fetchRequestTemplates: [request])
+    let encoder = JSONEncoder()
+    try encoder.encode(CodableModel(model)).write(to: fixture.folder.appendingPathComponent("m.json"))
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    let source = try ModelSource(path: fixture.path("m.json"))
+    var all: Set<String> = []
+    for data in [try ModelReport(source).json(), try LintReport(source).json(), try StoreReport(path: fixture.path("zoo.sqlite")).json()] {
+      all.formUnion(keys(try JSONSerialization.jsonObject(with: data)))
+    }
+    #expect(all.count > 60)
+    let readMe = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let text = try String(contentsOf: readMe.appendingPathComponent("README.md"), encoding: .utf8)
+    // Names of entities are keys of the user's metadata and of unreadable versions.
+    for key in all.subtracting(["author"]) { #expect(text.contains("`\(key)`"), "\(key)") }
+  }
+}

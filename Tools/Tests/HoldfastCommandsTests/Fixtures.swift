@@ -1,0 +1,71 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastModelFile
+import HoldfastSQLiteStore
+import HoldfastStore
+
+/// A folder that goes when the test ends, with a model and stores of it.
+final class Fixture: Sendable {
+  let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-tools-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  /// Two versions; the second is current.
+  func writeModel(_ name: String = "Zoo.xcdatamodeld") throws -> String {
+    let documents = ["Zoo": try ModelDocument(Fixture.model(rating: 4)), "Zoo 2": try ModelDocument(Fixture.model(rating: 5))]
+    try ModelBundle.write(documents, currentVersion: "Zoo 2", to: path(name))
+    return path(name)
+  }
+
+  static func model(rating: Double = 5) throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      entities: [
+        EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string, default: .string("a<b>&c"))]),
+        EntityDescription(
+          "Dog", superentity: "Animal",
+          attributes: [
+            AttributeDescription(
+              "rating", .double, isOptional: rating == 5, default: .double(0), validation: .range(.double(0), .double(rating))),
+            .composite("home", "Place", isOptional: true), .derived("walkCount", .integer64, "walks.@count"),
+          ], relationships: [.toMany("walks", to: "Walk", inverse: "dog", deleteRule: .cascade)],
+          uniquenessConstraints: [["name"]],
+          indexes: [FetchIndexDescription("byRating", elements: [FetchIndexElement("rating", isAscending: false)])]),
+        EntityDescription(
+          "Walk", attributes: [AttributeDescription("minutes", .integer32, isOptional: true)],
+          relationships: [.toOne("dog", to: "Dog", inverse: "walks"), .toOne("next", to: "Walk", inverse: nil)]),
+      ],
+      composites: [CompositeDescription("Place", [AttributeDescription("latitude", .double), AttributeDescription("longitude", .double)])])
+  }
+
+  /// A store with two dogs and three walks.
+  func writeStore(_ description: StoreDescription) throws {
+    let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: description)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for name in ["Fido", "Rex"] { try context.insert(entityNamed: "Dog").setValue(.string(name), forKey: "name") }
+    for minutes in 1...3 { try context.insert(entityNamed: "Walk").setValue(.int32(Int32(minutes)), forKey: "minutes") }
+    try context.save()
+    try coordinator.setMetadata(["author": .string("Ann")])
+    try coordinator.close()
+  }
+}
+
+/// Real files of Core Data, where the environment says that there are some.
+enum Corpus {
+  static let path = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
+
+  /// Paths below a folder of the corpus whose names end so, in order.
+  static func paths(_ folder: String, _ endings: [String]) -> [String] {
+    guard let path, let all = FileManager.default.enumerator(atPath: "\(path)/\(folder)") else { return [] }
+    return all.compactMap { $0 as? String }.filter { name in endings.contains { name.hasSuffix($0) } }.sorted().map {
+      "\(path)/\(folder)/\($0)"
+    }
+  }
+}

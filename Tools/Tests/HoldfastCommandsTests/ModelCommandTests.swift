@@ -1,0 +1,156 @@
+import Foundation
+import HoldfastCommands
+import HoldfastModelFile
+import HoldfastStore
+import Testing
+
+@Suite struct ModelCommandTests {
+  @Test func infoTellsEveryVersionWithItsHashes() throws {
+    let fixture = try Fixture()
+    let report = ModelReport(try ModelSource(path: try fixture.writeModel()))
+    #expect(report.versions.map(\.name) == ["Zoo", "Zoo 2"] && report.versions.map(\.isCurrent) == [false, true])
+    let model = try Fixture.model()
+    let dog = try #require(report.versions[1].entities.first { $0.name == "Dog" })
+    #expect(dog.versionHash == model.entity(named: "Dog")?.versionHash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
+    #expect(report.versions[1].digest == model.versionDigest && report.versions[1].entities.first?.subentities == ["Dog"])
+    let text = report.text()
+    for words in [
+      "version Zoo 2 (current)", "entity Dog: parent Animal", "rating     double", "default 0.0, at least 0.0, at most 5.0",
+      "derived walks.@count",
+      "to many Walk", "inverse dog, on delete cascade", "unique name", "index byRating: rating descending", "composite Place",
+    ] { #expect(text.contains(words), "\(words) is not in\n\(text)") }
+  }
+
+  @Test func infoAsJSONIsWhatItsTypesSay() throws {
+    let fixture = try Fixture()
+    let report = ModelReport(try ModelSource(path: try fixture.writeModel()))
+    #expect(try JSONDecoder().decode(ModelReport.self, from: report.json()) == report)
+    let keys = try #require(try JSONSerialization.jsonObject(with: report.json()) as? [String: Any]).keys.sorted()
+    #expect(keys == ["kind", "path", "schema", "unreadable", "versions"])
+  }
+
+  @Test func aVersionThatCannotBeReadDoesNotHideTheOthers() throws {
+    let fixture = try Fixture()
+    let path = try fixture.writeModel()
+    try Data("<model>".utf8).write(to: URL(fileURLWithPath: path + "/Zoo.xcdatamodel/contents"))
+    let report = ModelReport(try ModelSource(path: path))
+    #expect(report.versions.map(\.name) == ["Zoo 2"] && report.unreadable.keys.sorted() == ["Zoo"])
+    #expect(report.text().contains("version Zoo: cannot be read."))
+  }
+
+  @Test(arguments: ["Nothing.xcdatamodeld", "empty", "text.json", "text.mom", "folder.momd"]) func whatIsNoModelIsAnErrorWithThePath(
+    name: String
+  ) throws {
+    let fixture = try Fixture()
+    if name.hasPrefix("text") { try Data("hello".utf8).write(to: fixture.folder.appendingPathComponent(name)) }
+    if name == "folder.momd" || name == "empty" {
+      try FileManager.default.createDirectory(at: fixture.folder.appendingPathComponent(name), withIntermediateDirectories: true)
+    }
+    let error = try #require(throws: CommandError.self) { try ModelSource(path: fixture.path(name)) }
+    #expect(error.description.contains(name))
+  }
+
+  @Test func convertWritesAllVersionsOneVersionOrJSON() throws {
+    let fixture = try Fixture()
+    let path = try fixture.writeModel()
+    try ModelConvert.run(path, to: fixture.path("Copy.xcdatamodeld"))
+    for version in ["Zoo", "Zoo 2"] {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(version).xcdatamodel/contents"))
+      #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.path("Copy.xcdatamodeld/\(version).xcdatamodel/contents"))) == bytes)
+    }
+    try ModelConvert.run(path, to: fixture.path("Old.xcdatamodel"), version: "Zoo")
+    #expect(try ModelSource(path: fixture.path("Old.xcdatamodel")).current?.model.versionDigest == Fixture.model(rating: 4).versionDigest)
+    try ModelConvert.run(path, to: fixture.path("zoo.json"))
+    try ModelConvert.run(fixture.path("zoo.json"), to: fixture.path("Back.xcdatamodeld"))
+    let back = try #require(try ModelSource(path: fixture.path("Back.xcdatamodeld")).current)
+    let original = try #require(try ModelSource(path: path).current)
+    #expect(back.name == "zoo" && back.model.declarations == original.model.declarations)
+    #expect(throws: CommandError.self) { try ModelConvert.run(path, to: fixture.path("zoo.txt")) }
+    #expect(throws: CommandError.self) { try ModelConvert.run(path, to: fixture.path("Zoo.xcdatamodel"), version: "Zoo 3") }
+  }
+
+  @Test func lintFindsWhatIsSeldomMeantAndNothingElse() throws {
+    let fixture = try Fixture()
+    let found = ModelLint.findings(in: try ModelSource(path: try fixture.writeModel())).filter { $0.version == "Zoo 2" }
+    #expect(found.map { "\($0.rule) \($0.path)" } == ["no-inverse Walk.next"], "\(found)")
+    #expect(Set(ModelLint.rules.map(\.name)).count == ModelLint.rules.count)
+  }
+
+  @Test func everyRuleOfLintFindsItsCase() throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription("Empty"),
+        EntityDescription("Leaf", isAbstract: true, attributes: [AttributeDescription("a", .string, isOptional: true)]),
+        EntityDescription(
+          "Owner",
+          attributes: [
+            AttributeDescription("description", .string, isOptional: true), AttributeDescription("must", .integer16),
+            AttributeDescription("rating", .double, default: .double(6), validation: .range(nil, .double(5))),
+            .transformable("colour", by: nil, isOptional: true),
+          ], relationships: [.toMany("things", to: "Thing", inverse: "owner"), .toOne("lost", to: "Thing", inverse: nil)]),
+        EntityDescription(
+          "Thing", relationships: [.toOne("owner", to: "Owner", inverse: "things", isOptional: false, deleteRule: .noAction)]),
+      ], composites: [CompositeDescription("Unused", [AttributeDescription("x", .double)])])
+    let fixture = try Fixture()
+    let documents = ["A": try ModelDocument(model), "B": try ModelDocument(model)]
+    try ModelBundle.write(documents, currentVersion: "A", to: fixture.path("M.xcdatamodeld"))
+    let found = ModelLint.findings(in: try ModelSource(path: fixture.path("M.xcdatamodeld")))
+    let rules = Set(found.map(\.rule))
+    #expect(rules == Set(ModelLint.rules.map(\.name)).union(["same-hashes"]), "\(found)")
+  }
+
+  @Test(arguments: ModelGraph.Format.allCases) func theGraphHasEveryEntityAttributeAndPairOfRelationships(format: ModelGraph.Format) throws
+  {
+    let text = try ModelGraph.text(Fixture.model(), format)
+    for word in ["Animal", "Dog", "Walk", "rating", "minutes", format == .svg ? "Walk *" : "walks / dog", "next"] {
+      #expect(text.contains(word), "\(word)")
+    }
+    #expect(text == (try ModelGraph.text(Fixture.model(), format)))
+    switch format {
+    case .mermaid: #expect(text.hasPrefix("erDiagram\n") && text.contains("Dog |o--o{ Walk"))
+    case .dot: #expect(text.hasPrefix("digraph") && text.filter { $0 == "{" }.count == text.filter { $0 == "}" }.count)
+    case .svg:
+      let parser = XMLLines(text)
+      #expect(parser.isWellFormed && text.hasPrefix("<svg "))
+    }
+  }
+
+  @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func everyModelOfTheCorpusCanBeLookedAt() throws {
+    let paths = Corpus.paths("models", [".xcdatamodeld", ".momd"])
+    #expect(paths.count > 30)
+    for path in paths {
+      do throws(CommandError) {
+        let source = try ModelSource(path: path)
+        let report = ModelReport(source)
+        #expect(!report.text().isEmpty && report.versions.allSatisfy { !$0.entities.isEmpty })
+        _ = ModelLint.findings(in: source)
+        for version in source.versions {
+          for format in ModelGraph.Format.allCases { #expect(!ModelGraph.text(version.model, format).isEmpty) }
+        }
+      } catch {
+        // Some have nothing but what Xcode before 4 wrote.
+        #expect("\(error)".contains("oldFormat") || "\(error)".contains("elements"), "\(error)")
+      }
+    }
+  }
+}
+
+/// Whether tags open and close in turn; enough for a picture of our own making.
+struct XMLLines {
+  let isWellFormed: Bool
+
+  init(_ text: String) {
+    var open: [Substring] = []
+    var isGood = true
+    for part in text.split(separator: "<").dropFirst(text.hasPrefix("<") ? 0 : 1) {
+      guard let end = part.firstIndex(of: ">") else {
+        isGood = false
+        break
+      }
+      let tag = part[..<end]
+      let name = tag.drop { $0 == "/" }.prefix { !" /".contains($0) }
+      if tag.hasPrefix("/") { isGood = isGood && open.popLast() == name } else if !tag.hasSuffix("/") { open.append(name) }
+    }
+    isWellFormed = isGood && open.isEmpty
+  }
+}

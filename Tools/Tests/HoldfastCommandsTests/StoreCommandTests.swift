@@ -1,0 +1,66 @@
+import Foundation
+import Holdfast
+import HoldfastCommands
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+@Suite struct StoreCommandTests {
+  @Test(arguments: ["zoo.sqlite", "zoo.json"]) func infoCountsTheRowsOfAStoreWithTheModelThatItKeeps(name: String) throws {
+    let fixture = try Fixture()
+    let path = fixture.path(name)
+    try fixture.writeStore(name.hasSuffix("json") ? .json(at: path) : .sqlite(at: path))
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
+    let report = try StoreReport(path: path)
+    #expect(report.type == (name.hasSuffix("json") ? "JSON" : "SQLite") && report.model == "embedded" && report.notes.isEmpty)
+    #expect(report.entities.map { "\($0.name) \($0.rows ?? -1)" } == ["Animal 0", "Dog 2", "Walk 3"])
+    #expect(try report.digest == Fixture.model().versionDigest && report.metadata == ["author": "\"Ann\""])
+    #expect(try JSONDecoder().decode(StoreReport.self, from: report.json()) == report)
+    #expect(report.text().contains("UUID      \(report.uuid)") && report.text().contains("Dog"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    #expect(try ModelSource(path: path).current?.model.versionDigest == report.digest)
+  }
+
+  @Test func aModelThatIsNotTheStoresIsRefused() throws {
+    let fixture = try Fixture()
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    let model = try fixture.writeModel()
+    #expect(try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model).model == "\(model), version Zoo 2")
+    try FileManager.default.removeItem(atPath: model + "/Zoo 2.xcdatamodel")
+    try FileManager.default.removeItem(atPath: model + "/.xccurrentversion")
+    #expect(throws: CommandError.self) { try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model) }
+  }
+
+  @Test(arguments: ["nothing", "text.txt", "broken.sqlite", "broken.json"]) func whatIsNoStoreIsAnErrorWithThePath(name: String) throws {
+    let fixture = try Fixture()
+    let contents = [
+      "text.txt": "hello", "broken.sqlite": "SQLite format 3\0 and then nothing of the kind", "broken.json": "{\"format\": 1",
+    ]
+    if let text = contents[name] { try Data(text.utf8).write(to: fixture.folder.appendingPathComponent(name)) }
+    let error = try #require(throws: CommandError.self) { try StoreReport(path: fixture.path(name)) }
+    #expect(error.path.hasSuffix(name))
+  }
+
+  /// Stores that Core Data wrote, in copies, since reading a log may write beside it.
+  @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func everyStoreOfTheCorpusCanBeLookedAt() throws {
+    let paths = Corpus.paths("sqlite", [".sqlite", ".moody", ".original"])
+    #expect(paths.count > 20)
+    let facts = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: "\(Corpus.path ?? "")/facts.json"))) as? [String: Any])
+    #expect(!facts.isEmpty)
+    for path in paths {
+      let fixture = try Fixture()
+      for ending in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + ending) {
+        try FileManager.default.copyItem(atPath: path + ending, toPath: fixture.path("store.sqlite" + ending))
+      }
+      let report = try StoreReport(path: fixture.path("store.sqlite"))
+      #expect(!report.entities.isEmpty && report.uuid.count == 36, "\(path)")
+      if report.model != nil {
+        #expect(report.entities.allSatisfy { $0.rows != nil }, "\(path)")
+      } else {
+        #expect(!report.notes.isEmpty, "\(path)")
+      }
+    }
+  }
+}
