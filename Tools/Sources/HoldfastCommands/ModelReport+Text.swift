@@ -171,6 +171,7 @@ enum Words {
     case .uuid(let value): value.uuidString
     case .uri(let value): value
     case .data(let value): "\(value.count) bytes"
+    case .externalData(let name): "bytes in the file \(name.uuidString)"
     case .objectID(let value): value.uriRepresentation
     }
   }
