@@ -48,7 +48,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// let names = coordinator.model.entities.map(\.name)
   /// ```
   ///
-  /// - Throws: as ``cachedModel(for:)`` and ``init(model:store:)``; ``/HoldfastStore/StoreError`` with code
+  /// - Throws: as ``cachedModel(for:)`` and ``init(model:transformers:store:)``; ``/HoldfastStore/StoreError`` with code
   ///   ``/HoldfastStore/StoreError/Code/unsupportedModel`` when the store keeps no model.
   public convenience init(store description: StoreDescription) throws {
     guard let model = try PersistentStoreCoordinator.cachedModel(for: description) else {
