@@ -39,7 +39,10 @@ extension SaveRequest {
 
     /// The value that a slot has after the save.
     ///
-    /// - Parameter stored: the value that is there.
+    /// - Parameters:
+    ///   - row: the place of the row in ``rows``.
+    ///   - slot: the slot.
+    ///   - stored: the value that is there.
     /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` when a sum is beyond what the attribute can hold.
     public func value(row: Int, slot: Int, after stored: StoreValue) throws -> StoreValue {
       guard case .attribute(let type) = rows.layout.columns[slot] else { return stored }
