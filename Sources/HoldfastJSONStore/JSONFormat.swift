@@ -39,7 +39,7 @@ struct JSONFormat: StoreFileFormat {
   func readModel(_ reader: FileReader) throws -> ManagedObjectModel {
     let document = try beginning(of: reader)
     do {
-      return try EncodedModel.decode(document.model?.text() ?? [])
+      return try ManagedObjectModel.decoded(canonicalJSON: document.model?.text() ?? [])
     } catch {
       throw StoreError(
         .damaged, operation: "read the store's model", path: path,

@@ -1,12 +1,6 @@
 import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// How the objects of a model's entities look in a file: worked out once for reading or writing one.
 struct JSONModel {
   /// The entities by index.
@@ -90,20 +84,8 @@ final class EncodedModel: Sendable {
 
   func bytes(of model: ManagedObjectModel) throws -> [UInt8] {
     if let last = last.withLock({ $0 }), last.model === model { return last.bytes }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // As numbers that are none stand among the objects, too.
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-    let bytes = Array(try encoder.encode(CodableModel(model)))
+    let bytes = try model.canonicalJSON()
     last.withLock { $0 = (model, bytes) }
     return bytes
-  }
-
-  /// The model that a text says.
-  static func decode(_ text: [UInt8]) throws -> ManagedObjectModel {
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-      positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-    return try decoder.decode(CodableModel.self, from: Data(text)).model
   }
 }

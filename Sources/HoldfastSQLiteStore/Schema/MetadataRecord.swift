@@ -36,7 +36,7 @@ struct MetadataRecord: Sendable {
         Key.checksum: .string(model.versionChecksum),
         Key.autoVacuum: .string("2"),
         Key.layout: .string(MetadataRecord.layoutMark(digest: model.versionDigest)),
-        Key.model: .data(try EmbeddedModel.bytes(of: model)),
+        Key.model: .data(try model.canonicalJSON()),
       ])
   }
 
@@ -45,7 +45,7 @@ struct MetadataRecord: Sendable {
   /// - Throws: ``StoreError`` with code `damaged` when it cannot be read.
   func model(path: String?) throws(StoreError) -> ManagedObjectModel? {
     guard let bytes = list[Key.model]?.data else { return nil }
-    do { return try EmbeddedModel.model(bytes) } catch {
+    do { return try ManagedObjectModel.decoded(canonicalJSON: bytes) } catch {
       throw StoreError(
         .damaged, operation: "read the store's model", path: path, reason: "The model in its metadata cannot be read.", cause: error)
     }

@@ -83,15 +83,8 @@ public struct ModelSource: Sendable {
 enum JSONModelFile {
   static func model(_ path: String) -> ManagedObjectModel? {
     guard path.hasSuffix(".json"), let data = FileManager.default.contents(atPath: path) else { return nil }
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-    return try? decoder.decode(CodableModel.self, from: data).model
+    return try? ManagedObjectModel.decoded(canonicalJSON: Array(data))
   }
 
-  static func data(of model: ManagedObjectModel) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-    return try encoder.encode(CodableModel(model)) + Data("\n".utf8)
-  }
+  static func data(of model: ManagedObjectModel) throws -> Data { Data(try model.canonicalJSON() + Array("\n".utf8)) }
 }
