@@ -35,7 +35,7 @@ public final class MemoryStoreContents: Sendable {
       guard !state.isOpen else { throw MemoryStoreError.alreadyOpen() }
       guard state.saved != nil || !isReadOnly else { throw MemoryStoreError.notFound() }
       if let made = state.saved?.generation.schema.model {
-        try ModelCompatibility.check(Dictionary(uniqueKeysWithValues: made.entities.map { ($0.name, $0.versionHash) }), model)
+        try ModelCompatibility.check(made.entityVersionHashesByName, model)
       }
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       let schema = TableSchema(model: model, identity: identity)
@@ -61,9 +61,8 @@ public final class MemoryStoreContents: Sendable {
   func closedMetadata() throws -> PersistentStoreMetadata {
     try state.withLock { state in
       let model = try MemoryStoreContents.closedModel(state, "read the metadata")
-      let hashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
       return PersistentStoreMetadata(
-        storeUUID: state.storeUUID, type: MemoryStore.type, entityVersionHashes: hashes, userInfo: state.metadata)
+        storeUUID: state.storeUUID, type: MemoryStore.type, entityVersionHashes: model.entityVersionHashesByName, userInfo: state.metadata)
     }
   }
 

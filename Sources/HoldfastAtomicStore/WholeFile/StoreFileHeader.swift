@@ -34,7 +34,7 @@ public struct StoreFileHeader: Sendable {
     let entities = schema.model.entities
     self.init(
       storeUUID: storeUUID, generation: generation,
-      versionHashes: Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) }),
+      versionHashes: schema.model.entityVersionHashesByName,
       nextKeys: Dictionary(
         uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
       metadata: metadata)

@@ -73,16 +73,19 @@ extension ManagedObjectModel {
   /// The digest of all entities' names and version hashes that Core Data keeps with a store as
   /// `NSStoreModelVersionHashesDigest`: base64 of a SHA-512.
   public var versionDigest: String {
-    ModelVersionHash.digest(hashes)
+    ModelVersionHash.digest(entityVersionHashesByName)
   }
 
   /// The checksum of all entities' version hashes that Core Data keeps as `NSStoreModelVersionChecksumKey`: base64 of
   /// a SHA-256.
   public var versionChecksum: String {
-    ModelVersionHash.checksum(hashes)
+    ModelVersionHash.checksum(entityVersionHashesByName)
   }
 
-  private var hashes: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) }) }
+  /// The version hash of each entity, 32 bytes, by the entity's name: what stores keep of the model that they were made with.
+  public var entityVersionHashesByName: [String: [UInt8]] {
+    Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) })
+  }
 }
 
 /// Base64 of RFC 4648 without line breaks.

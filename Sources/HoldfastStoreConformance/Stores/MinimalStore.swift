@@ -47,7 +47,7 @@ public final class MinimalStore: IncrementalStore {
     try contents.state.withLock { state in
       guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
       if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, model) }
-      state.versionHashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
+      state.versionHashes = model.entityVersionHashesByName
       state.isOpen = true
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       session.withLock { $0 = Session(model: model, identity: identity) }
