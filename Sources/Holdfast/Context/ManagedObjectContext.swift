@@ -30,6 +30,8 @@ public final class ManagedObjectContext {
   lazy var patterns = PatternCache()
   let awakensObjects: Bool
   let turnsObjectsIntoFaults: Bool
+  /// Whether a class has rules of its own that saves ask for.
+  let validatesObjects: Bool
   /// Objects that got their rows and have not been told so yet, from ``nextToAwake`` on; kept alive by this.
   @exclusivity(unchecked) var fulfilled: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var nextToAwake = 0
@@ -88,6 +90,7 @@ public final class ManagedObjectContext {
     hooks = bound.hooks
     awakensObjects = bound.hooksOfAny.contains(.awakeFromFetch)
     turnsObjectsIntoFaults = bound.hooksOfAny.contains(.turnIntoFault)
+    validatesObjects = !bound.hooksOfAny.isDisjoint(with: .validate)
     let count = entities.count
     maps = .allocate(capacity: count)
     maps.initialize(repeating: IdentityMap(), count: count)

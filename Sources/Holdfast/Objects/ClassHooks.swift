@@ -1,5 +1,5 @@
-/// Which callbacks a class overrides that would otherwise be called for every row that is read or every value that is saved: found out once per class, so
-/// that classes which override none pay for none.
+/// Which callbacks a class overrides that would otherwise be called for every row that is read or every value that is saved: found
+/// out once per class, so that classes which override none pay for none.
 struct ClassHooks: OptionSet, Sendable {
   let rawValue: UInt8
   /// ``ManagedObject/awakeFromFetch()``.
@@ -7,7 +7,11 @@ struct ClassHooks: OptionSet, Sendable {
   /// ``ManagedObject/willTurnIntoFault()`` or ``ManagedObject/didTurnIntoFault()``.
   static let turnIntoFault = ClassHooks(rawValue: 2)
   /// ``ManagedObject/validate(_:forKey:)``.
-  static let validate = ClassHooks(rawValue: 4)
+  static let validateProperties = ClassHooks(rawValue: 4)
+  /// ``ManagedObject/validateForInsert()``, ``ManagedObject/validateForUpdate()`` or ``ManagedObject/validateForDelete()``.
+  static let validateObjects = ClassHooks(rawValue: 8)
+  /// Any rule of the class's own.
+  static let validate: ClassHooks = [.validateProperties, .validateObjects]
 
   /// The callbacks that a class, or one between it and `ManagedObject`, overrides.
   static func overridden(by type: ManagedObject.Type) -> ClassHooks {
@@ -17,7 +21,8 @@ struct ClassHooks: OptionSet, Sendable {
     if MethodTable.overrides(type, MethodTable.willTurnIntoFault) || MethodTable.overrides(type, MethodTable.didTurnIntoFault) {
       hooks.insert(.turnIntoFault)
     }
-    if MethodTable.overrides(type, MethodTable.validate) { hooks.insert(.validate) }
+    if MethodTable.overrides(type, MethodTable.validate) { hooks.insert(.validateProperties) }
+    if MethodTable.validateFor.contains(where: { MethodTable.overrides(type, $0) }) { hooks.insert(.validateObjects) }
     return hooks
   }
 }
@@ -33,6 +38,9 @@ private enum MethodTable {
   static let willTurnIntoFault = place(OverridesWillTurnIntoFault.self)
   static let didTurnIntoFault = place(OverridesDidTurnIntoFault.self)
   static let validate = place(OverridesValidate.self)
+  static let validateFor = [
+    place(OverridesValidateForInsert.self), place(OverridesValidateForUpdate.self), place(OverridesValidateForDelete.self),
+  ]
 
   static func overrides(_ type: ManagedObject.Type, _ place: Int?) -> Bool {
     guard let place else { return true }
@@ -72,6 +80,15 @@ private enum MethodTable {
   }
   private final class OverridesValidate: ManagedObject {
     override func validate(_ value: PropertyValue, forKey key: String) throws { mapIndex = 4 }
+  }
+  private final class OverridesValidateForInsert: ManagedObject {
+    override func validateForInsert() throws { mapIndex = 5 }
+  }
+  private final class OverridesValidateForUpdate: ManagedObject {
+    override func validateForUpdate() throws { mapIndex = 6 }
+  }
+  private final class OverridesValidateForDelete: ManagedObject {
+    override func validateForDelete() throws { mapIndex = 7 }
   }
   private final class OverridesDidTurnIntoFault: ManagedObject {
     override func didTurnIntoFault() { mapIndex = 3 }

@@ -4,7 +4,8 @@ extension SaveOperation {
   /// Asks the objects for their own rules, before anything is decided: what is called may read the graph, and what it changes is
   /// saved, though not checked by it again.
   func callValidation() throws {
-    for object in context.changed {
+    if !context.validatesObjects { return }
+    for object in context.changed where !context.hooks[Int(object.flags.entityIndex)].isDisjoint(with: .validate) {
       if object.isDeleted {
         if !object.isInserted { ownFailures += OwnRules.failures(object) { try object.validateForDelete() } }
       } else if object.isInserted {
@@ -41,11 +42,14 @@ enum OwnRules {
     return error
   }
 
-  /// Asks for each property of a class that has rules for properties; to-many relationships only where they are known.
+  /// Asks for each property of a class that has rules for properties; to-many relationships only where they are known. A value that
+  /// lies in a file was right when it was saved, and is not read for this.
   static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
-    guard object.managedObjectContext.hooks[Int(object.flags.entityIndex)].contains(.validate) else { return [] }
+    guard object.managedObjectContext.hooks[Int(object.flags.entityIndex)].contains(.validateProperties) else { return [] }
     let entity = object.entity
-    return entity.slots.flatMap { slot in check(object, slot.name) }
+    return entity.slots.enumerated().flatMap { slot, property in
+      property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)
+    }
       + entity.toManyRelationships.flatMap { relationship in
         object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
           ? check(object, relationship.name) : []

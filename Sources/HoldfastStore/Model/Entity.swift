@@ -266,6 +266,11 @@ extension ManagedObjectModel {
       }
     }
 
+    /// Whether a store may keep a large value in a file of its own.
+    public var allowsExternalData: Bool {
+      if case .attribute(let attribute) = self { attribute.allowsExternalBinaryDataStorage } else { false }
+    }
+
     /// The column in a row.
     public var columnType: ColumnType {
       switch self {
