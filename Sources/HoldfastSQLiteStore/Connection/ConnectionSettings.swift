@@ -54,7 +54,10 @@ struct ConnectionSettings {
     if let bytes = options.maximumFileBytes, role == .writer {
       settings.append("max_page_count=\(max(1, bytes / Self.pageBytes))")
     }
-    script = settings.map { "PRAGMA \($0);" }.joined()
+    // Not joined(): the first of a process makes types for longer than SQLite takes to open the file.
+    var script = ""
+    for setting in settings { script += "PRAGMA \(setting);" }
+    self.script = script
   }
 
   static let pageBytes = 4096

@@ -119,8 +119,9 @@ final class OpenStore: Sendable {
 
   /// The columns of whole rows, in slot order.
   func columns(_ entity: Int, alias: String) -> String {
-    let columns = schema.tables[entity].columns.map { ", \(alias).\(SQLName.quoted($0))" }
-    return "\(alias).Z_PK, \(alias).Z_OPT\(columns.joined())"
+    var columns = "\(alias).Z_PK, \(alias).Z_OPT"
+    for column in schema.tables[entity].columns { columns += ", \(alias).\(SQLName.quoted(column))" }
+    return columns
   }
 
   func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }

@@ -9,7 +9,9 @@ struct CompositeCheck {
   static let largestCount = 4096
 
   init(_ composites: [CompositeDescription]) {
-    byName = Dictionary(composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var byName: [String: CompositeDescription] = [:]
+    for composite in composites where byName[composite.name] == nil { byName[composite.name] = composite }
+    self.byName = byName
     problems += ModelCheck.repeated(composites.map(\.name)).map { CompositeCheck.problem($0, "There are two composites of this name.") }
     for composite in composites { check(composite) }
     for composite in composites where count(composite.name, within: []) == nil {

@@ -7,7 +7,9 @@ struct ModelCheck {
   init(_ entities: [EntityDescription], _ composites: [CompositeDescription]) {
     self.entities = entities
     self.composites = CompositeCheck(composites)
-    byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var byName: [String: EntityDescription] = [:]
+    for entity in entities where byName[entity.name] == nil { byName[entity.name] = entity }
+    self.byName = byName
   }
 
   func problems() -> [ModelError.Problem] {

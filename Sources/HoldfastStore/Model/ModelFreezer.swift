@@ -54,10 +54,11 @@ struct ModelFreezer {
   private static func shapes(
     _ declarations: [EntityDescription], _ composites: [CompositeDescription], _ indexByName: [String: Int]
   ) -> [Shape] {
-    let composites = Dictionary(composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var byName: [String: CompositeDescription] = [:]
+    for composite in composites { byName[composite.name] = composite }
     var shapes: [Shape] = []
     for (index, declaration) in declarations.enumerated() {
-      let attributes = StoredAttributes(declaration.attributes, composites)
+      let attributes = StoredAttributes(declaration.attributes, byName)
       let slots = attributes.leaves.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
       var shape = Shape(
         superIndex: declaration.superentity.flatMap { indexByName[$0] }, attributes: attributes, familyEnd: index + 1,
@@ -81,8 +82,10 @@ struct ModelFreezer {
   {
     let (declaration, shape) = (declarations[index], shapes[index])
     let relationships = all[index]
-    var attributes = Dictionary(uniqueKeysWithValues: shape.attributes.leaves.map { ($0.name, $0) })
-    var toOne = Dictionary(uniqueKeysWithValues: relationships.filter { !$0.isToMany }.map { ($0.name, $0) })
+    var attributes: [String: StoredAttributes.Leaf] = [:]
+    for leaf in shape.attributes.leaves { attributes[leaf.name] = leaf }
+    var toOne: [String: ManagedObjectModel.Relationship] = [:]
+    for relationship in relationships where !relationship.isToMany { toOne[relationship.name] = relationship }
     let slots = shape.slots.enumerated().compactMap { place, name -> ManagedObjectModel.Slot? in
       if let attribute = attributes.removeValue(forKey: name) {
         return .attribute(
