@@ -22,7 +22,7 @@ import Testing
         switch kind {
         case .memory: .memory(contents: MemoryStoreContents())
         case .json: .json(at: folder.file())
-        case .sqlite: .sqlite(at: folder.file())
+        case .sqlite: .sqlite(at: folder.file(), options: SQLiteStoreOptions(storesExactDecimals: true))
         case .minimal: MinimalStore.description(contents: MinimalStore.Contents())
         }
     }
@@ -112,6 +112,37 @@ import Testing
     case .data(let data): "\(data.count) \(data.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
     default: "\(value)"
     }
+  }
+
+  /// Without the option that keeps their digits, SQLite has numbers for decimals, which do not have all of them.
+  @Test func H2_aDecimalThatSQLiteWouldRoundIsRefusedAndEveryOtherComesBack() throws {
+    let folder = try Folder()
+    let context = try Harbour.context(.sqlite(at: folder.file()))
+    let samples = try #require(Self.samples.first { $0.0 == "price" }).1
+    var refused = 0, kept: [(ManagedObjectID, StoreValue)] = []
+    for value in samples {
+      let ship = context.insert(Ship.self)
+      ship.name = "price"
+      try ship.setValue(value, forKey: "price")
+      do {
+        try context.save()
+        kept.append((ship.objectID, value))
+      } catch let error as StoreError {
+        #expect(error.code == .unstorableValue && "\(error)".contains("Ship.price"), "\(value)")
+        refused += 1
+        // What was refused is still there, and what is right can be saved.
+        #expect(try ship.value(forKey: "price").storeValue == value && context.hasChanges)
+        ship.price = 1
+        try context.save()
+      }
+    }
+    #expect(refused > 0 && kept.count > refused / 2)
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(.sqlite(at: folder.file()))
+    for (id, value) in kept {
+      #expect(try again.existingObject(with: id).value(forKey: "price").storeValue == value)
+    }
+    try again.persistentStoreCoordinator.close()
   }
 
   @Test(arguments: Kind.allCases)

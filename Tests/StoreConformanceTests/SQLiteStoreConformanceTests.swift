@@ -15,10 +15,13 @@ struct SQLiteHarness: StoreHarness {
 
   private func place(in folder: URL) -> StorePlace {
     let file = folder.appending(path: "store.sqlite")
+    // The kit's values are to come back exactly.
     return StorePlace(
-      .sqlite(at: file.path), readOnly: .sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true)),
+      .sqlite(at: file.path, options: SQLiteStoreOptions(storesExactDecimals: true)),
+      readOnly: .sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true)),
       damage: { try Data("This is no store.".utf8).write(to: file) },
-      cramped: .sqlite(at: file.path, options: SQLiteStoreOptions(maximumFileBytes: 256 << 10)), copy: { try place(in: copy(folder)) },
+      cramped: .sqlite(at: file.path, options: SQLiteStoreOptions(maximumFileBytes: 256 << 10, storesExactDecimals: true)),
+      copy: { try place(in: copy(folder)) },
       discard: { try? FileManager.default.removeItem(at: folder) })
   }
 

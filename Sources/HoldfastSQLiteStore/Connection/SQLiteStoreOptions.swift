@@ -59,13 +59,19 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var maximumValueBytes: Int
   /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
   public var externalData: ExternalDataOptions
+  /// Whether a decimal that no number of SQLite equals is kept as its digits, in a blob; else a save refuses it with
+  /// `StoreError.Code.unstorableValue`.
+  ///
+  /// Whole numbers within 64 bits and all decimals of up to 15 digits are numbers in the file in any case, as Core Data's are. Digits in a
+  /// blob keep all 38, and this framework reads them whatever the option says; other programs do not expect them.
+  public var storesExactDecimals: Bool
 
   /// Makes options; each has a default.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
     cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, checkpointPages: Int = 1000,
     filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true, maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
-    externalData: ExternalDataOptions = ExternalDataOptions()
+    externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false
   ) {
     self.isReadOnly = isReadOnly
     self.durability = durability
@@ -80,5 +86,6 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes
     self.externalData = externalData
+    self.storesExactDecimals = storesExactDecimals
   }
 }

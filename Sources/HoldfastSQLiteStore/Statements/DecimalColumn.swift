@@ -4,11 +4,17 @@
   import Foundation
 #endif
 
-/// How decimal numbers lie in a file: as SQLite numbers where that loses nothing, which other programs read, else as
-/// their digits in a BLOB. In rows they are digits.
+/// How decimal numbers lie in a file: as SQLite numbers where that loses nothing, which other programs read, else, where the store's
+/// options say so, as their digits in a BLOB. In rows they are digits.
 enum DecimalColumn {
   /// Beyond this, two decimals can be the same floating-point number.
   private static let exactDigits = 15
+
+  /// The whole number that the digits are, or nil.
+  static func integer(_ digits: UnsafeRawBufferPointer) -> Int64? {
+    // The largest has 19 figures and a sign.
+    digits.count <= 20 ? Int64(Substring(decoding: digits, as: UTF8.self)) : nil
+  }
 
   /// The floating-point number that stands for the digits without loss, or nil.
   static func real(_ digits: UnsafeRawBufferPointer) -> Double? {

@@ -95,7 +95,7 @@ private final class SlotWriter {
 
   init(_ entity: ManagedObjectModel.Entity, _ store: OpenStore, _ writer: SQLiteConnection) {
     (self.entity, self.store, self.writer) = (entity, store, writer)
-    binder = RowBinder(entity: entity, path: store.path)
+    binder = RowBinder(entity: entity, store)
   }
 
   deinit { statement?.clearBindings() }

@@ -6,10 +6,12 @@ final class RowBinder: Sendable {
   private let entity: ManagedObjectModel.Entity
   private let codes: [ColumnCode]
   private let path: String
+  private let storesExactDecimals: Bool
 
-  init(entity: ManagedObjectModel.Entity, path: String) {
+  init(entity: ManagedObjectModel.Entity, _ store: OpenStore) {
     self.entity = entity
-    self.path = path
+    path = store.path
+    storesExactDecimals = store.database.options.storesExactDecimals
     codes = entity.slots.map { ColumnCode($0) }
   }
 
@@ -33,7 +35,7 @@ final class RowBinder: Sendable {
     case .integer16, .integer32, .integer64, .boolean, .key: statement.bind(row.integer(slot), at: index)
     case .real:
       let value = row.real(slot)
-      if value.isNaN { throw unstorable(row, slot) }
+      if value.isNaN { throw unstorable(row, slot, RowBinder.notANumber) }
       statement.bind(value, at: index)
     case .text, .objectID: try statement.bindText(row.bytes(slot), .borrowed, at: index)
     case .uuid, .data: try statement.bindBlob(row.bytes(slot), .borrowed, at: index)
@@ -44,17 +46,21 @@ final class RowBinder: Sendable {
 
   private func bindDecimal(_ row: RowPointer, _ slot: Int, _ statement: SQLiteStatement, at index: Int) throws {
     let digits = row.bytes(slot)
+    if let integer = DecimalColumn.integer(digits) { return statement.bind(integer, at: index) }
     if let real = DecimalColumn.real(digits) { return statement.bind(real, at: index) }
-    guard DecimalColumn.text(digits) != nil else { throw unstorable(row, slot) }
+    guard DecimalColumn.text(digits) != nil else { throw unstorable(row, slot, RowBinder.notANumber) }
+    guard storesExactDecimals else { throw unstorable(row, slot, RowBinder.inexact) }
     try statement.bindBlob(digits, .borrowed, at: index)
   }
 
+  private static let notANumber = "is not a number (NaN), which this store cannot keep. Set it to nil or to a number."
+  private static let inexact =
+    "has more digits than a number of the file, which would lose some. Round it, or open the store with the option storesExactDecimals."
+
   @inline(never)
-  private func unstorable(_ row: RowPointer, _ slot: Int) -> StoreError {
+  private func unstorable(_ row: RowPointer, _ slot: Int, _ reason: String) -> StoreError {
     StoreError(
       .unstorableValue, operation: "save a row of \(entity.name)", path: path,
-      reason:
-        "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) is not a number (NaN), which this store cannot keep. Set it to nil or to a number."
-    )
+      reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) \(reason)")
   }
 }

@@ -60,7 +60,7 @@ final class SaveRunner {
 
   private func binder(_ entity: ManagedObjectModel.Entity) -> RowBinder {
     if let known = binders[entity.index] { return known }
-    let made = RowBinder(entity: entity, path: store.path)
+    let made = RowBinder(entity: entity, store)
     binders[entity.index] = made
     return made
   }

@@ -19,7 +19,7 @@ import Testing
   private func graph(seed: UInt64) throws -> Graph {
     let folder = try ScratchFolder()
     let model = try ManagedObjectModel(entities: RandomGraph.entities)
-    let tested = try StoreUnderTest(folder, model)
+    let tested = try StoreUnderTest(folder, model, options: SQLiteStoreOptions(storesExactDecimals: true))
     var random = RandomGraph(random: SeededGenerator(seed: seed), identity: tested.metadata.identity, model: model)
     for (name, count) in [("Owner", RandomGraph.ownerCount), ("Item", RandomGraph.itemCount)] {
       let entity = try tested.entity(name)

@@ -58,7 +58,7 @@ import Testing
   @Test(arguments: AttributeType.storedCases) func `values come back bit by bit, also after reopening`(type: AttributeType) throws {
     let folder = try ScratchFolder()
     let samples = try ValueTests.samples(type) + [.null]
-    let tested = try StoreUnderTest(folder, try ValueTests.model())
+    let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
     let keys = try tested.insert("Thing", samples.map { [type.rawValue: $0] })
     let slot = try #require(try tested.entity("Thing").slot(named: type.rawValue))
     let before = try tested.batch("Thing", zip(keys, samples).map { ($0, 1, [type.rawValue: $1]) })
@@ -79,19 +79,47 @@ import Testing
     #expect(value.sign == .plus)
   }
 
-  @Test func `decimals of up to 15 digits are numbers in the file, longer ones keep their digits`() throws {
+  /// How each lies in the file when long ones are allowed.
+  private static let decimals: [(text: String, kept: [String])] = [
+    ("2.50", ["real", "2.5"]), ("7", ["integer", "7"]), ("-99999999999999.9", ["real", "-99999999999999.9"]),
+    ("9007199254740993", ["integer", "9007199254740993"]), ("9223372036854775807", ["integer", "9223372036854775807"]),
+    ("-9223372036854775808", ["integer", "-9223372036854775808"]), ("9223372036854775808", ["blob", "9223372036854775808"]),
+    ("0.1234567890123456", ["blob", "0.1234567890123456"]), ("12345678901234567890.5", ["blob", "12345678901234567890.5"]),
+  ]
+
+  @Test func `decimals are numbers in the file where that loses nothing, and keep their digits if the option says so`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
+    try tested.insert("Thing", try ValueTests.decimals.map { ["decimal": .decimal(try #require(Decimal(string: $0.text)))] })
+    try tested.store.close()
+    let kept = try LayoutTests.sql(folder.path(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
+    #expect(kept == ValueTests.decimals.map(\.kept))
+    // They are read whatever the option says, and another attribute's change leaves them alone.
+    let again = try StoreUnderTest(folder, tested.model)
+    for (number, decimal) in ValueTests.decimals.enumerated() {
+      #expect(try again.value("Thing", Int64(number) + 1, "decimal") == .decimal(try #require(Decimal(string: decimal.text))))
+    }
+    let last = Int64(ValueTests.decimals.count), long = StoreValue.decimal(try #require(Decimal(string: "12345678901234567890.5")))
+    try again.update("Thing", [(last, 1, ["decimal": long, "string": .string("changed")], ["string"])])
+    #expect(try again.value("Thing", last, "decimal") == long && again.value("Thing", last, "string") == .string("changed"))
+  }
+
+  @Test(arguments: ValueTests.decimals.map(\.text)) func `a decimal that would lose digits is refused and nothing is saved`(text: String)
+    throws
+  {
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
-    try tested.insert(
-      "Thing",
-      [
-        ["decimal": .decimal(Decimal(string: "2.50")!)], ["decimal": .decimal(7)],
-        ["decimal": .decimal(Decimal(string: "12345678901234567890.5")!)],
-      ])
-    try tested.store.close()
-    #expect(
-      try LayoutTests.sql(folder.path(), "SELECT typeof(ZDECIMAL), ZDECIMAL FROM ZTHING ORDER BY Z_PK")
-        == [["real", "2.5"], ["integer", "7"], ["blob", "12345678901234567890.5"]])
+    let value = StoreValue.decimal(try #require(Decimal(string: text)))
+    let isRefused = ValueTests.decimals.first { $0.text == text }?.kept[0] == "blob"
+    guard isRefused else {
+      try tested.insert("Thing", [["decimal": value]])
+      #expect(try tested.value("Thing", 1, "decimal") == value)
+      return
+    }
+    let error = try thrown { try tested.insert("Thing", [["string": .string("beside")], ["decimal": value]]) }
+    #expect(error.code == .unstorableValue && error.reason.contains("Thing.decimal") && error.reason.contains("storesExactDecimals"))
+    #expect(!"\(error)".contains(text))
+    #expect(try tested.all("Thing").isEmpty)
   }
 
   @Test(arguments: [

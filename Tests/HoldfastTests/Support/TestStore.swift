@@ -64,7 +64,7 @@ enum TestStore: String, CaseIterable, Sendable {
       switch store {
       case .memory, .second: .memory(contents: contents)
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: Place.fast)
-      case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path)
+      case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path, options: SQLiteStoreOptions(storesExactDecimals: true))
       case .weakest: MinimalStore.description(contents: minimal)
       }
     }
