@@ -18,15 +18,31 @@ public struct CompiledModel: Sendable {
   /// What the file says and ``model`` does not, in the order in which it was met.
   public let notes: [CompiledModelNote]
 
-  /// Reads a `.mom` file, or the current version of a `.momd` folder.
+  /// Reads a `.mom` file, or a version of a `.momd` folder.
   ///
+  /// - Parameters:
+  ///   - path: The file or the folder.
+  ///   - version: The name of the version; the current one unless given. A `.mom` file is the version of its name.
+  ///   - options: The limits.
   /// - Throws: ``ModelFileError``: as ``init(bytes:path:options:)`` and ``CompiledModelBundle/init(contentsOf:options:)``.
-  public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
-    if ModelPath.trimmed(path).hasSuffix(CompiledModelBundle.ending) {
-      self = try CompiledModelBundle(contentsOf: path, options: options).version()
+  public init(
+    contentsOf path: String, version: String? = nil, options: ModelFileOptions = ModelFileOptions()
+  ) throws(ModelFileError) {
+    let path = ModelPath.trimmed(path)
+    if path.hasSuffix(CompiledModelBundle.ending) {
+      self = try CompiledModelBundle(contentsOf: path, options: options).version(version)
     } else {
+      let file = ModelPath.lastComponent(path)
+      let name = file.hasSuffix(CompiledModelBundle.versionEnding) ? String(file.dropLast(CompiledModelBundle.versionEnding.count)) : file
+      if let version, version != name { throw ModelBundle.unknown(version, among: [name], path: path) }
       try self.init(bytes: ModelFolder.readFile(path, limit: options.maximumByteCount), path: path, options: options)
     }
+  }
+
+  /// Whether a path has one of the endings of compiled models.
+  static func isCompiled(_ path: String) -> Bool {
+    let path = ModelPath.trimmed(path)
+    return path.hasSuffix(CompiledModelBundle.ending) || path.hasSuffix(CompiledModelBundle.versionEnding)
   }
 
   /// Reads the bytes of a `.mom` file.

@@ -17,7 +17,7 @@ public struct CompiledModelBundle: Sendable, Hashable {
   public let options: ModelFileOptions
 
   static let ending = ".momd"
-  private static let versionEnding = ".mom"
+  static let versionEnding = ".mom"
   private static let infoName = "VersionInfo.plist"
 
   /// Finds the versions of a compiled model. No version is read.

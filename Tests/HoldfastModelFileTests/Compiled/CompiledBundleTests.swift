@@ -34,6 +34,14 @@ import Testing
     #expect(try bundle.version().model == zoo.model)
     #expect(try CompiledModel(contentsOf: folder.file("Zoo.momd")).model == zoo.model)
     #expect(try CompiledModel(contentsOf: folder.file("Zoo.momd/Zoo.mom")).model == zoo.model)
+    // As a Core Data developer asks for it.
+    #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd") + "/") == zoo.model)
+    #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd"), version: "Zoo") == zoo.model)
+    #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd/Zoo.mom"), version: "Zoo") == zoo.model)
+    for path in ["Zoo.momd", "Zoo.momd/Zoo.mom"] {
+      let error = #expect(throws: ModelFileError.self) { try ManagedObjectModel(contentsOf: folder.file(path), version: "Zoo 9") }
+      #expect(error?.code == .unknownVersion)
+    }
     #expect(throws: ModelFileError.self) { try bundle.version("Zoo 3") }
   }
 
