@@ -28,7 +28,7 @@ import Testing
     try refusal(replacing: old, by: Array(new.utf8), options: options)
   }
 
-  @Test(.timeLimit(.minutes(1))) func X11_tenMillionOpenBracketsAreRefusedAtTheSixtyFifth() throws {
+  @Test(.timeLimit(.minutes(5))) func X11_tenMillionOpenBracketsAreRefusedAtTheSixtyFifth() throws {
     try file.write([UInt8](repeating: UInt8(ascii: "["), count: 10_000_000))
     #expect(file.refusal()?.code == .notAStore)
     for bracket in ["[", "{\"a\":"] {
@@ -43,14 +43,14 @@ import Testing
     #expect(try refusal(replacing: "\"model\":{", by: "\"model\":{\"a\":[\(allowed)],", options: deeper) == nil)
   }
 
-  @Test(.timeLimit(.minutes(1))) func X11_aNumberOfFiftyMegabytesIsRefused() throws {
+  @Test(.timeLimit(.minutes(5))) func X11_aNumberOfFiftyMegabytesIsRefused() throws {
     let digits = [UInt8](repeating: UInt8(ascii: "7"), count: 50_000_000)
     #expect(try refusal(replacing: "\"row\":3", by: Array("\"row\":".utf8) + digits)?.code == .damaged)
     #expect(try refusal(replacing: "\"weight\":0.1", by: Array("\"weight\":".utf8) + digits)?.code == .damaged)
     #expect(try refusal(replacing: "\"price\":\"", by: Array("\"price\":\"".utf8) + digits)?.code == .damaged)
   }
 
-  @Test(.timeLimit(.minutes(1))) func aLongTextCostsAsMuchAsItsLengthAndIsRead() throws {
+  @Test(.timeLimit(.minutes(5))) func aLongTextCostsAsMuchAsItsLengthAndIsRead() throws {
     let long = String(repeating: "long\u{E9}\\n", count: 4_000_000)
     #expect(try refusal(replacing: "\"name\":\"Ada\"", by: "\"name\":\"\(long)\"") == nil)
     let context = try file.context(options: JSONFile.unverified)
@@ -59,14 +59,14 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(.timeLimit(.minutes(1))) func X11_aMillionEqualNamesAreRefusedAtTheSecond() throws {
+  @Test(.timeLimit(.minutes(5))) func X11_aMillionEqualNamesAreRefusedAtTheSecond() throws {
     let many = String(repeating: "\"a\":[\"integer64\",1],", count: 1_000_000)
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{\(many)\"b\":[\"null\",null]")?.code == .damaged)
     let rows = String(repeating: "\"row\":3,", count: 1_000_000)
     #expect(try refusal(replacing: "\"row\":3", by: rows + "\"row\":3")?.code == .damaged)
   }
 
-  @Test(.timeLimit(.minutes(1))) func X11_manyNamesAndLongNamesHaveTheirLimits() throws {
+  @Test(.timeLimit(.minutes(5))) func X11_manyNamesAndLongNamesHaveTheirLimits() throws {
     func members(_ count: Int) -> String { (0..<count).map { "\"k\($0)\":[\"null\",null]" }.joined(separator: ",") }
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members(65_536)) == nil)
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members(65_537))?.reason.contains("65536 members") == true)
@@ -87,9 +87,8 @@ import Testing
     let handle = try #require(FileHandle(forWritingAtPath: file.path))
     try handle.truncate(atOffset: 1 << 40)
     try handle.close()
-    let start = ContinuousClock.now
-    #expect(file.refusal()?.code == .tooLarge)
-    #expect(ContinuousClock.now - start < .milliseconds(100))
+    let time = processorTime { #expect(file.refusal()?.code == .tooLarge) }
+    #expect(time < .milliseconds(100))
   }
 
   @Test(
@@ -187,14 +186,16 @@ import Testing
     #expect(file.refusal(options: JSONFile.unverified)?.code == .damaged)
   }
 
-  @Test(.timeLimit(.minutes(1))) func X11_namesMadeToCollideInAHashTableCostNoMoreThanOthers() throws {
+  @Test(.timeLimit(.minutes(5))) func X11_namesMadeToCollideInAHashTableCostNoMoreThanOthers() throws {
     // Permutations of the same parts, which collide wherever a hash only adds or exclusive-ors.
     let members = (0..<60_000).map { (number: Int) -> String in
       "\"" + (0..<16).map { number >> $0 & 1 == 0 ? "Aa" : "BB" }.joined() + "\":[\"null\",null]"
     }
-    let start = ContinuousClock.now
-    #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members.joined(separator: ",")) == nil)
-    #expect(ContinuousClock.now - start < .seconds(10))
+    let time = try processorTime {
+      let refusal = try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members.joined(separator: ","))
+      #expect(refusal == nil)
+    }
+    #expect(time < .seconds(10))
   }
 
   @Test(arguments: 0..<8) func anyBytesAreRefusedWithATypedError(_ round: Int) throws {

@@ -18,7 +18,7 @@ import Testing
     #expect(error?.isRetryable == true)
     #expect(error?.operation == "save 3 rows")
     #expect(error?.path == folder.file())
-    #expect((0.15..<2).contains(waited), "waited \(waited) s")
+    #expect((0.15..<10).contains(waited), "waited \(waited) s")
 
     other.rollback()
     try database.insert()
@@ -35,7 +35,7 @@ import Testing
     let error = storeError { () throws(StoreError) in try other.run("INSERT INTO item (name) VALUES ('late')") }
     #expect(error?.code == .locked)
     #expect(error?.reason.contains("Begin the transaction again") == true)
-    #expect(TestFile.seconds() - began < 1)
+    #expect(TestFile.seconds() - began < 4)
   }
 
   @Test func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {

@@ -25,7 +25,7 @@ import Testing
     for path in [folder.file("folder"), folder.file("pipe"), "/dev/null"] {
       let began = TestFile.seconds()
       #expect(error(path)?.code == .notAStore, "\(path)")
-      #expect(TestFile.seconds() - began < 0.1)
+      #expect(TestFile.seconds() - began < 3)
     }
     TestFile.write([1], to: folder.file("file"))
     #expect(error(folder.file("file/below"))?.code == .notFound)

@@ -43,7 +43,7 @@ import Testing
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test(.timeLimit(.minutes(1))) func aPipeIsRefusedAndNotWaitedFor() throws {
+  @Test(.timeLimit(.minutes(5))) func aPipeIsRefusedAndNotWaitedFor() throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, of: path, in: folder)
   }

@@ -26,7 +26,8 @@ import Testing
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest, FetchIndexTests.backwards]))
     try tested.store.close()
-    let made = try LayoutTests.sql(folder.path(), "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY' ORDER BY name")
+    let made = try LayoutTests.sql(
+      folder.path(), "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY' ORDER BY name")
     #expect(
       made == [
         ["CREATE INDEX Z_Entry_backwards ON ZENTRY (ZTITLE COLLATE BINARY DESC, ZPLACE COLLATE BINARY DESC)"],
@@ -38,7 +39,8 @@ import Testing
     let folder = try ScratchFolder()
     try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest])).store.close()
     func plan(_ order: String) throws -> String {
-      try LayoutTests.sql(folder.path(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(separator: "; ")
+      try LayoutTests.sql(folder.path(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(
+        separator: "; ")
     }
     #expect(try plan("ZDATE DESC, ZTITLE ASC").contains("Z_Entry_newest") && !plan("ZDATE DESC, ZTITLE ASC").contains("TEMP B-TREE"))
     #expect(try plan("ZDATE ASC, ZTITLE ASC").contains("TEMP B-TREE"))

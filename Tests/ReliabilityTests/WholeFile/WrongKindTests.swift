@@ -54,13 +54,13 @@ import Testing
     try expectRefusal(.notAStore, by: store)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(5)), arguments: FileStore.wholeFile)
   func E3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, by: store)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(5)), arguments: FileStore.wholeFile)
   func E3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
     for device in ["/dev/null", "/dev/zero", "/dev/tty"] {
       try? FileManager.default.removeItem(atPath: path)
@@ -80,7 +80,7 @@ import Testing
     try expectRefusal(.notFound, by: store)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(5)), arguments: FileStore.wholeFile)
   func E3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
     try Folder.write([0x7B], to: path)
     #expect(truncate(path, 1 << 40) == 0)
