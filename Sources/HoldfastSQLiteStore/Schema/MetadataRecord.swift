@@ -6,11 +6,12 @@ import HoldfastStore
 /// another program put there stays.
 struct MetadataRecord: Sendable {
   let uuid: String
-  private(set) var list: [String: PropertyList]
+  private var metadata: StoreMetadataList
+  var list: [String: PropertyList] { metadata.entries }
 
   init(uuid: String, list: [String: PropertyList]) {
     self.uuid = uuid
-    self.list = list
+    metadata = StoreMetadataList(list)
   }
 
   /// Reads the list of an existing store.
@@ -23,21 +24,12 @@ struct MetadataRecord: Sendable {
 
   /// The record of a new store.
   init(uuid: String, new model: ManagedObjectModel) throws {
-    let hashes = model.entities.map { ($0.name, PropertyList.data($0.versionHash)) }
-    self.init(
-      uuid: uuid,
-      list: [
-        Key.type: .string("SQLite"),
-        Key.frameworkVersion: .integer(1344),
-        Key.hashes: .dictionary(Dictionary(uniqueKeysWithValues: hashes)),
-        Key.hashesVersion: .integer(MetadataRecord.knownHashesVersion),
-        Key.identifiers: .array(model.versionIdentifiers.map { .string($0) }),
-        Key.digest: .string(model.versionDigest),
-        Key.checksum: .string(model.versionChecksum),
-        Key.autoVacuum: .string("2"),
-        Key.layout: .string(MetadataRecord.layoutMark(digest: model.versionDigest)),
-        Key.model: .data(try model.canonicalJSON()),
-      ])
+    self.uuid = uuid
+    metadata = StoreMetadataList(new: model)
+    metadata[Key.type] = .string("SQLite")
+    metadata[Key.autoVacuum] = .string("2")
+    metadata[Key.layout] = .string(MetadataRecord.layoutMark(digest: model.versionDigest))
+    metadata[Key.model] = .data(try model.canonicalJSON())
   }
 
   /// The model that the file keeps of itself; nil for a file that another program made.
@@ -70,32 +62,17 @@ struct MetadataRecord: Sendable {
   }
 
   private static let knownLayout = 1
-  private static let knownHashesVersion: Int64 = 3
 
   private enum Key {
     static let type = "NSStoreType"
-    static let frameworkVersion = "NSPersistenceFrameworkVersion"
-    static let hashes = "NSStoreModelVersionHashes"
-    static let hashesVersion = "NSStoreModelVersionHashesVersion"
-    static let identifiers = "NSStoreModelVersionIdentifiers"
-    static let digest = "NSStoreModelVersionHashesDigest"
-    static let checksum = "NSStoreModelVersionChecksumKey"
     static let autoVacuum = "_NSAutoVacuumLevel"
     static let layout = "_HoldfastLayout"
-    static let valueTypes = "_HoldfastValueTypes"
     static let model = "_HoldfastModel"
   }
 
-  /// Whether a key belongs to the store and not to the user.
-  private static func isReserved(_ key: String) -> Bool {
-    reservedPrefixes.contains { key.utf8.starts(with: UnsafeBufferPointer(start: $0.utf8Start, count: $0.utf8CodeUnitCount)) }
-  }
-
-  private static let reservedPrefixes: [StaticString] = ["NSStore", "NSPersistence", "NSPersistentStore", "_NS", "_Holdfast"]
-
   /// Whether a list certainly holds nothing of the user's, found out without reading it.
   static func holdsNothingOfTheUser(_ bytes: [UInt8]) -> Bool {
-    PropertyList.isDictionary(bytes, ofKeysBeginningWith: reservedPrefixes)
+    PropertyList.isDictionary(bytes, ofKeysBeginningWith: StoreMetadataList.reservedPrefixes)
   }
 
   // MARK: Compatibility
@@ -104,52 +81,23 @@ struct MetadataRecord: Sendable {
   ///
   /// - Throws: ``StoreError`` that names the entities that differ.
   func checkCompatibility(with model: ManagedObjectModel, path: String?) throws(StoreError) {
-    if let version = list[Key.hashesVersion]?.integer, version > MetadataRecord.knownHashesVersion {
-      throw StoreError(
-        .newerFormat, operation: "open the store", path: path,
-        reason: "Its version hashes are of kind \(version); the newest kind known is \(MetadataRecord.knownHashesVersion).")
-    }
-    guard let hashes = list[Key.hashes]?.dictionary else {
+    try metadata.checkHashesVersion(path: path)
+    guard let hashes = metadata.versionHashes else {
       throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
     }
-    try ModelCompatibility.check(hashes.compactMapValues(\.data), model, path: path)
+    try ModelCompatibility.check(hashes, model, path: path)
   }
 
   /// The version hash of each entity of the model with which the file was made, by the entity's name.
-  var versionHashes: [String: [UInt8]] { (list[Key.hashes]?.dictionary ?? [:]).compactMapValues(\.data) }
+  var versionHashes: [String: [UInt8]] { metadata.versionHashes ?? [:] }
 
   // MARK: The user's metadata
 
   /// What the user keeps with the store. Lists and dictionaries that another program put there are not in it.
-  var userInfo: [String: StoreValue] {
-    let types = list[Key.valueTypes]?.dictionary ?? [:]
-    var out: [String: StoreValue] = [:]
-    for (key, value) in list where !MetadataRecord.isReserved(key) {
-      out[key] = MetadataValue.value(value, type: types[key]?.string)
-    }
-    return out
-  }
+  var userInfo: [String: StoreValue] { metadata.userInfo }
 
   /// Replaces what the user keeps with the store.
   ///
   /// - Throws: ``StoreError`` when a key belongs to the store itself.
-  mutating func setUserInfo(_ info: [String: StoreValue]) throws(StoreError) {
-    for key in info.keys.sorted() where MetadataRecord.isReserved(key) {
-      throw StoreError(
-        .unstorableValue, operation: "set the store's metadata",
-        reason: "The key \(key) belongs to the store itself. Choose another beginning.")
-    }
-    for case .externalData in info.values {
-      throw StoreError(
-        .unstorableValue, operation: "set the store's metadata", reason: "The metadata name the file of a value. Put the bytes there.")
-    }
-    for key in userInfo.keys { list[key] = nil }
-    var types: [String: PropertyList] = [:]
-    for (key, value) in info {
-      let (coded, type) = MetadataValue.coded(value)
-      list[key] = coded
-      if let type { types[key] = .string(type) }
-    }
-    list[Key.valueTypes] = types.isEmpty ? nil : .dictionary(types)
-  }
+  mutating func setUserInfo(_ info: [String: StoreValue]) throws(StoreError) { try metadata.setUserInfo(info) }
 }

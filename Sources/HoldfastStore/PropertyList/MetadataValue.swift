@@ -1,5 +1,3 @@
-import HoldfastStore
-
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -31,6 +29,18 @@ enum MetadataValue {
     }
   }
 
+  /// As ``coded(_:)``, for a list in the XML format: dates that are no whole seconds of a year of four digits are numbers there, and
+  /// text with characters that no XML document can have is bytes.
+  static func codedForXML(_ value: StoreValue) -> (PropertyList, String?) {
+    switch value {
+    case .date(let seconds) where seconds.rounded() != seconds || XMLPropertyListText.text(ofDate: seconds) == nil:
+      (.real(seconds), "date")
+    case .string(let text) where !text.unicodeScalars.allSatisfy(XMLPropertyListScanner.isCharacter): (.data(Array(text.utf8)), "string")
+    case .uri(let text) where !text.unicodeScalars.allSatisfy(XMLPropertyListScanner.isCharacter): (.data(Array(text.utf8)), "uri")
+    default: coded(value)
+    }
+  }
+
   /// The value of a part of the list; nil for parts that are no value.
   static func value(_ part: PropertyList, type: String?) -> StoreValue? {
     if let type, let value = typed(part, type) { return value }
@@ -54,6 +64,9 @@ enum MetadataValue {
     case ("decimal", .string(let text)): Decimal(string: text).map { .decimal($0) }
     case ("uuid", .string(let text)): UUID(uuidString: text).map { .uuid($0) }
     case ("uri", .string(let text)): .uri(text)
+    case ("date", .real(let seconds)): .date(seconds)
+    case ("string", .data(let bytes)): String(validating: bytes, as: UTF8.self).map { .string($0) }
+    case ("uri", .data(let bytes)): String(validating: bytes, as: UTF8.self).map { .uri($0) }
     case ("objectID", .string(let text)): ManagedObjectID(uriRepresentation: text).map { .objectID($0) }
     default: nil
     }
