@@ -1,3 +1,5 @@
+import HoldfastAtomicStore
+
 /// Checks that bytes are well-formed UTF-8 (Unicode Standard, table 3-7) and that escapes of surrogates (`\ud83d\ude00`) come
 /// in pairs. Bytes come in pieces of any size; nothing is kept of them.
 struct JSONByteCheck {
@@ -99,7 +101,7 @@ struct JSONByteCheck {
       escape = byte == UInt8(ascii: "u") ? (isSecond ? .secondDigits : .digits) : .none
       return !isSecond || byte == UInt8(ascii: "u")
     case .digits, .secondDigits:
-      guard let digit = JSONNumber.hexadecimal(byte) else { return false }
+      guard let digit = NumberText.hexadecimal(byte) else { return false }
       unit = unit << 4 | UInt32(digit)
       digits += 1
       if digits < 4 { return true }

@@ -284,7 +284,7 @@ final class JSONDocumentReader {
   private func takeMember(number text: UnsafeRawBufferPointer) throws {
     switch JSONDocumentReader.members[max(member, 0)] {
     case "version":
-      guard let version = JSONNumber.integer(text), version >= 1 else { throw damaged("The version is no version.") }
+      guard let version = NumberText.integer(text), version >= 1 else { throw damaged("The version is no version.") }
       if version > JSONFormat.version { throw errors.newerFormat("version \(version) of the format") }
     case "generation": header.generation = try generation(text)
     default: throw unexpected("a number")
@@ -307,7 +307,7 @@ final class JSONDocumentReader {
   }
 
   private func generation(_ text: UnsafeRawBufferPointer) throws -> Int64 {
-    if let number = JSONNumber.integer(text), StoreFileHeader.generations.contains(number) { return number }
+    if let number = NumberText.integer(text), StoreFileHeader.generations.contains(number) { return number }
     throw damaged("The generation is no number of one.")
   }
 
@@ -319,7 +319,7 @@ final class JSONDocumentReader {
   }
 
   private func takeNextKey(_ text: UnsafeRawBufferPointer) throws {
-    guard let key = JSONNumber.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("A next key is no key.") }
+    guard let key = NumberText.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("A next key is no key.") }
     header.nextKeys[name] = key
   }
 

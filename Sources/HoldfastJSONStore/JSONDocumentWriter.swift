@@ -13,11 +13,11 @@ struct JSONDocumentWriter {
   private let image: StoreImage
   private let encodedModel: [UInt8]
   private let model: JSONModel
-  private let output: JSONOutput
+  private let output: TextOutput
   /// The links of each of the model's written relationships.
   private let links: [LinkReader]
 
-  init(image: StoreImage, model: [UInt8], output: JSONOutput) {
+  init(image: StoreImage, model: [UInt8], output: TextOutput) {
     self.image = image
     encodedModel = model
     self.model = JSONModel(image.model)
@@ -35,7 +35,7 @@ struct JSONDocumentWriter {
       isFirst = false
     }
     output.put("\n}")
-    try output.finish()
+    try output.finish(seal: JSONFormat.seal.bytes)
   }
 
   // MARK: Header
@@ -51,7 +51,7 @@ struct JSONDocumentWriter {
     output.put(",\"generation\":")
     output.put(header.generation)
     output.put(",\n\"hashes\":")
-    putObject(header.versionHashes) { hash in hash.withUnsafeBytes { output.put(base64: $0) } }
+    putObject(header.versionHashes) { hash in hash.withUnsafeBytes { output.put(quotedBase64: $0) } }
     output.put(",\n\"nextKeys\":")
     putObject(header.nextKeys) { output.put($0) }
     output.put(",\n\"metadata\":")
@@ -92,8 +92,8 @@ struct JSONDocumentWriter {
     case .double(let value), .date(let value): output.put(value)
     case .decimal(let value): put(text: value.description)
     case .string(let value), .uri(let value): put(text: value)
-    case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(uuid: $0) }
-    case .data(let value): value.withUnsafeBytes { output.put(base64: $0) }
+    case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(quotedUUID: $0) }
+    case .data(let value): value.withUnsafeBytes { output.put(quotedBase64: $0) }
     // Refused before.
     case .externalData: output.put("null")
     case .objectID(let value): put(text: value.uriRepresentation)
@@ -164,10 +164,10 @@ struct JSONDocumentWriter {
       if let id = row.externalID(slot) {
         put(text: JSONText.fileName(id))
       } else {
-        output.put(base64: row.bytes(slot))
+        output.put(quotedBase64: row.bytes(slot))
       }
-    case .composite, .undefined: output.put(base64: row.bytes(slot))
-    case .uuid: output.put(uuid: row.bytes(slot))
+    case .composite, .undefined: output.put(quotedBase64: row.bytes(slot))
+    case .uuid: output.put(quotedUUID: row.bytes(slot))
     }
   }
 
@@ -184,7 +184,7 @@ struct JSONDocumentWriter {
     if targets.isEmpty { return nil }
     output.put(label)
     targets.map(\.target).withUnsafeBufferPointer { output.put(list: $0) }
-    let isUsual = targets.indices.allSatisfy { targets[$0].order == JSONOrder.usual($0) }
+    let isUsual = targets.indices.allSatisfy { targets[$0].order == UsualOrder.key($0) }
     return isUsual ? nil : targets.map(\.order)
   }
 

@@ -1,3 +1,5 @@
+import HoldfastAtomicStore
+
 /// Writes the events of a parser as JSON again, without spaces: what a member says, for somebody else to read.
 final class JSONEcho {
   private final class Bytes {
@@ -5,10 +7,10 @@ final class JSONEcho {
   }
 
   private let bytes = Bytes()
-  private let output: JSONOutput
+  private let output: TextOutput
   private var needsComma = false
 
-  init() { output = JSONOutput { [bytes] in bytes.all += $0 } }
+  init() { output = TextOutput { [bytes] in bytes.all += $0 } }
 
   /// The text so far.
   func text() throws -> [UInt8] {

@@ -13,9 +13,7 @@ struct JSONFormat: StoreFileFormat {
   static func version(of model: ManagedObjectModel) -> Int64 { model.entities.contains { !$0.externalSlots.isEmpty } ? 2 : 1 }
 
   /// What stands before the sixteen digits of the digest, and behind them to the end of the file. On disk: do not change.
-  static let sealPrefix = ",\n\"digest\":\"xxh64:"
-  static let sealSuffix = "\"}\n"
-  static let sealByteCount = sealPrefix.utf8.count + 16 + sealSuffix.utf8.count
+  static let seal = TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n")
 
   let options: JSONStore.Options
   let path: String
@@ -36,7 +34,7 @@ struct JSONFormat: StoreFileFormat {
 
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader { try beginning(of: reader).header }
 
-  func readModel(_ reader: FileReader) throws -> ManagedObjectModel {
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel? {
     let document = try beginning(of: reader)
     do {
       return try ManagedObjectModel.decoded(canonicalJSON: document.model?.text() ?? [])
@@ -56,7 +54,7 @@ struct JSONFormat: StoreFileFormat {
 
   func write(_ image: StoreImage, to file: FileReplacement) throws {
     try check(image.header)
-    let output = JSONOutput { try file.write($0) }
+    let output = TextOutput { try file.write($0) }
     try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
   }
 }
@@ -80,14 +78,5 @@ extension JSONFormat {
 
   private func unstorable(_ reason: String) -> StoreError {
     StoreError(.unstorableValue, operation: "write the store", path: path, reason: reason)
-  }
-}
-
-/// The end of a file: the digest of all bytes before it.
-enum JSONSeal {
-  /// The bytes of the end.
-  static func bytes(_ digest: UInt64) -> [UInt8] {
-    let digits = String(digest, radix: 16)
-    return Array((JSONFormat.sealPrefix + String(repeating: "0", count: 16 - digits.count) + digits + JSONFormat.sealSuffix).utf8)
   }
 }

@@ -1,3 +1,4 @@
+import HoldfastAtomicStore
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
@@ -41,16 +42,16 @@ enum JSONMetadata {
     switch (type, scalar) {
     case ("null", .null): .null
     case ("boolean", .boolean(let value)): .bool(value)
-    case ("integer16", .number(let text)): JSONNumber.integer(text).flatMap { Int16(exactly: $0) }.map { .int16($0) }
-    case ("integer32", .number(let text)): JSONNumber.integer(text).flatMap { Int32(exactly: $0) }.map { .int32($0) }
-    case ("integer64", .number(let text)), ("integer64", .string(let text)): JSONNumber.integer(text).map { .int64($0) }
-    case ("float", .number(let text)): JSONNumber.single(text).map { .float($0) }
+    case ("integer16", .number(let text)): NumberText.integer(text).flatMap { Int16(exactly: $0) }.map { .int16($0) }
+    case ("integer32", .number(let text)): NumberText.integer(text).flatMap { Int32(exactly: $0) }.map { .int32($0) }
+    case ("integer64", .number(let text)), ("integer64", .string(let text)): NumberText.integer(text).map { .int64($0) }
+    case ("float", .number(let text)): NumberText.single(text).map { .float($0) }
     case ("float", .string(let text)): JSONScalar.special(text).map { .float(Float($0)) }
-    case ("double", .number(let text)): JSONNumber.real(text).map { .double($0) }
+    case ("double", .number(let text)): NumberText.real(text).map { .double($0) }
     case ("double", .string(let text)): JSONScalar.special(text).map { .double($0) }
-    case ("date", .number(let text)): JSONNumber.real(text).map { .date($0) }
+    case ("date", .number(let text)): NumberText.real(text).map { .date($0) }
     case ("date", .string(let text)): JSONScalar.special(text).map { .date($0) }
-    case ("decimal", .string(let text)): JSONScalar.decimal(text).map { .decimal($0) }
+    case ("decimal", .string(let text)): NumberText.decimal(text).map { .decimal($0) }
     case ("string", .string(let text)): .string(String(decoding: text, as: UTF8.self))
     case ("uri", .string(let text)): .uri(String(decoding: text, as: UTF8.self))
     case ("uuid", .string(let text)): UUID(uuidString: String(decoding: text, as: UTF8.self)).map { .uuid($0) }
@@ -64,7 +65,7 @@ enum JSONMetadata {
   private static func data(_ text: UnsafeRawBufferPointer) -> StoreValue? {
     var data = Data(count: text.count / 4 * 3)
     let count = data.withUnsafeMutableBytes { bytes in
-      bytes.baseAddress.map { JSONText.decodeBase64(text, into: $0) } ?? (text.isEmpty ? 0 : nil)
+      bytes.baseAddress.map { BytesText.decodeBase64(text, into: $0) } ?? (text.isEmpty ? 0 : nil)
     }
     return count.map { .data(data.prefix($0)) }
   }
@@ -77,26 +78,5 @@ enum JSONScalar {
     if text.elementsEqual("NaN".utf8) { return .nan }
     if text.elementsEqual("Infinity".utf8) { return .infinity }
     return text.elementsEqual("-Infinity".utf8) ? -.infinity : nil
-  }
-
-  /// The decimal number that a text says exactly; nil when it is none, or has more digits than one can have.
-  static func decimal(_ text: UnsafeRawBufferPointer) -> Decimal? {
-    if text.elementsEqual("NaN".utf8) { return .nan }
-    // The parser of decimals stops at what it does not understand, and rounds what is too long: neither may pass.
-    var digits = 0, leading = true, points = 0
-    for (index, byte) in text.enumerated() {
-      switch byte {
-      case 0x30...0x39:
-        if byte != 0x30 { leading = false }
-        if !leading { digits += 1 }
-      case UInt8(ascii: "-") where index == 0 && text.count > 1: break
-      case UInt8(ascii: ".") where points == 0 && index > 0 && index + 1 < text.count && text[index - 1] &- 0x30 < 10: points = 1
-      default: return nil
-      }
-    }
-    guard !text.isEmpty, text.count <= 170 else { return nil }
-    let string = String(decoding: text, as: UTF8.self)
-    guard let value = Decimal(string: string), !value.isNaN else { return nil }
-    return digits <= 38 || value.description == string ? value : nil
   }
 }

@@ -1,5 +1,4 @@
 import HoldfastStore
-import Synchronization
 
 /// How the objects of a model's entities look in a file: worked out once for reading or writing one.
 struct JSONModel {
@@ -68,24 +67,5 @@ struct JSONEntity {
     }
     fields.append(Field(name: "$order", kind: .orders))
     self.fields = fields
-  }
-}
-
-/// The order keys that a list has unless objects were put between others: as Core Data's files have them.
-enum JSONOrder {
-  /// The usual order key at a position. On disk: do not change.
-  static func usual(_ position: Int) -> Int64 { 2048 + 1024 * Int64(position) }
-}
-
-/// The model as JSON, encoded once for all saves of a store.
-final class EncodedModel: Sendable {
-  /// The model encoded last, and how; guarded for saves on several threads.
-  private let last = Mutex<(model: ManagedObjectModel, bytes: [UInt8])?>(nil)
-
-  func bytes(of model: ManagedObjectModel) throws -> [UInt8] {
-    if let last = last.withLock({ $0 }), last.model === model { return last.bytes }
-    let bytes = try model.canonicalJSON()
-    last.withLock { $0 = (model, bytes) }
-    return bytes
   }
 }

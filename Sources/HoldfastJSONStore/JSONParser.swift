@@ -35,7 +35,7 @@ struct JSONParser {
 
   private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
     var bytes = JSONByteCheck()
-    var seal = JSONSealCheck(byteCount: Int(reader.byteCount))
+    var seal = TextSeal.Check(JSONFormat.seal, byteCount: Int(reader.byteCount))
     var feed = JSONFeed(handle)
     while let chunk = try reader.next() {
       // In pieces that stay in the processor's cache while they are gone over three times.
@@ -55,7 +55,7 @@ struct JSONParser {
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
     if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
-    if !seal.matches && !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
+    if seal.finding != .right && !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
   }
 
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {
@@ -98,25 +98,6 @@ struct JSONFeed {
     wanted = heard() ? JSONFeed.pieceByteCount : max(2 * bytes.count, 2 * wanted)
     return status
   }
-}
-
-/// Whether a file ends with the digest of what is before it.
-struct JSONSealCheck {
-  private var digest = ContentDigest()
-  /// The bytes that the digest covers and that have not come yet.
-  private var left: Int
-  private var end: [UInt8] = []
-
-  init(byteCount: Int) { left = max(0, byteCount - JSONFormat.sealByteCount) }
-
-  mutating func update(_ chunk: UnsafeRawBufferPointer) {
-    let covered = min(left, chunk.count)
-    digest.update(UnsafeRawBufferPointer(rebasing: chunk[..<covered]))
-    left -= covered
-    if covered < chunk.count { end += chunk[covered...] }
-  }
-
-  var matches: Bool { left == 0 && end == JSONSeal.bytes(digest.value) }
 }
 
 /// Tells an event to the document behind the pointer that yajl hands back.

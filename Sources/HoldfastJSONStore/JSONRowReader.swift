@@ -20,7 +20,7 @@ final class JSONRowReader {
   @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
   @exclusivity(unchecked) private var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
-  private let values: JSONRowValues
+  private let values: RowValues
   /// By slot, whether a value may lie in a file of its own.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
   @exclusivity(unchecked) private var key: Int64 = 0
@@ -48,7 +48,7 @@ final class JSONRowReader {
     self.loader = loader
     self.errors = errors
     model = JSONModel(loader.model)
-    values = JSONRowValues(slotCount: loader.model.entities.map(\.slots.count).max() ?? 0)
+    values = RowValues(slotCount: loader.model.entities.map(\.slots.count).max() ?? 0)
     links = .allocate(capacity: model.written.count)
     links.initialize(repeating: [])
     linkCounts = .allocate(capacity: model.written.count)
@@ -170,13 +170,13 @@ final class JSONRowReader {
     case .integer32: values.set(slot, integer: try whole(text, in: Int64(Int32.min)...Int64(Int32.max)))
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
     case .double, .date:
-      guard let value = JSONNumber.real(text) else { throw damaged("The number is too large or too small to be kept.") }
+      guard let value = NumberText.real(text) else { throw damaged("The number is too large or too small to be kept.") }
       values.set(slot, real: value)
     case .float:
-      guard let value = JSONNumber.single(text) else { throw damaged("The number is too large or too small to be kept.") }
+      guard let value = NumberText.single(text) else { throw damaged("The number is too large or too small to be kept.") }
       values.set(slot, real: Double(value))
     case .decimal:
-      guard let value = JSONScalar.decimal(text) else { throw damaged("The number is no decimal number that can be kept.") }
+      guard let value = NumberText.decimal(text) else { throw damaged("The number is no decimal number that can be kept.") }
       values.set(slot, text: value.description)
     case .boolean, .string, .uri, .binaryData, .uuid, .transformable, .objectID, .composite, .undefined:
       throw damaged("A number does not fit.")
@@ -198,7 +198,7 @@ final class JSONRowReader {
     switch type {
     case .string, .uri: values.set(slot, bytes: text)
     case .uuid:
-      let isUUID = values.set(slot, mostBytes: 16) { JSONText.decodeUUID(text, into: $0) ? 16 : nil }
+      let isUUID = values.set(slot, mostBytes: 16) { BytesText.decodeUUID(text, into: $0) ? 16 : nil }
       if !isUUID { throw damaged("The text is no UUID.") }
     case .objectID:
       guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
@@ -212,26 +212,26 @@ final class JSONRowReader {
         }
         return values.set(slot, external: id)
       }
-      let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { JSONText.decodeBase64(text, into: $0) }
+      let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { BytesText.decodeBase64(text, into: $0) }
       if !isBase64 { throw damaged("The text is no base64.") }
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
     case .double, .date, .float:
       guard let value = JSONScalar.special(text) else { throw damaged("A text does not fit.") }
       values.set(slot, real: value)
     case .decimal:
-      guard let value = JSONScalar.decimal(text) else { throw damaged("The text is no decimal number that can be kept.") }
+      guard let value = NumberText.decimal(text) else { throw damaged("The text is no decimal number that can be kept.") }
       values.set(slot, text: value.description)
     case .integer16, .integer32, .boolean, .composite, .undefined: throw damaged("A text does not fit.")
     }
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
-    guard let value = JSONNumber.integer(text), range.contains(value) else { throw damaged("The number is no whole number that fits.") }
+    guard let value = NumberText.integer(text), range.contains(value) else { throw damaged("The number is no whole number that fits.") }
     return value
   }
 
   @inline(__always) private func storeKey(_ text: UnsafeRawBufferPointer) throws -> Int64 {
-    guard let value = JSONNumber.integer(text), TableLoader.keys.contains(value) else { throw damaged("The number is no key.") }
+    guard let value = NumberText.integer(text), TableLoader.keys.contains(value) else { throw damaged("The number is no key.") }
     return value
   }
 
@@ -250,7 +250,7 @@ final class JSONRowReader {
     if links[place].count == links[place].capacity { makeRoom(place) }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
     // Order keys that are not the usual ones follow the lists, and replace these.
-    if isOrdered { orderKeys[place].append(JSONOrder.usual(linkCounts[place])) }
+    if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
     linkCounts[place] += 1
   }
 

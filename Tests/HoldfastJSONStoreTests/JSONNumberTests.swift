@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
+@testable import HoldfastAtomicStore
 @testable import HoldfastJSONStore
 
 @Suite struct JSONNumberTests {
-  private func real(_ text: String) -> Double? { Array(text.utf8).withUnsafeBytes { JSONNumber.real($0) } }
-  private func integer(_ text: String) -> Int64? { Array(text.utf8).withUnsafeBytes { JSONNumber.integer($0) } }
+  private func real(_ text: String) -> Double? { Array(text.utf8).withUnsafeBytes { NumberText.real($0) } }
+  private func integer(_ text: String) -> Int64? { Array(text.utf8).withUnsafeBytes { NumberText.integer($0) } }
 
   @Test func randomNumbersReadAsTheBitsThatWereWritten() {
     var random = Seeded("Numbers")
@@ -26,9 +27,9 @@ import Testing
       let digits = Double(Int64.random(in: -100_000_000...100_000_000, using: &random))
       let value =
         round % 2 == 0 ? digits / [1, 10, 100, 1000, 10_000, 100_000].randomElement(using: &random)! : Double(bitPattern: random.next())
-      if value.isFinite && value != 0 { #expect(JSONOutput.text(value) == value.description) }
+      if value.isFinite && value != 0 { #expect(TextOutput.text(value) == value.description) }
     }
-    #expect(JSONOutput.text(0) == "0.0" && JSONOutput.text(.infinity) == "\"Infinity\"" && JSONOutput.text(.nan) == "\"NaN\"")
+    #expect(TextOutput.text(0) == "0.0" && TextOutput.text(.infinity) == "\"Infinity\"" && TextOutput.text(.nan) == "\"NaN\"")
   }
 
   @Test func shortTextsReadAsTheLibraryReadsThem() {
@@ -58,13 +59,13 @@ import Testing
   }
 }
 
-extension JSONOutput {
-  /// The text of a number, without the end of a file that is written behind it.
+extension TextOutput {
+  /// The text of a number.
   fileprivate static func text(_ value: Double) -> String {
     var bytes: [UInt8] = []
-    let output = JSONOutput { bytes += $0 }
+    let output = TextOutput { bytes += $0 }
     output.put(value)
-    try? output.finish()
-    return String(decoding: bytes.dropLast(JSONFormat.sealByteCount), as: UTF8.self)
+    try? output.flush()
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -1,32 +1,33 @@
-import HoldfastStore
-
-/// The fields of an entity as reader and writer go over them: in one piece of memory, so that none is retained for each
-/// member of each object.
-final class JSONFieldTable {
-  private struct Entry {
-    /// Where the label begins; the name lies within it, behind a comma and a quote.
-    var labelStart: Int
-    var nameCount: Int
-    var kind: JSONEntity.Kind
+/// Names as a format's reader and writer go over them for each object: in one piece of memory, so that none is retained for each
+/// value.
+public final class NameTable {
+  @usableFromInline struct Entry {
+    /// Where the label begins, and the name within it.
+    @usableFromInline var labelStart: Int
+    @usableFromInline var labelCount: Int
+    @usableFromInline var nameStart: Int
+    @usableFromInline var nameCount: Int
   }
 
-  let entity: JSONEntity?
-  let count: Int
-  private let entries: UnsafeMutablePointer<Entry>
-  private let labels: UnsafeMutableRawPointer
+  /// How many names there are.
+  public let count: Int
+  @usableFromInline let entries: UnsafeMutablePointer<Entry>
+  @usableFromInline let labels: UnsafeMutableRawPointer
 
-  init(_ entity: JSONEntity?) {
-    self.entity = entity
-    let fields = entity?.fields ?? []
-    count = fields.count
+  /// Makes a table.
+  ///
+  /// - Parameter names: each with what stands before and behind it in a file.
+  public init(_ names: [(before: String, name: String, behind: String)]) {
+    count = names.count
     entries = .allocate(capacity: max(count, 1))
-    labels = .allocate(byteCount: max(fields.reduce(0) { $0 + $1.name.utf8.count + 4 }, 1), alignment: 1)
+    labels = .allocate(byteCount: max(names.reduce(0) { $0 + ($1.before + $1.name + $1.behind).utf8.count }, 1), alignment: 1)
     var start = 0
-    for (place, field) in fields.enumerated() {
-      // Names of properties are identifiers: nothing in them has to be escaped.
-      let label = Array(",\"\(field.name)\":".utf8)
-      (entries + place).initialize(to: Entry(labelStart: start, nameCount: label.count - 4, kind: field.kind))
-      label.withUnsafeBytes { (labels + start).copyMemory(from: $0.baseAddress!, byteCount: $0.count) }
+    for (place, entry) in names.enumerated() {
+      let label = Array((entry.before + entry.name + entry.behind).utf8)
+      (entries + place).initialize(
+        to: Entry(
+          labelStart: start, labelCount: label.count, nameStart: start + entry.before.utf8.count, nameCount: entry.name.utf8.count))
+      label.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: labels + start, count: label.count).copyMemory(from: $0) }
       start += label.count
     }
   }
@@ -36,19 +37,13 @@ final class JSONFieldTable {
     labels.deallocate()
   }
 
-  /// What a field holds.
-  @inline(__always) func kind(_ place: Int) -> JSONEntity.Kind { entries[place].kind }
-
-  /// What stands before a field's value: a comma, the name in quotes, a colon.
-  @inline(__always) func label(_ place: Int) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: labels + entries[place].labelStart, count: entries[place].nameCount + 4)
+  /// What stands in a file for a name: the name, with what stands before and behind it.
+  @inlinable @inline(__always) public func label(_ place: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: labels + entries[place].labelStart, count: entries[place].labelCount)
   }
 
-  /// The name of a field.
-  func name(_ place: Int) -> String { entity?.fields[place].name ?? "" }
-
-  /// The place of the field of a name, which is likely behind another; nil when there is none.
-  @inline(__always) func place(named text: UnsafeRawBufferPointer, after last: Int) -> Int? {
+  /// The place of a name, which is likely behind another; nil when there is none.
+  @inlinable @inline(__always) public func place(named text: UnsafeRawBufferPointer, after last: Int) -> Int? {
     var place = last + 1
     while place < count {
       if isName(place, text) { return place }
@@ -58,30 +53,30 @@ final class JSONFieldTable {
     return nil
   }
 
-  @inline(__always) private static func differ<Word: FixedWidthInteger>(
+  @inlinable @inline(__always) static func differ<Word: FixedWidthInteger>(
     _ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ offset: Int, _ word: Word.Type
   ) -> Bool {
     a.loadUnaligned(fromByteOffset: offset, as: word) != b.loadUnaligned(fromByteOffset: offset, as: word)
   }
 
-  @inline(__always) private func isName(_ place: Int, _ text: UnsafeRawBufferPointer) -> Bool {
+  @inlinable @inline(__always) func isName(_ place: Int, _ text: UnsafeRawBufferPointer) -> Bool {
     guard entries[place].nameCount == text.count, let other = text.baseAddress else { return false }
-    let name = UnsafeRawPointer(labels + entries[place].labelStart + 2)
+    let name = UnsafeRawPointer(labels + entries[place].nameStart)
     // Names are short: a call would cost more than the comparison. Words may overlap.
     if text.count >= 8 {
       var index = 0
       while index + 8 < text.count {
-        if JSONFieldTable.differ(name, other, index, UInt64.self) { return false }
+        if NameTable.differ(name, other, index, UInt64.self) { return false }
         index += 8
       }
-      return !JSONFieldTable.differ(name, other, text.count - 8, UInt64.self)
+      return !NameTable.differ(name, other, text.count - 8, UInt64.self)
     }
     if text.count >= 4 {
-      return !JSONFieldTable.differ(name, other, 0, UInt32.self) && !JSONFieldTable.differ(name, other, text.count - 4, UInt32.self)
+      return !NameTable.differ(name, other, 0, UInt32.self) && !NameTable.differ(name, other, text.count - 4, UInt32.self)
     }
     if text.count >= 2 {
-      return !JSONFieldTable.differ(name, other, 0, UInt16.self) && !JSONFieldTable.differ(name, other, text.count - 2, UInt16.self)
+      return !NameTable.differ(name, other, 0, UInt16.self) && !NameTable.differ(name, other, text.count - 2, UInt16.self)
     }
-    return !JSONFieldTable.differ(name, other, 0, UInt8.self)
+    return !NameTable.differ(name, other, 0, UInt8.self)
   }
 }

@@ -1,7 +1,13 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Reads the text of numbers. No locale has a say in it, and nothing is rounded that was written exactly.
-enum JSONNumber {
+public enum NumberText {
   /// The whole number that a text is; nil for one with a fraction or an exponent, or beyond 64 bits.
-  static func integer(_ text: UnsafeRawBufferPointer) -> Int64? {
+  @inlinable public static func integer(_ text: UnsafeRawBufferPointer) -> Int64? {
     var index = 0
     let isNegative = text.first == UInt8(ascii: "-")
     if isNegative { index = 1 }
@@ -20,7 +26,7 @@ enum JSONNumber {
 
   /// The nearest floating-point number; nil when there is none: the text is no number, or one beyond the largest, or one that
   /// is not zero and would become zero.
-  static func real(_ text: UnsafeRawBufferPointer) -> Double? {
+  public static func real(_ text: UnsafeRawBufferPointer) -> Double? {
     guard let parts = Parts(text) else { return nil }
     if let value = parts.exactProduct { return value }
     guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
@@ -28,7 +34,7 @@ enum JSONNumber {
   }
 
   /// As ``real(_:)``, rounded once to 32 bits.
-  static func single(_ text: UnsafeRawBufferPointer) -> Float? {
+  public static func single(_ text: UnsafeRawBufferPointer) -> Float? {
     guard let parts = Parts(text), let value = Float(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
     return value == 0 && parts.hasDigits ? nil : value
   }
@@ -43,7 +49,7 @@ enum JSONNumber {
     /// Whether there is a digit other than 0.
     var hasDigits = false
 
-    /// Nil for a text that is no JSON number.
+    /// Nil for a text that is no number: `-12.5e-3` is one.
     init?(_ text: UnsafeRawBufferPointer) {
       var index = 0
       func digit() -> UInt8? { index < text.count && text[index] &- 0x30 < 10 ? text[index] &- 0x30 : nil }
@@ -104,12 +110,33 @@ enum JSONNumber {
   }
 
   /// The value of a hexadecimal digit.
-  @inline(__always) static func hexadecimal(_ byte: UInt8) -> UInt8? {
+  @inlinable @inline(__always) public static func hexadecimal(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x41...0x46: byte - 0x41 + 10
     case 0x61...0x66: byte - 0x61 + 10
     default: nil
     }
+  }
+
+  /// The decimal number that a text says exactly; nil when it is none, or has more digits than one can have.
+  public static func decimal(_ text: UnsafeRawBufferPointer) -> Decimal? {
+    if text.elementsEqual("NaN".utf8) { return .nan }
+    // The parser of decimals stops at what it does not understand, and rounds what is too long: neither may pass.
+    var digits = 0, leading = true, points = 0
+    for (index, byte) in text.enumerated() {
+      switch byte {
+      case 0x30...0x39:
+        if byte != 0x30 { leading = false }
+        if !leading { digits += 1 }
+      case UInt8(ascii: "-") where index == 0 && text.count > 1: break
+      case UInt8(ascii: ".") where points == 0 && index > 0 && index + 1 < text.count && text[index - 1] &- 0x30 < 10: points = 1
+      default: return nil
+      }
+    }
+    guard !text.isEmpty, text.count <= 170 else { return nil }
+    let string = String(decoding: text, as: UTF8.self)
+    guard let value = Decimal(string: string), !value.isNaN else { return nil }
+    return digits <= 38 || value.description == string ? value : nil
   }
 }

@@ -1,9 +1,9 @@
-import HoldfastStore
+public import HoldfastStore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  public import FoundationEssentials
 #else
-  import Foundation
+  public import Foundation
 #endif
 
 #if canImport(Glibc)
@@ -14,20 +14,21 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// The values of one row while they come in any order: a row as ``RowLayout`` describes it, which a batch copies when it is
+/// The values of one row while a format reads them in any order: a row as ``RowLayout`` describes it, which a batch copies when it is
 /// whole. Used again for the next row, so that none costs an allocation.
-final class JSONRowValues {
-  @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
-  @exclusivity(unchecked) private var capacity: Int
+public final class RowValues {
+  @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
+  @usableFromInline @exclusivity(unchecked) var capacity: Int
   /// Where the bytes of texts begin: behind the cells of the widest entity.
   private let fixedByteCount: Int
-  @exclusivity(unchecked) private var used: Int
+  @usableFromInline @exclusivity(unchecked) var used: Int
 
-  init(slotCount: Int) {
+  /// Makes room for the values of entities of so many slots at most.
+  public init(slotCount: Int) {
     fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
     used = fixedByteCount
     capacity = fixedByteCount + 4096
-    base = JSONRowValues.resized(nil, capacity)
+    base = RowValues.resized(nil, capacity)
     memset(base, 0, fixedByteCount)
   }
 
@@ -39,62 +40,65 @@ final class JSONRowValues {
   }
 
   /// The row. Valid until the next change.
-  var row: RowPointer { RowPointer(base) }
+  @inlinable public var row: RowPointer { RowPointer(base) }
 
   /// Cells of slots without a value are 0, as readers of rows rely on.
-  @inline(__always) func clear() {
+  public func clear() {
     used = fixedByteCount
     memset(base, 0, fixedByteCount)
   }
 
-  @inline(__always) private func set(_ slot: Int, cell: UInt64) {
+  @inlinable @inline(__always) func set(_ slot: Int, cell: UInt64) {
     let word = RowLayout.presenceOffset(slot)
     let bits = base.load(fromByteOffset: word, as: UInt64.self)
     base.storeBytes(of: bits | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
     base.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
-  @inline(__always) func set(_ slot: Int, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
+  /// Sets a whole number, truth value or key.
+  @inlinable @inline(__always) public func set(_ slot: Int, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
 
-  /// −0.0 becomes 0.0, as in every row.
-  @inline(__always) func set(_ slot: Int, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
+  /// Sets a floating-point number. −0.0 becomes 0.0, as in every row.
+  @inlinable @inline(__always) public func set(_ slot: Int, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
 
-  @inline(__always) func set(_ slot: Int, bytes text: UnsafeRawBufferPointer) {
+  /// Sets text (as valid UTF-8) or bytes.
+  @inlinable @inline(__always) public func set(_ slot: Int, bytes text: UnsafeRawBufferPointer) {
     let start = room(text.count)
     if let source = text.baseAddress { start.copyMemory(from: source, byteCount: text.count) }
     take(slot, text.count)
   }
 
-  func set(_ slot: Int, text: String) {
+  /// Sets text.
+  public func set(_ slot: Int, text: String) {
     var text = text
     text.withUTF8 { set(slot, bytes: UnsafeRawBufferPointer($0)) }
   }
 
   /// Says that the value lies in a file of that name.
-  func set(_ slot: Int, external id: UUID) {
+  public func set(_ slot: Int, external id: UUID) {
     let start = used
     withUnsafeBytes(of: id.uuid) { set(slot, bytes: $0) }
     set(slot, cell: UInt64(start) | UInt64(16) << 32 | RowLayout.externalBit)
   }
 
   /// Lets somebody write bytes, and say how many; nil for none that are right.
-  @inline(__always) func set(_ slot: Int, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
+  @inlinable @inline(__always) public func set(_ slot: Int, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
     guard let count = write(room(mostBytes)) else { return false }
     take(slot, count)
     return true
   }
 
-  @inline(__always) private func room(_ count: Int) -> UnsafeMutableRawPointer {
+  @inlinable @inline(__always) func room(_ count: Int) -> UnsafeMutableRawPointer {
     if used + count > capacity { grow(count) }
     return base + used
   }
 
-  private func grow(_ count: Int) {
+  @usableFromInline func grow(_ count: Int) {
     capacity = max(2 * capacity, used + count)
-    base = JSONRowValues.resized(base, capacity)
+    base = RowValues.resized(base, capacity)
   }
 
-  @inline(__always) private func take(_ slot: Int, _ count: Int) {
+  @inlinable @inline(__always) func take(_ slot: Int, _ count: Int) {
     set(slot, cell: UInt64(used) | UInt64(count) << 32)
     used += count
   }

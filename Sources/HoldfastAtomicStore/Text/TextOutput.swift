@@ -1,0 +1,189 @@
+import HoldfastStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Gathers the bytes of a file and hands them on in large pieces, with the digest of them all.
+///
+/// Owned by one writer. Putting never fails; ``flushIfFull()`` and ``finish()`` do.
+public final class TextOutput {
+  private let write: (UnsafeRawBufferPointer) throws -> Void
+  private var digest = ContentDigest()
+  @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
+  @usableFromInline @exclusivity(unchecked) var count = 0
+  @usableFromInline @exclusivity(unchecked) var capacity: Int
+  @usableFromInline static let pieceByteCount = 1 << 18
+
+  /// Begins with nothing.
+  ///
+  /// - Parameter write: takes the pieces, each of about 256 KiB.
+  public init(_ write: @escaping (UnsafeRawBufferPointer) throws -> Void) {
+    self.write = write
+    capacity = 2 * TextOutput.pieceByteCount
+    base = TextOutput.resized(nil, capacity)
+  }
+
+  deinit { free(base) }
+
+  private static func resized(_ old: UnsafeMutableRawPointer?, _ capacity: Int) -> UnsafeMutableRawPointer {
+    guard let bytes = realloc(old, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of text.") }
+    return bytes
+  }
+
+  // MARK: Handing on
+
+  /// To be called between objects.
+  @inlinable @inline(__always) public func flushIfFull() throws {
+    if count >= TextOutput.pieceByteCount { try flush() }
+  }
+
+  /// Hands on what there is.
+  public func flush() throws {
+    let bytes = UnsafeRawBufferPointer(start: base, count: count)
+    digest.update(bytes)
+    count = 0
+    try write(bytes)
+  }
+
+  /// Hands everything on, with what seals the file behind it.
+  ///
+  /// - Parameter seal: what follows bytes with a digest.
+  public func finish(seal: (UInt64) -> [UInt8]) throws {
+    try flush()
+    try seal(digest.value).withUnsafeBytes { try write($0) }
+  }
+
+  // MARK: Putting
+
+  /// Room for some bytes at the end, which count once ``take(_:)`` says so.
+  @inlinable @inline(__always) public func room(_ more: Int) -> UnsafeMutableRawPointer {
+    if count + more > capacity { grow(more) }
+    return base + count
+  }
+
+  @usableFromInline func grow(_ more: Int) {
+    capacity = max(2 * capacity, count + more)
+    base = TextOutput.resized(base, capacity)
+  }
+
+  /// Counts bytes that were stored in the room at the end.
+  @inlinable @inline(__always) public func take(_ more: Int) { count += more }
+
+  /// Puts bytes as they are.
+  @inlinable @inline(__always) public func put(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress else { return }
+    room(bytes.count).copyMemory(from: source, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  /// Puts bytes as they are.
+  public func put(_ bytes: [UInt8]) { bytes.withUnsafeBytes { put($0) } }
+
+  /// Puts ASCII as it is.
+  @inlinable @inline(__always) public func put(_ text: StaticString) {
+    put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  /// Puts ASCII as it is.
+  public func put(verbatim text: String) {
+    var text = text
+    text.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Puts a whole number.
+  @inlinable @inline(__always) public func put(decimal value: Int64) {
+    if value < 0 { put("-") }
+    put(digits: value.magnitude, atLeast: 1)
+  }
+
+  /// Puts the digits of a number, with zeros before them to a number of digits.
+  @inlinable public func put(digits magnitude: UInt64, atLeast least: Int) {
+    var (length, bound) = (1, 10 as UInt64)
+    while length < 19 && magnitude >= bound {
+      length += 1
+      bound &*= 10
+    }
+    if length == 19 && magnitude >= bound { length = 20 }
+    length = max(length, least)
+    let output = room(length)
+    var (rest, place) = (magnitude, length)
+    while place > 0 {
+      place -= 1
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      output.storeBytes(of: UInt8(truncatingIfNeeded: digit) &+ 0x30, toByteOffset: place, as: UInt8.self)
+      rest = quotient
+    }
+    count += length
+  }
+
+  /// Puts a finite floating-point number by the shortest text that reads as the same number.
+  public func put(shortest value: Double) {
+    if !putShort(value) { put(verbatim: value.description) }
+  }
+
+  /// Puts a number that has a few digits behind the point. A text of up to 15 digits that reads as the number is the shortest
+  /// one, since no two such texts read as the same number.
+  private func putShort(_ value: Double) -> Bool {
+    let magnitude = value.magnitude
+    guard magnitude < 1e10 && magnitude >= 1e-3 || magnitude == 0 else { return false }
+    var (scale, fraction) = (1.0, 0)
+    while fraction <= 4 {
+      let scaled = (magnitude * scale).rounded()
+      if scaled / scale == magnitude {
+        let (whole, rest) = UInt64(scaled).quotientAndRemainder(dividingBy: UInt64(scale))
+        if value.sign == .minus { put("-") }
+        put(digits: whole, atLeast: 1)
+        put(".")
+        put(digits: rest, atLeast: max(fraction, 1))
+        return true
+      }
+      scale *= 10
+      fraction += 1
+    }
+    return false
+  }
+
+  private static let upperDigits = Array("0123456789ABCDEF".utf8)
+
+  /// Puts bytes as base64, in one line.
+  public func put(base64 bytes: UnsafeRawBufferPointer) {
+    let output = room((bytes.count + 2) / 3 * 4)
+    var length = 0
+    BytesText.base64Digits.withUnsafeBufferPointer { digits in
+      for start in stride(from: 0, to: bytes.count, by: 3) {
+        let group = min(3, bytes.count - start)
+        var bits: UInt32 = 0
+        for place in 0..<3 { bits = bits << 8 | (place < group ? UInt32(bytes[start + place]) : 0) }
+        for place in 0..<4 {
+          let digit = place <= group ? digits[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "=")
+          output.storeBytes(of: digit, toByteOffset: length, as: UInt8.self)
+          length += 1
+        }
+      }
+    }
+    count += length
+  }
+
+  /// Puts 16 bytes as a UUID, in upper case.
+  public func put(uuid bytes: UnsafeRawBufferPointer) {
+    let output = room(36)
+    var length = 0
+    func store(_ byte: UInt8) {
+      output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
+      length += 1
+    }
+    TextOutput.upperDigits.withUnsafeBufferPointer { digits in
+      for (place, byte) in bytes.enumerated() {
+        if place == 4 || place == 6 || place == 8 || place == 10 { store(UInt8(ascii: "-")) }
+        store(digits[Int(byte >> 4)])
+        store(digits[Int(byte & 15)])
+      }
+    }
+    count += length
+  }
+}
