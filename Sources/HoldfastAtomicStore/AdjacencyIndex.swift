@@ -49,6 +49,16 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
+  /// Calls `body` with every key that has an entry, ascending.
+  func forEachSource(_ body: (Int64) throws -> Void) rethrows {
+    try pages.forEach { place, page in
+      try page.words.withUnsafeBufferPointer { words in
+        let reader = PageReader(words)
+        for low in 0..<256 where reader.hasEntry(low) { try body(place << AdjacencyIndex.shift + Int64(low)) }
+      }
+    }
+  }
+
   /// Removes links, then adds others; both lists sorted by source, then target. A link that is added though it is there,
   /// or removed though it is not, changes nothing.
   mutating func apply(added: [SaveRequest.Link], removed: [SaveRequest.Link]) {

@@ -46,6 +46,7 @@ struct TableSave {
     try save.compareVersions()
     save.removeRows()
     try save.replaceRows()
+    try save.compareKeysOfAll()
     try save.insertRows()
     try save.enterUniqueValues()
     save.applyLinks()
@@ -155,6 +156,23 @@ struct TableSave {
     }
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
       newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: nil))
+    }
+  }
+
+  /// In a key space of the whole store, no new row may have the key of a row of another table.
+  private func compareKeysOfAll() throws {
+    if schema.keySpace == .family { return }
+    let filled = tables.filter { $0.count > 0 }
+    var taken = KeySet()
+    for changes in request.entities {
+      for batch in changes.inserted {
+        for index in 0..<batch.count {
+          let key = batch.pointer(index).key
+          if !taken.insert(key) || filled.contains(where: { !$0.location(key).isNone }) {
+            throw TableError.repeatedKey(schema.model.entities[changes.entity], key)
+          }
+        }
+      }
     }
   }
 

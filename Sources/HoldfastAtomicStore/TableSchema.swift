@@ -6,6 +6,8 @@ public final class TableSchema: Sendable {
   public let model: ManagedObjectModel
   /// The store, for making object IDs.
   public let identity: StoreIdentity
+  /// Among which objects a key names one.
+  public let keySpace: KeySpace
   /// The table in which each entity's rows lie: one table for all entities with the same root.
   let tableOfEntity: [Int]
   /// How many tables there are.
@@ -60,9 +62,10 @@ public final class TableSchema: Sendable {
   }
 
   /// Works out the tables of a model.
-  public init(model: ManagedObjectModel, identity: StoreIdentity) {
+  public init(model: ManagedObjectModel, identity: StoreIdentity, keySpace: KeySpace = .family) {
     self.model = model
     self.identity = identity
+    self.keySpace = keySpace
     prefixes = model.entities.map(identity.prefix)
     let roots = model.entities.map(\.rootIndex).reduce(into: [Int]()) { if !$0.contains($1) { $0.append($1) } }
     tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }

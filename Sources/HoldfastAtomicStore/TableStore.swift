@@ -111,7 +111,10 @@ public final class TableStore: Sendable {
     let first = try state.withLock { state throws in
       let first = state.nextKeys[table]
       guard Int64(count) <= TableLoader.nextKeys.upperBound - first else { throw TableError.noMoreKeys(schema.model.entities[entity]) }
-      state.nextKeys[table] = first + Int64(count)
+      switch schema.keySpace {
+      case .family: state.nextKeys[table] = first + Int64(count)
+      case .store: for table in state.nextKeys.indices { state.nextKeys[table] = first + Int64(count) }
+      }
       return first
     }
     return Array(first..<first + Int64(count))

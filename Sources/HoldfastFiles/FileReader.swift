@@ -49,6 +49,9 @@ public final class FileReader {
     return UnsafeRawBufferPointer(rebasing: chunk[..<wanted])
   }
 
+  /// Begins again: the next piece is the first.
+  public func rewind() { offset = 0 }
+
   /// Reads until the number of bytes is there: the one place where short reads are made whole.
   private func fill(_ wanted: Int) throws(StoreError) {
     var count = 0

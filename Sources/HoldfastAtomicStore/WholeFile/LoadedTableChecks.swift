@@ -23,6 +23,30 @@ struct LoadedTableChecks {
     return "It has an object whose key is not between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound)."
   }
 
+  /// In a key space of the whole store, what a relationship leads to may not be an object of another root entity than its
+  /// destination's.
+  func targets() -> String? {
+    if schema.keySpace == .family { return nil }
+    for relationship in model.entities.flatMap(\.ownRelationships) {
+      let table = schema.tableOfEntity[relationship.destinationIndex]
+      let others = generation.tables.indices.filter { $0 != table && generation.tables[$0].count > 0 }
+      if others.isEmpty { continue }
+      var strayed: Int64?
+      func look(_ target: Int64) {
+        if generation.tables[table].location(target).isNone, others.contains(where: { !generation.tables[$0].location(target).isNone }) {
+          strayed = target
+        }
+      }
+      switch schema.storage(of: relationship) {
+      case .slot(let index): generation.adjacencies[index].forEachSource(look)
+      case .links(_, let backward): generation.adjacencies[backward].forEachSource(look)
+      case .inverseSlot: break
+      }
+      if let strayed { return "\(name(relationship)) leads to object \(strayed), which is none of its destination's." }
+    }
+    return nil
+  }
+
   /// No link may come twice, and a target that belongs to one object may not be that of two; both ends of a to-many relationship
   /// that is its own inverse have to name each other.
   func links() -> String? {
@@ -75,6 +99,21 @@ struct LoadedTableChecks {
       if !agrees || next < changes.links.count {
         return "A list \(name(relationship)) does not name the objects that are linked to its object, each once, and no others."
       }
+    }
+    return nil
+  }
+
+  /// What the file names at both ends has to be the same.
+  func stated(_ stated: [(LinkDigest, ManagedObjectModel.Relationship)]) -> String? {
+    for (links, relationship) in stated {
+      var links = links, last: (source: Int64, exists: Bool) = (.min, false)
+      generation.adjacencies[generation.forwardIndex(of: relationship)].forEach { link in
+        if link.source != last.source { last = (link.source, exists(link.source, relationship.entityIndex)) }
+        if last.exists { links.subtract(source: link.source, target: link.target) }
+      }
+      if links.isEven { continue }
+      let which = links.odd.map { " One of them is that from object \($0.source) to object \($0.target)." } ?? ""
+      return "The links \(name(relationship)) and those of its inverse are not the same.\(which)"
     }
     return nil
   }

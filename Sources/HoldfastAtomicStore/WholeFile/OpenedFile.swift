@@ -27,6 +27,8 @@ final class OpenedFile: Sendable {
     /// The number of the file whose rows the tables have.
     var known: Int64
     var metadata: [String: StoreValue]
+    /// What other programs keep with the store.
+    var kept: [String: PropertyList]
     /// Whether somebody else's version has taken the place of what was read at first.
     var hasGoneOn = false
   }
@@ -44,7 +46,9 @@ final class OpenedFile: Sendable {
     self.file = file
     self.tables = tables
     written = Mutex(
-      Written(storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata))
+      Written(
+        storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata,
+        kept: header.kept))
   }
 
   func close() {
@@ -172,7 +176,7 @@ final class OpenedFile: Sendable {
       written.generation += 1
       return StoreFileHeader(
         storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys,
-        metadata: metadata ?? written.metadata)
+        metadata: metadata ?? written.metadata, kept: written.kept)
     }
   }
 
@@ -186,6 +190,7 @@ final class OpenedFile: Sendable {
     written.withLock { written in
       written.known = header.generation
       written.metadata = header.metadata
+      written.kept = header.kept
     }
   }
 

@@ -8,6 +8,9 @@ public protocol StoreFileFormat: Sendable {
   /// The name of the type of store, for messages and ``/HoldfastStore/StoreDescription/type``: "JSON".
   var storeType: String { get }
 
+  /// Among which objects of a file a key names one; ``KeySpace/family`` unless said.
+  var keySpace: KeySpace { get }
+
   /// Reads a file.
   ///
   /// Calls ``TableLoader/begin(_:)`` when it knows the header, then hands rows, links and orders over.
@@ -21,10 +24,10 @@ public protocol StoreFileFormat: Sendable {
   /// - Throws: as ``read(_:into:)``.
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader
 
-  /// Reads the model with which a file was written, and no rows.
+  /// Reads the model with which a file was written, and no rows; nil when the file keeps none, as one that another program made.
   ///
   /// - Throws: as ``read(_:into:)``.
-  func readModel(_ reader: FileReader) throws -> ManagedObjectModel
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel?
 
   /// Writes a file, such that every change of one byte and every missing end are found when it is read.
   ///
@@ -49,9 +52,12 @@ public struct StoreImage: Sendable {
 }
 
 extension StoreFileFormat {
+  /// Keys name objects among those of the same root entity.
+  public var keySpace: KeySpace { .family }
+
   /// Reads a file into tables.
   func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> LoadedStore {
-    let loader = TableLoader(model: model, path: path)
+    let loader = TableLoader(model: model, path: path, keySpace: keySpace)
     try read(reader, into: loader)
     return try loader.finish()
   }

@@ -9,10 +9,12 @@ public struct StoreFileHeader: Sendable {
   public var generation: Int64
   /// The version hash of each entity of the model with which the file was written, by the entity's name.
   public var versionHashes: [String: [UInt8]]
-  /// The least key that was never handed out, by the name of the root entity.
+  /// The least key that was never handed out, by the name of the root entity; with ``KeySpace/store`` the same for all.
   public var nextKeys: [String: Int64]
   /// The user's own metadata.
   public var metadata: [String: StoreValue]
+  /// What other programs keep with the store that is neither ours nor the user's, for a format that has room for it: it stays.
+  public var kept: [String: PropertyList] = [:]
 
   /// The numbers that a generation may have. A store whose file bears the last one can be read, and no longer saved.
   public static let generations: ClosedRange<Int64> = 1...(1 << 62)
@@ -30,7 +32,10 @@ public struct StoreFileHeader: Sendable {
   }
 
   /// The header of a file with rows of a model.
-  init(storeUUID: String, generation: Int64, schema: TableSchema, nextKeys: [Int64], metadata: [String: StoreValue]) {
+  init(
+    storeUUID: String, generation: Int64, schema: TableSchema, nextKeys: [Int64], metadata: [String: StoreValue],
+    kept: [String: PropertyList] = [:]
+  ) {
     let entities = schema.model.entities
     self.init(
       storeUUID: storeUUID, generation: generation,
@@ -38,16 +43,18 @@ public struct StoreFileHeader: Sendable {
       nextKeys: Dictionary(
         uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
       metadata: metadata)
+    self.kept = kept
   }
 
-  /// For each table the least key that was never handed out: what the file says, and more than any key in use.
+  /// For each table the least key that was never handed out: what the file says, and more than any key in use. In a key space of the
+  /// whole store it is the same for all.
   func nextKeys(_ schema: TableSchema, after generation: TableGeneration) -> [Int64] {
     var keys = generation.tables.map { $0.largestKey + 1 }
     for entity in schema.model.entities where entity.rootIndex == entity.index {
       let table = schema.tableOfEntity[entity.index]
       keys[table] = max(keys[table], nextKeys[entity.name] ?? 1)
     }
-    return keys
+    return schema.keySpace == .family ? keys : Array(repeating: keys.max() ?? 1, count: keys.count)
   }
 
   /// Refuses a model with other entities than those with which the file was written.

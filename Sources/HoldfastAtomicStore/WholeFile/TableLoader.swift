@@ -10,14 +10,17 @@ public final class TableLoader {
   public let model: ManagedObjectModel
   /// The path of the file, for messages.
   public let path: String?
+  private let keySpace: KeySpace
   private var begun: (header: StoreFileHeader, schema: TableSchema)?
   private var rows: [[RowBatch]]
   private var request = SaveRequest()
+  private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
 
   /// Begins with nothing.
-  public init(model: ManagedObjectModel, path: String?) {
+  public init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
     self.model = model
     self.path = path
+    self.keySpace = keySpace
     rows = model.entities.map { _ in [] }
   }
 
@@ -31,7 +34,7 @@ public final class TableLoader {
     if !StoreFileHeader.generations.contains(header.generation) { throw damaged("Its generation is \(header.generation).") }
     try header.check(model, path)
     let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
-    begun = (header, TableSchema(model: model, identity: identity))
+    begun = (header, TableSchema(model: model, identity: identity, keySpace: keySpace))
     return identity
   }
 
@@ -55,6 +58,10 @@ public final class TableLoader {
     request.orders.append(changes)
   }
 
+  /// Takes the links of a to-many relationship that a file names although the other side has named them already: they have to be the
+  /// same, but for those of objects that are not there.
+  public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
+
   /// The keys that objects in a file may have.
   public static let keys: ClosedRange<Int64> = 1...(1 << 62)
   /// The least key that was never handed out may be one more than the last.
@@ -77,7 +84,11 @@ public final class TableLoader {
       throw damaged("What it says contradicts itself.", error)
     }
     let checks = LoadedTableChecks(generation, request)
-    if let contradiction = checks.keys(header) ?? checks.links() ?? checks.pairs() ?? checks.orders() { throw damaged(contradiction) }
+    if let contradiction = checks.keys(header) ?? checks.targets() ?? checks.links() ?? checks.pairs() ?? checks.orders()
+      ?? checks.stated(stated)
+    {
+      throw damaged(contradiction)
+    }
     return LoadedStore(header: header, generation: generation, nextKeys: header.nextKeys(schema, after: generation))
   }
 

@@ -22,7 +22,11 @@ extension WholeFileStore {
         if options.file.isReadOnly {
           throw StoreError(.readOnly, operation: "write the metadata", path: path, reason: "The store is described as read-only.")
         }
-        let model = try reading(path, options, "write the metadata") { try format.readModel($0) }
+        guard let model = try reading(path, options, "write the metadata", { try format.readModel($0) }) else {
+          throw StoreError(
+            .unsupportedRequest, operation: "write the metadata", path: path,
+            reason: "The file does not say with which model it was written. Open it with its model, and set the metadata there.")
+        }
         let store = WholeFileStore(format: format, at: path, options: options)
         _ = try store.open(model: model)
         try store.setMetadata(metadata)

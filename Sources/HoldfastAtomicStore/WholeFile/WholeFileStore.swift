@@ -82,7 +82,8 @@ public final class WholeFileStore: IncrementalStore {
         return loaded
       }
       let uuid = UUID().uuidString
-      let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model))
+      let schema = TableSchema(
+        model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model), keySpace: format.keySpace)
       let generation = TableGeneration(empty: schema)
       let keys = [Int64](repeating: 1, count: schema.tableCount)
       let header = StoreFileHeader(storeUUID: uuid, generation: 1, schema: schema, nextKeys: keys, metadata: [:])
