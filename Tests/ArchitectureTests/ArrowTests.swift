@@ -15,6 +15,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
+  "HoldfastXMLStore": ["HoldfastAtomicStore", "HoldfastStore", "CLibXML2"],
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],

@@ -183,6 +183,8 @@ extension TestStore.Place {
       await #expect(processExitsWith: .success) { try RegressionTests.huge(.memory) }
     } else if store == .json {
       await #expect(processExitsWith: .success) { try RegressionTests.huge(.json) }
+    } else if store == .xml {
+      await #expect(processExitsWith: .success) { try RegressionTests.huge(.xml) }
     } else if store == .sqlite {
       await #expect(processExitsWith: .success) { try RegressionTests.huge(.sqlite) }
     } else {

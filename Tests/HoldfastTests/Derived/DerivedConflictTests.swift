@@ -147,7 +147,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestStore.memory, .json, .sqlite, .weakest]) func `differences are added to what is there by then`(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite, .weakest]) func `differences are added to what is there by then`(
+    _ store: TestStore
+  )
     throws
   {
     let place = try store.park(), box = Mutex<RacedStore?>(nil)

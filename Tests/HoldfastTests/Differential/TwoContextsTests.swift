@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastJSONStore
 import HoldfastStoreConformance
+import HoldfastXMLStore
 import Testing
 
 @testable import Holdfast
@@ -16,7 +17,7 @@ import Testing
 @Suite struct TwoContextsTests {
   private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 60
 
-  @Test(arguments: [TestStore.memory, .json, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
     try run("\(store)") { try Race(store, seed: $0) }
   }
 
@@ -201,18 +202,19 @@ private struct Race {
   private mutating func checkSaved(_ context: ManagedObjectContext) throws {
     let place = places[context === contexts[0] ? 0 : places.count - 1]
     if places.count == 1 { try check(place.context()) }
-    if place.store == .json { try checkCopy(place) }
+    if place.store == .json || place.store == .xml { try checkCopy(place) }
     for other in places where other !== place { try Data(contentsOf: Race.file(place)).write(to: Race.file(other), options: .atomic) }
   }
 
-  private static func file(_ place: TestStore.Place) -> URL { place.folder.appendingPathComponent("Kennel.json") }
+  private static func file(_ place: TestStore.Place) -> URL { place.folder.appendingPathComponent("Kennel.\(place.store)") }
 
   /// What is on the disk is a store that opens.
   private mutating func checkCopy(_ place: TestStore.Place) throws {
-    let copy = place.folder.appendingPathComponent("copy.json")
+    let copy = place.folder.appendingPathComponent("copy.\(place.store)")
     try Data(contentsOf: Race.file(place)).write(to: copy)
     do {
-      let coordinator = try PersistentStoreCoordinator(model: model.model, store: .json(at: copy.path))
+      let store: StoreDescription = place.store == .xml ? .xml(at: copy.path) : .json(at: copy.path)
+      let coordinator = try PersistentStoreCoordinator(model: model.model, store: store)
       try check(ManagedObjectContext(coordinator: coordinator))
       try coordinator.close()
     } catch let error as StoreError {

@@ -18,7 +18,7 @@ import Testing
     #expect(pack.stores[0].metadata == ["first": .bool(true)] && pack.coordinator.metadata == pack.stores[0].metadata)
   }
 
-  @Test(arguments: [TestStore.memory, .json, .sqlite]) func metadataAreReadAndWrittenWithoutOpening(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func metadataAreReadAndWrittenWithoutOpening(_ store: TestStore) throws {
     let place = try store.makePlace()
     #expect(try #require(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: place.description) }.code == .notFound)
     let context = try place.context()
@@ -32,7 +32,8 @@ import Testing
     try place.close()
     let before = try PersistentStoreCoordinator.metadata(for: place.description)
     #expect(
-      before.storeUUID == uuid && before.type == [.memory: "memory", .json: "JSON"][store, default: "SQLite"] && before.userInfo.isEmpty)
+      before.storeUUID == uuid && before.type == [.memory: "memory", .json: "JSON", .xml: "XML"][store, default: "SQLite"]
+        && before.userInfo.isEmpty)
     #expect(before.entityVersionHashes.count == 5 && before.isCompatible(with: Kennel.model))
     #expect(before.entityVersionHashes["Dog"] == Kennel.model.entity(named: "Dog")?.versionHash)
     try PersistentStoreCoordinator.setMetadata(info, for: place.description)
@@ -43,7 +44,7 @@ import Testing
     #expect(!before.isCompatible(with: other))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
     let model = try ManagedObjectModel(
       entities: [
         EntityDescription(

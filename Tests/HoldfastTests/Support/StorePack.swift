@@ -3,7 +3,8 @@ import HoldfastStoreConformance
 
 /// Two kinds of stores that stand beside each other in a test.
 enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
-  case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite, memoryAndJSON, jsonAndSQLite, jsons
+  case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite, memoryAndJSON, jsonAndSQLite, jsons,
+    xmlAndJSON
 
   var kinds: [TestStore] {
     switch self {
@@ -16,6 +17,7 @@ enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
     case .memoryAndJSON: [.memory, .json]
     case .jsonAndSQLite: [.json, .sqlite]
     case .jsons: [.json, .json]
+    case .xmlAndJSON: [.xml, .json]
     }
   }
 

@@ -4,19 +4,21 @@ import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastXMLStore
 import Synchronization
 
 /// The stores on which the stack must behave alike.
 enum TestStore: String, CaseIterable, Sendable {
   case memory
   case json
+  case xml
   case sqlite
   case weakest
   /// A store in memory that is the second of its coordinator, behind one that has no entity: all its keys are translated.
   case second
 
   /// Whether all rows lie in memory anyway, so that nothing is read ahead.
-  var hasResidentRows: Bool { self == .memory || self == .json }
+  var hasResidentRows: Bool { self == .memory || self == .json || self == .xml }
 
   /// A store with contents of its own, which can be opened again and again.
   func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
@@ -63,16 +65,17 @@ enum TestStore: String, CaseIterable, Sendable {
     private var bareDescription: StoreDescription {
       switch store {
       case .memory, .second: .memory(contents: contents)
-      case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: Place.fast)
+      case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStore.Options(wholeFile: Place.fast))
+      case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStore.Options(wholeFile: Place.fast))
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path, options: SQLiteStoreOptions(storesExactDecimals: true))
       case .weakest: MinimalStore.description(contents: minimal)
       }
     }
 
     /// Nothing here is about what a power loss leaves, and half of the waiting for the disk is saved.
-    private static let fast: JSONStore.Options = {
-      var options = JSONStore.Options()
-      options.wholeFile.file.durability = .fast
+    private static let fast: WholeFileOptions = {
+      var options = WholeFileOptions()
+      options.file.durability = .fast
       return options
     }()
 

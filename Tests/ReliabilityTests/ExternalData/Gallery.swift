@@ -4,6 +4,7 @@ import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastXMLStore
 
 @testable import Holdfast
 
@@ -21,12 +22,13 @@ enum Gallery {
 
   /// Stores with files.
   enum Kind: String, Codable, CaseIterable, Sendable {
-    case sqlite, json
+    case sqlite, json, xml
 
     func description(at path: String, _ options: ExternalDataOptions = small, isReadOnly: Bool = false) -> StoreDescription {
       switch self {
       case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, externalData: options))
       case .json: .json(at: path, isReadOnly: isReadOnly, options: JSONStore.Options(wholeFile: WholeFileOptions(externalData: options)))
+      case .xml: .xml(at: path, isReadOnly: isReadOnly, options: XMLStore.Options(wholeFile: WholeFileOptions(externalData: options)))
       }
     }
 

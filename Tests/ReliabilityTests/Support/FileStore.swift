@@ -2,20 +2,23 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastSQLiteStore
+import HoldfastXMLStore
 
 /// A kind of store that lies in a file, for tests that run on several.
 enum FileStore: Codable, Hashable, Sendable {
   case sqlite(SQLiteStoreOptions.JournalMode)
   case json
+  case xml
 
   /// Those that are one file, replaced as a whole by each save.
-  static let wholeFile: [FileStore] = [.json]
+  static let wholeFile: [FileStore] = [.json, .xml]
 
   func description(at path: String) -> StoreDescription {
     switch self {
     // A short log, so that moving it into the file is among what is interrupted.
     case .sqlite(let journal): .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: 20))
     case .json: .json(at: path)
+    case .xml: .xml(at: path)
     }
   }
 
@@ -24,6 +27,17 @@ enum FileStore: Codable, Hashable, Sendable {
     switch self {
     case .sqlite: preconditionFailure("SQLite makes its own calls to the operating system.")
     case .json: .json(at: path, options: JSONStore.Options(wholeFile: WholeFileOptions(file: file)))
+    case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: WholeFileOptions(file: file)))
+    }
+  }
+
+  /// The same, opened although somebody changed it by hand.
+  func unverified(at path: String) -> StoreDescription {
+    let options = WholeFileOptions(allowsUnverified: true)
+    return switch self {
+    case .sqlite: preconditionFailure("SQLite has no digest of the whole file.")
+    case .json: .json(at: path, options: JSONStore.Options(wholeFile: options))
+    case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: options))
     }
   }
 
@@ -33,7 +47,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite:
       let integrity = try BareDatabase(path).rows("PRAGMA integrity_check")
       return integrity == ["ok"] ? nil : "integrity_check: \(integrity)"
-    case .json:
+    case .json, .xml:
       let names = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
       let left = names.filter { $0.hasSuffix(".tmp") }
       return left.isEmpty ? nil : "left behind: \(left)"

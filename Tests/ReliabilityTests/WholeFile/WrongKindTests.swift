@@ -1,6 +1,6 @@
 import Foundation
 import Holdfast
-import HoldfastJSONStore
+import HoldfastFiles
 import HoldfastSQLiteStore
 import Testing
 
@@ -30,9 +30,7 @@ import Testing
       try Folder.write(bytes, to: path)
       try expectRefusal(.notAStore, by: store, name)
       // Somebody who trusts what is edited by hand still does not get something else.
-      var options = JSONStore.Options()
-      options.wholeFile.allowsUnverified = true
-      try ReliabilityTests.expectRefusal([.notAStore], by: .json(at: path, options: options), of: path, in: folder, name + " unverified")
+      try ReliabilityTests.expectRefusal([.notAStore], by: store.unverified(at: path), of: path, in: folder, name + " unverified")
     }
   }
 

@@ -1,0 +1,142 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Writes a store as a document: what it says of itself first, then the objects, by entity and in the order of their keys.
+struct XMLDocumentWriter {
+  private let image: StoreImage
+  private let metadata: String
+  private let model: XMLModel
+  private let output: TextOutput
+  /// The links of each of the model's listed and of its stated relationships.
+  private let listed: [XMLLinks]
+  private let stated: [XMLLinks]
+
+  init(image: StoreImage, model: XMLModel, metadata: String, output: TextOutput) {
+    self.image = image
+    self.model = model
+    self.metadata = metadata
+    self.output = output
+    listed = model.listed.map { XMLLinks(image.generation, $0) }
+    stated = model.stated.map { XMLLinks(image.generation, $0) }
+  }
+
+  func write() throws {
+    writeHeader()
+    for entity in model.entities where !entity.isAbstract { try write(entity) }
+    output.put("</database>\n")
+    try output.finish(seal: XMLFormat.seal.bytes)
+  }
+
+  // MARK: Header
+
+  private func writeHeader() {
+    output.put(
+      """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">
+
+      <database>
+      <databaseInfo>
+      <version>
+      """)
+    output.put(decimal: XMLFormat.version)
+    output.put("</version>\n<UUID>")
+    output.put(verbatim: image.header.storeUUID)
+    output.put("</UUID>\n<nextObjectID>")
+    output.put(decimal: (image.header.nextKeys.values.max() ?? 1) - 1)
+    output.put("</nextObjectID>\n<metadata>\n")
+    output.put(verbatim: metadata)
+    output.put("</metadata>\n</databaseInfo>\n")
+  }
+
+  // MARK: Objects
+
+  private func write(_ entity: XMLEntity) throws {
+    let fields = XMLFieldTable(entity)
+    let start = NameTable([(before: "<object type=\"", name: entity.name, behind: "\" id=\"z")])
+    try image.generation.forEachRow(of: entity.index) { row in
+      output.put(start.label(0))
+      output.put(decimal: row.key)
+      output.put("\">\n")
+      write(row, fields)
+      output.put("</object>\n")
+      try output.flushIfFull()
+    }
+  }
+
+  @inline(__always) private func write(_ row: RowPointer, _ fields: XMLFieldTable) {
+    for field in 0..<fields.count {
+      switch fields.kind(field) {
+      case .attribute(let slot, let type):
+        if row.isPresent(slot) { write(row, slot, type, fields, field) }
+      case .target(let slot):
+        output.put(fields.label(field))
+        if row.isPresent(slot) {
+          output.put(" idrefs=\"z")
+          output.put(decimal: row.integer(slot))
+          output.put("\"")
+        }
+        output.put("/>\n")
+      case .targets(let place, false): listed[place].withTargets(of: row.key) { write($0, fields.label(field)) }
+      case .targets(let place, true):
+        listed[place].ordered(of: row.key).map(\.target).withUnsafeBufferPointer { write($0, fields.label(field)) }
+      case .stated(let place): stated[place].withTargets(of: row.key) { write($0, fields.label(field)) }
+      }
+    }
+  }
+
+  /// A list goes on in a further element where it would be longer than one can be read.
+  @inline(__always) private func write(_ targets: UnsafeBufferPointer<Int64>, _ label: UnsafeRawBufferPointer) {
+    var start = 0
+    repeat {
+      let end = min(start + XMLFormat.mostListed, targets.count)
+      output.put(label)
+      for place in start..<end {
+        output.put(place == start ? " idrefs=\"z" : " z")
+        output.put(decimal: targets[place])
+      }
+      if end > start { output.put("\"") }
+      output.put("/>\n")
+      start = end
+    } while start < targets.count
+  }
+
+  // MARK: Values
+
+  @inline(__always) private func write(_ row: RowPointer, _ slot: Int, _ type: AttributeType, _ fields: XMLFieldTable, _ field: Int) {
+    if type == .binaryData || type == .transformable, let id = row.externalID(slot) {
+      output.put("<attribute name=\"")
+      output.put(verbatim: fields.name(field))
+      output.put("\" type=\"external\">")
+      output.put(verbatim: id.uuidString)
+    } else {
+      output.put(fields.label(field))
+      put(row, slot, type)
+    }
+    output.put("</attribute>\n")
+  }
+
+  @inline(__always) private func put(_ row: RowPointer, _ slot: Int, _ type: AttributeType) {
+    switch type {
+    case .integer16, .integer32, .integer64: output.put(decimal: row.integer(slot))
+    case .boolean: output.put(row.integer(slot) != 0 ? "1" : "0")
+    case .date: XMLDate.put(row.real(slot), to: output)
+    case .double: put(row.real(slot)) { output.put(shortest: $0) }
+    case .float: put(row.real(slot)) { output.put(verbatim: Float($0).description) }
+    case .string, .uri, .objectID: output.put(escaped: row.bytes(slot))
+    case .decimal: output.put(row.bytes(slot))
+    case .uuid: output.put(uuid: row.bytes(slot))
+    case .binaryData, .transformable, .composite, .undefined: output.put(base64Lines: row.bytes(slot))
+    }
+  }
+
+  @inline(__always) private func put(_ value: Double, _ finite: (Double) -> Void) {
+    value.isFinite ? finite(value) : output.put(value.isNaN ? "nan" : value > 0 ? "inf" : "-inf")
+  }
+}

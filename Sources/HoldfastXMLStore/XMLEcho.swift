@@ -1,0 +1,30 @@
+import HoldfastAtomicStore
+
+/// Writes the events of a parser as XML again, without XML attributes: the property list of the metadata, for somebody else to read.
+final class XMLEcho {
+  private(set) var bytes: [UInt8] = []
+  private var names: [String] = []
+
+  var isEmpty: Bool { bytes.isEmpty }
+
+  func begin(_ name: String) {
+    names.append(name)
+    bytes += "<\(name)>".utf8
+  }
+
+  func end() {
+    if let name = names.popLast() { bytes += "</\(name)>".utf8 }
+  }
+
+  func characters(_ text: UnsafeRawBufferPointer) {
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "<"): bytes += "&lt;".utf8
+      case UInt8(ascii: ">"): bytes += "&gt;".utf8
+      case UInt8(ascii: "&"): bytes += "&amp;".utf8
+      case 0x0D: bytes += "&#13;".utf8
+      default: bytes.append(byte)
+      }
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The format of XML stores; see the article *The XML store's format*.
+struct XMLFormat: StoreFileFormat {
+  /// Core Data's `NSXMLStoreType`.
+  static let type = "XML"
+  /// What the element `version` says in every file that Core Data writes. On disk: do not change.
+  static let version: Int64 = 134_481_920
+  /// The newest version of what we add to Core Data's layout that this code reads. On disk: do not change.
+  static let sealVersion: Int64 = 1
+  /// What stands around the digest. On disk: do not change.
+  static let seal = TextSeal(before: "<!-- xxh64:", behind: " -->\n")
+  /// The most object IDs of one list. On disk: do not change.
+  static let mostListed = 400_000
+
+  let options: XMLStore.Options
+  let path: String
+  private let encodedModel = EncodedModel()
+
+  init(options: XMLStore.Options, path: String) {
+    self.options = options
+    self.path = path
+  }
+
+  var storeType: String { XMLFormat.type }
+
+  /// Objects of all entities are numbered together.
+  var keySpace: KeySpace { .store }
+
+  func read(_ reader: FileReader, into loader: TableLoader) throws {
+    let errors = XMLErrors(path: path)
+    let model = try XMLModel(loader.model, errors)
+    try readTwice(reader) { uuid in
+      XMLDocumentReader(rows: XMLRowReader(loader, model, options, errors), errors: errors, options: options, madeUpUUID: uuid)
+    }
+  }
+
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader { try beginning(of: reader).metadata.header }
+
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel? {
+    guard let bytes = try beginning(of: reader).metadata.model else { return nil }
+    do {
+      return try ManagedObjectModel.decoded(canonicalJSON: bytes)
+    } catch {
+      throw StoreError(
+        .damaged, operation: "read the store's model", path: path,
+        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+    }
+  }
+
+  /// Reads as far as the first objects.
+  private func beginning(of reader: FileReader) throws -> XMLDocumentReader {
+    try readTwice(reader) { uuid in
+      XMLDocumentReader(rows: nil, errors: XMLErrors(path: path), options: options, madeUpUUID: uuid)
+    }
+  }
+
+  /// Reads a file; a second time, with a UUID made up from its bytes, when it turns out to have none.
+  @discardableResult private func readTwice(_ reader: FileReader, _ document: (_ uuid: String?) -> XMLDocumentReader) throws
+    -> XMLDocumentReader
+  {
+    let first = document(nil)
+    try XMLParser(first, options: options).parse(reader)
+    if !first.lacksUUID { return first }
+    reader.rewind()
+    let uuid = try madeUpUUID(reader)
+    reader.rewind()
+    let second = document(uuid)
+    try XMLParser(second, options: options).parse(reader)
+    return second
+  }
+
+  /// A UUID that the same bytes always give: of version 8 (RFC 9562), which is for such ones.
+  private func madeUpUUID(_ reader: FileReader) throws -> String {
+    var (first, second) = (ContentDigest(), ContentDigest())
+    Array("holdfast".utf8).withUnsafeBytes { second.update($0) }
+    while let piece = try reader.next() {
+      first.update(piece)
+      second.update(piece)
+    }
+    let high = first.value & ~0xF000 | 0x8000, low = second.value & ~(3 << 62) | 2 << 62
+    let bytes = [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
+    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
+  }
+
+  func write(_ image: StoreImage, to file: FileReplacement) throws {
+    let model = try XMLModel(image.model, XMLErrors(path: path))
+    let output = TextOutput { try file.write($0) }
+    let metadata = try metadata(of: image)
+    try XMLDocumentWriter(image: image, model: model, metadata: metadata, output: output).write()
+  }
+
+  /// The property list that stands before the objects.
+  private func metadata(of image: StoreImage) throws -> String {
+    do {
+      return try XMLMetadata.list(image, model: encodedModel.bytes(of: image.model), options).xml(isDocument: false)
+    } catch var error as StoreError {
+      error.path = path
+      throw error
+    } catch let error as PropertyListError {
+      throw StoreError(
+        .unstorableValue, operation: "write the store", path: path, reason: "The metadata cannot be written as XML.", cause: error)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// What a file says of itself before its objects: the contents of the element `databaseInfo`.
+struct XMLMetadata {
+  /// What every kind of file says of its store.
+  private(set) var header = StoreFileHeader(storeUUID: "", generation: 1, versionHashes: [:])
+  /// Whether the metadata say that the file ends with a digest.
+  private(set) var isSealed = false
+  /// Whether the file says with which model it was written.
+  private(set) var hasVersionHashes = false
+  /// The canonical form of the model, when the file has it.
+  private(set) var model: [UInt8]?
+  /// What Core Data's layout has no place for.
+  private(set) var notes = XMLRowNotes()
+  /// The least key that was never handed out.
+  private var nextKey: Int64 = 1
+
+  /// Our keys in the property list. On disk: do not change.
+  private enum Key {
+    static let seal = "_HoldfastSeal"
+    static let generation = "_HoldfastGeneration"
+    static let model = "_HoldfastModel"
+    static let rows = "_HoldfastRows"
+    static let all = [seal, generation, model, rows]
+  }
+
+  struct Fault: Error {
+    var reason: String
+    var cause: (any Error)?
+    var isNewer = false
+  }
+
+  // MARK: Reading
+
+  mutating func setUUID(_ text: String) { header.storeUUID = text }
+
+  mutating func setNextObjectID(_ last: Int64) { nextKey = last + 1 }
+
+  /// Takes the property list.
+  mutating func setList(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(Fault) {
+    let entries: [String: PropertyList]
+    do throws(PropertyListError) {
+      guard let dictionary = try PropertyList(xml: bytes, limits: limits).dictionary else {
+        throw PropertyListError(.notAPropertyList, "It is not a dictionary.")
+      }
+      entries = dictionary
+    } catch {
+      throw Fault(reason: "The metadata are no property list that can be read.", cause: error)
+    }
+    let list = StoreMetadataList(entries)
+    do throws(StoreError) { try list.checkHashesVersion(path: nil) } catch {
+      throw Fault(reason: "version hashes of a newer kind", isNewer: true)
+    }
+    hasVersionHashes = list.versionHashes != nil
+    header.versionHashes = list.versionHashes ?? [:]
+    header.metadata = list.userInfo
+    header.kept = entries.filter { key, _ in StoreMetadataList.isReserved(key) ? !key.hasPrefix("_Holdfast") : header.metadata[key] == nil }
+    try setOurs(list)
+  }
+
+  private mutating func setOurs(_ list: StoreMetadataList) throws(Fault) {
+    model = list[Key.model]?.data
+    guard let seal = list[Key.seal] else { return }
+    guard let version = seal.integer, version >= 1 else { throw Fault(reason: "The mark of sealed files is no version.") }
+    if version > XMLFormat.sealVersion { throw Fault(reason: "version \(version) of what is added to Core Data's layout", isNewer: true) }
+    isSealed = true
+    guard let generation = list[Key.generation]?.integer, StoreFileHeader.generations.contains(generation) else {
+      throw Fault(reason: "The generation is no number of one.")
+    }
+    header.generation = generation
+    if let rows = list[Key.rows] {
+      guard let bytes = rows.data, let notes = XMLRowNotes(bytes) else {
+        throw Fault(reason: "What is said of row versions cannot be read.")
+      }
+      self.notes = notes
+    }
+  }
+
+  /// The header for a model: without what the file does not say, the model counts as the one that it was written with, and keys are
+  /// handed out in one sequence.
+  func header(for model: ManagedObjectModel) -> StoreFileHeader {
+    var header = header
+    if !hasVersionHashes { header.versionHashes = model.entityVersionHashesByName }
+    for entity in model.entities where entity.rootIndex == entity.index { header.nextKeys[entity.name] = nextKey }
+    return header
+  }
+
+  // MARK: Writing
+
+  /// The property list of a file.
+  ///
+  /// - Throws: ``StoreError`` with code `unstorableValue` for what could not be read again.
+  static func list(_ image: StoreImage, model: [UInt8], _ options: XMLStore.Options) throws -> PropertyList {
+    let header = image.header
+    var list = StoreMetadataList(header.kept.merging(StoreMetadataList(new: image.model).entries) { kept, _ in kept })
+    list.setModel(image.model)
+    list[Key.seal] = .integer(XMLFormat.sealVersion)
+    list[Key.generation] = .integer(header.generation)
+    list[Key.model] = .data(model)
+    let notes = XMLRowNotes.bytes(of: image)
+    list[Key.rows] = notes.isEmpty ? nil : .data(notes)
+    try check(header, options)
+    try list.setUserInfo(header.metadata, isXML: true)
+    return .dictionary(list.entries)
+  }
+
+  private static func check(_ header: StoreFileHeader, _ options: XMLStore.Options) throws(StoreError) {
+    if 2 * (header.metadata.count + header.kept.count) + 64 > options.mostMembers {
+      throw unstorable("There are more metadata than the options allow to be read.")
+    }
+    if header.metadata.keys.contains(where: { $0.utf8.count > options.longestName }) {
+      throw unstorable("A key of the metadata has more than \(options.longestName) bytes.")
+    }
+    for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
+      throw unstorable("The metadata name an object that was never saved. Save it first.")
+    }
+  }
+
+  private static func unstorable(_ reason: String) -> StoreError {
+    StoreError(.unstorableValue, operation: "write the store", reason: reason)
+  }
+}

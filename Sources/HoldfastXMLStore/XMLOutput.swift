@@ -1,0 +1,90 @@
+import HoldfastAtomicStore
+
+/// What XML stores have of their own: Core Data's escapes, and base64 in lines.
+extension TextOutput {
+  /// Puts bytes as base64, in lines of 76 characters.
+  func put(base64Lines bytes: UnsafeRawBufferPointer) {
+    var start = 0
+    while bytes.count - start > 57 {
+      put(base64: UnsafeRawBufferPointer(rebasing: bytes[start..<start + 57]))
+      put("\n")
+      start += 57
+    }
+    put(base64: UnsafeRawBufferPointer(rebasing: bytes[start...]))
+  }
+
+  /// Puts text (as UTF-8).
+  func put(escaped text: UnsafeRawBufferPointer) {
+    var start = 0
+    while true {
+      let end = XMLEscapes.plainEnd(text, from: start)
+      put(UnsafeRawBufferPointer(rebasing: text[start..<end]))
+      if end == text.count { return }
+      start = putOne(text, end)
+    }
+  }
+
+  /// Puts the character at a place, which may have to be escaped, and gives the place behind it.
+  private func putOne(_ text: UnsafeRawBufferPointer, _ place: Int) -> Int {
+    if text[place] < 0x80 {
+      put(escape: UInt16(text[place]))
+      return place + 1
+    }
+    // Of the characters that take three bytes and begin with this one, XML has all but two.
+    let isNone = text.count - place >= 3 && text[place + 1] == 0xBF && (text[place + 2] == 0xBE || text[place + 2] == 0xBF)
+    isNone ? put(escape: text[place + 2] == 0xBE ? 0xFFFE : 0xFFFF) : put(UnsafeRawBufferPointer(rebasing: text[place...place]))
+    return place + (isNone ? 3 : 1)
+  }
+
+  /// Puts the escape of a UTF-16 code unit, whose bytes are swapped.
+  private func put(escape unit: UInt16) {
+    put("\\u")
+    for shift in [4, 0, 12, 8] as [UInt16] { put([XMLEscapes.digits[Int(unit >> shift & 15)]]) }
+  }
+}
+
+private enum XMLEscapes {
+  static let digits = Array("0123456789abcdef".utf8)
+
+  /// The first byte from an index on that may have to be escaped.
+  @inline(__always) static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
+    var index = start
+    while true {
+      index = plainWordsEnd(text, from: index)
+      // What stopped it may be a line feed, which is no reason to go on byte by byte for long.
+      let end = min(index + 8, text.count)
+      while index < end {
+        if mayNeedEscape(text[index]) { return index }
+        index += 1
+      }
+      if index == text.count { return index }
+    }
+  }
+
+  /// The first eight bytes from an index on of which one may have to be escaped, or that are no eight.
+  @inline(__always) private static func plainWordsEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
+    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
+    var index = start
+    while index + 8 <= text.count {
+      let word = text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space. Two characters that
+      // differ by one bit are sought together.
+      let angles = (word | 2 &* ones) ^ (0x3E &* ones), ampersands = word ^ (0x26 &* ones), backslashes = word ^ (0x5C &* ones)
+      let thirds = word ^ (0xEF &* ones)
+      let found =
+        ((angles &- ones) & ~angles) | ((ampersands &- ones) & ~ampersands) | ((backslashes &- ones) & ~backslashes)
+        | ((thirds &- ones) & ~thirds) | ((word &- (0x20 &* ones)) & ~word)
+      if found & high != 0 { return index }
+      index += 8
+    }
+    return index
+  }
+
+  @inline(__always) private static func mayNeedEscape(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x09, 0x0A: false
+    case 0..<0x20, 0x26, 0x3C, 0x3E, 0x5C, 0xEF: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// What Core Data's layout says nowhere of objects: versions other than 1, and order keys other than the usual ones of their places.
+///
+/// Numbers are of 7 bits a byte, the low ones first, the highest bit set in all bytes but the last; those that may be negative have
+/// their sign in the lowest bit. On disk: do not change.
+///
+/// 1. How many objects have another version than 1; for each its key, less the one before, and its version.
+/// 2. How many ordered relationships have order keys; for each its place among the model's ordered ones, how many objects have some,
+///    and for each of those its key, less the one before, how many targets, and their order keys, less the one before, in order.
+struct XMLRowNotes {
+  /// The objects with a version of their own, ascending by key.
+  private var versions: [(key: Int64, version: Int64)] = []
+  /// The order keys by the relationship's place and the object's key.
+  private var orders: [Int: [Int64: [Int64]]] = [:]
+  /// The place behind the version that was found last.
+  private var next = 0
+
+  init() {}
+
+  // MARK: Reading
+
+  /// Nil for bytes that are none.
+  init?(_ bytes: [UInt8]) {
+    var reader = NumberReader(bytes)
+    guard let count = reader.count() else { return nil }
+    var key: Int64 = 0
+    for _ in 0..<count {
+      guard let step = reader.signed(), let version = reader.unsigned(), version >= 1, version <= UInt64(Int64.max) else { return nil }
+      key &+= step
+      versions.append((key, Int64(version)))
+    }
+    guard let relationships = reader.count() else { return nil }
+    for _ in 0..<relationships where !readOrders(&reader) { return nil }
+    if !reader.isAtEnd { return nil }
+    versions.sort { $0.key < $1.key }
+    for place in versions.indices.dropFirst() where versions[place - 1].key == versions[place].key { return nil }
+  }
+
+  private mutating func readOrders(_ reader: inout NumberReader) -> Bool {
+    guard let place = reader.count(), let sources = reader.count(), orders[place] == nil else { return false }
+    orders[place] = [:]
+    var source: Int64 = 0
+    for _ in 0..<sources {
+      guard let step = reader.signed(), let count = reader.count() else { return false }
+      source &+= step
+      var (keys, key): ([Int64], Int64) = ([], 0)
+      keys.reserveCapacity(count)
+      for _ in 0..<count {
+        guard let step = reader.signed() else { return false }
+        key &+= step
+        keys.append(key)
+      }
+      if orders[place]?.updateValue(keys, forKey: source) != nil { return false }
+    }
+    return true
+  }
+
+  /// The version of an object. Objects come mostly in the order of their keys.
+  mutating func version(of key: Int64) -> Int64 {
+    if versions.isEmpty { return 1 }
+    if next >= versions.count || versions[next].key < key || (next > 0 && versions[next - 1].key >= key) { next = place(of: key) }
+    guard next < versions.count, versions[next].key == key else { return 1 }
+    defer { next += 1 }
+    return versions[next].version
+  }
+
+  /// The place of the first version of a key or a greater one.
+  private func place(of key: Int64) -> Int {
+    var (low, high) = (0, versions.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if versions[middle].key < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// The order keys of an object's targets, for the ordered relationship at a place; nil when they are the usual ones.
+  func orderKeys(_ place: Int, of source: Int64) -> [Int64]? { orders.isEmpty ? nil : orders[place]?[source] }
+
+  // MARK: Writing
+
+  /// The notes of a store; empty when there is nothing to note.
+  static func bytes(of image: StoreImage) -> [UInt8] {
+    var versions = NumberWriter(), count = 0, last: Int64 = 0
+    for entity in image.model.entities where !entity.isAbstract {
+      image.generation.forEachRow(of: entity.index) { row in
+        if row.version == 1 { return }
+        versions.put(signed: row.key &- last)
+        versions.put(UInt64(row.version))
+        last = row.key
+        count += 1
+      }
+    }
+    let orders = image.model.orderedRelationships.enumerated().compactMap { place, relationship in
+      bytes(of: image, place, relationship)
+    }
+    if count == 0 && orders.isEmpty { return [] }
+    var all = NumberWriter()
+    all.put(UInt64(count))
+    all.bytes += versions.bytes
+    all.put(UInt64(orders.count))
+    return orders.reduce(into: all.bytes) { $0 += $1 }
+  }
+
+  private static func bytes(of image: StoreImage, _ place: Int, _ relationship: ManagedObjectModel.Relationship) -> [UInt8]? {
+    let links = XMLLinks(image.generation, relationship)
+    var lists = NumberWriter(), count = 0, last: Int64 = 0
+    for entity in image.model.entities[relationship.entityIndex].familyIndexes where !image.model.entities[entity].isAbstract {
+      image.generation.forEachRow(of: entity) { row in
+        let targets = links.ordered(of: row.key)
+        if targets.indices.allSatisfy({ targets[$0].order == UsualOrder.key($0) }) { return }
+        lists.put(signed: row.key &- last)
+        lists.put(UInt64(targets.count))
+        var before: Int64 = 0
+        for target in targets {
+          lists.put(signed: target.order &- before)
+          before = target.order
+        }
+        last = row.key
+        count += 1
+      }
+    }
+    if count == 0 { return nil }
+    var all = NumberWriter()
+    all.put(UInt64(place))
+    all.put(UInt64(count))
+    return all.bytes + lists.bytes
+  }
+}
+
+/// Writes numbers of 7 bits a byte.
+private struct NumberWriter {
+  var bytes: [UInt8] = []
+
+  mutating func put(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  mutating func put(signed value: Int64) { put(UInt64(bitPattern: value << 1 ^ value >> 63)) }
+}
+
+/// Reads numbers of 7 bits a byte; nil where there is none.
+private struct NumberReader {
+  private let bytes: [UInt8]
+  private var place = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var isAtEnd: Bool { place == bytes.count }
+
+  mutating func unsigned() -> UInt64? {
+    var (value, shift): (UInt64, UInt64) = (0, 0)
+    while place < bytes.count, shift < 64 {
+      let byte = bytes[place]
+      place += 1
+      value |= UInt64(byte & 0x7F) << shift
+      if byte < 0x80 { return shift == 63 && byte > 1 ? nil : value }
+      shift += 7
+    }
+    return nil
+  }
+
+  mutating func signed() -> Int64? { unsigned().map { Int64(bitPattern: $0 >> 1) ^ -Int64($0 & 1) } }
+
+  /// A number of things that follow, each of a byte at least.
+  mutating func count() -> Int? { unsigned().flatMap { $0 <= UInt64(bytes.count) ? Int($0) : nil } }
+}
