@@ -49,7 +49,8 @@ let package = Package(
     .target(
       name: "ExampleSupport",
       dependencies: [
-        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore", .product(name: "Logging", package: "swift-log"),
+        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        .product(name: "Logging", package: "swift-log"),
       ], path: "Sources/Examples/Support"),
     .executableTarget(
       name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore"],
@@ -77,13 +78,15 @@ let package = Package(
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: [
-        "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
+        "HoldfastSQLiteStore",
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
@@ -96,14 +99,16 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore", "HoldfastAtomicStore",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
     // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore", "HoldfastStoreConformance",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
       ]),
     .testTarget(name: "ArchitectureTests"),

@@ -23,7 +23,8 @@ let package = Package(
       dependencies: [
         "BenchmarkData", "BenchmarkRunner", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
-        .product(name: "HoldfastJSONStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastJSONStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
     .executableTarget(
       name: "HoldfastBench",
@@ -38,7 +39,8 @@ let package = Package(
       dependencies: [
         "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
-        .product(name: "HoldfastJSONStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastJSONStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -1,17 +1,20 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// The programs, and the libraries whose reader each of them fuzzes.
+let targets = [
+  "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
+  "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "HoldfastStoreConformance"],
+]
+
 // A package of its own: its programs link with the fuzzer alone. Scripts/fuzz builds and runs them.
 let package = Package(
   name: "holdfast-fuzzing",
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "holdfast", path: "..")],
-  targets: ["ModelContents", "CompiledModels", "PropertyLists"].map { name in
+  targets: targets.sorted { $0.key < $1.key }.map { name, libraries in
     .executableTarget(
-      name: name,
-      dependencies: [
-        .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
-      ],
+      name: name, dependencies: libraries.map { .product(name: $0, package: "holdfast") },
       // The fuzzer has the entry point.
       swiftSettings: [.unsafeFlags(["-parse-as-library"])])
   },

@@ -76,8 +76,11 @@ struct XMLRowNotes {
     return low
   }
 
+  /// Whether there is an object whose targets have order keys of their own.
+  var hasOrderKeys: Bool { !orders.isEmpty }
+
   /// The order keys of an object's targets, for the ordered relationship at a place; nil when they are the usual ones.
-  func orderKeys(_ place: Int, of source: Int64) -> [Int64]? { orders.isEmpty ? nil : orders[place]?[source] }
+  func orderKeys(_ place: Int, of source: Int64) -> [Int64]? { orders[place]?[source] }
 
   // MARK: Writing
 

@@ -111,7 +111,7 @@ final class XMLRowReader {
 
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
     (key, field, memberCount) = (0, -1, 0)
-    guard let found = model.entityNames.place(named: type, after: entity - 1) ?? place(ofEntity: type) else {
+    guard let found = model.entityNames.place(named: type, after: max(entity, 0) - 1) ?? place(ofEntity: type) else {
       throw errors.unknown("an object of an entity \"\(String(decoding: type.prefix(40), as: UTF8.self))\"")
     }
     if found != entity || builder == nil { try change(to: found) }
@@ -140,7 +140,7 @@ final class XMLRowReader {
   func endObject() throws {
     field = -1
     guard let builder else { return }
-    if !model.listed.isEmpty { try takeOrders() }
+    if notes.hasOrderKeys { try takeOrders() }
     builder.append(values.row, key: key, version: notes.version(of: key))
     if builder.isFull { loader.take(builder.seal(), of: entity) }
   }
@@ -202,7 +202,7 @@ final class XMLRowReader {
   }
 
   private func grow(_ characters: UnsafeRawBufferPointer) throws {
-    if textCount + characters.count > options.largestText { throw errors.limit("It has a text of more than \(options.largestText) bytes.") }
+    if textCount + characters.count > options.largestText { throw tooLarge() }
     let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * (textCount + characters.count), alignment: 1)
     larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: text[..<textCount]))
     text.deallocate()
@@ -210,8 +210,11 @@ final class XMLRowReader {
     try self.characters(characters)
   }
 
+  private func tooLarge() -> StoreError { errors.limit("It has a text of more than \(options.largestText) bytes.") }
+
   func endAttribute() throws {
     guard case .attribute(let slot, let type) = fields.kind(field) else { return }
+    if textCount > options.largestText { throw tooLarge() }
     let all = UnsafeMutableRawBufferPointer(rebasing: text[..<textCount])
     isExternal ? try setFile(slot, XMLText.trimmed(UnsafeRawBufferPointer(all))) : try set(slot, type, all)
   }

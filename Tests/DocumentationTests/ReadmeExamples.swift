@@ -1,6 +1,7 @@
 // swift-format-ignore-file
 // The examples of README.md and of articles, word for word; `SnippetTests` compares them, `ReadmeTests` runs them.
 import HoldfastJSONStore
+import HoldfastXMLStore
 import Holdfast
 import HoldfastMemoryStore
 
@@ -160,6 +161,14 @@ func mend(_ path: String, _ model: ManagedObjectModel) throws {
   options.wholeFile.allowsUnverified = true
   let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path, options: options))
   // Look at what was changed, then let a save give the file its new digest; writing the metadata is one.
+  try coordinator.setMetadata(coordinator.metadata)
+  try coordinator.close()
+}
+
+func sealAgain(_ path: String, _ model: ManagedObjectModel) throws {
+  var options = XMLStore.Options()
+  options.wholeFile.allowsUnverified = true
+  let coordinator = try PersistentStoreCoordinator(model: model, store: .xml(at: path, options: options))
   try coordinator.setMetadata(coordinator.metadata)
   try coordinator.close()
 }

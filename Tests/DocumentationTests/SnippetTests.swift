@@ -17,6 +17,7 @@ import Testing
   @Test func theTextsThatPeopleReadAreFound() {
     for document in [
       "README.md", "Sources/Holdfast/Holdfast.docc/Objects.md", "Sources/HoldfastJSONStore/HoldfastJSONStore.docc/Format.md",
+      "Sources/HoldfastXMLStore/HoldfastXMLStore.docc/Format.md",
     ] {
       #expect(Repository.documents.contains(document))
     }

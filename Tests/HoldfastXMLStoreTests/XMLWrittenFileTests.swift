@@ -31,7 +31,7 @@ import Testing
     let context = try file.context(model)
     let note = try context.insert(entityNamed: "Note")
     try note.setValue(.string("a<b>&\\\n\u{1}é"), forKey: "title")
-    try note.setValue(.date(318_303_001.847_817_983_959_197_998), forKey: "dateUsed")
+    try note.setValue(.date(318_303_001.847_817_957), forKey: "dateUsed")
     for isUsed in [true, false] {
       let tag = try context.insert(entityNamed: "Tag")
       try tag.setValue(.bool(isUsed), forKey: "isUsed")
@@ -46,7 +46,7 @@ import Testing
     #expect(
       text[objects.upperBound..<end.lowerBound] == """
         <object type="NOTE" id="z1">
-        <attribute name="dateused" type="date">318303001.84781798395919799805</attribute>
+        <attribute name="dateused" type="date">318303001.84781795740127563477</attribute>
         <attribute name="title" type="string">a\\u3c00b\\u3e00\\u2600\\u5c00\n\\u0100é</attribute>
         <relationship name="first" type="0/1" destination="NOTE"/>
         <relationship name="tags" type="0/0" destination="TAG" idrefs="z2 z3"/>

@@ -2,12 +2,13 @@ public import Holdfast
 import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastXMLStore
 
 /// Where the graph is kept. This is all that a program has to know of its store.
 public struct StoreOptions {
   /// The kinds of stores among which the user chooses.
   public enum Kind: String, CaseIterable, Sendable {
-    case memory, json, sqlite
+    case memory, json, xml, sqlite
   }
 
   /// What keeps the graph; memory forgets it when the program ends.
@@ -37,6 +38,7 @@ public struct StoreOptions {
     switch store {
     case .memory: .memory()
     case .json: .json(at: path, isReadOnly: isReadOnly)
+    case .xml: .xml(at: path, isReadOnly: isReadOnly)
     case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly))
     }
   }

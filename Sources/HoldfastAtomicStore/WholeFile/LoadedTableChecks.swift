@@ -53,14 +53,18 @@ struct LoadedTableChecks {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
       let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
-      var agrees = index.count == changes.added.count
+      var agrees = index.count == changes.added.count, odd: Int64?
       if relationship.isReflexive {
         index.forEach { link in
-          if exists(link.target, relationship.destinationIndex), !contains(index, link.target, link.source) { agrees = false }
+          if exists(link.target, relationship.destinationIndex), !contains(index, link.target, link.source) {
+            (agrees, odd) = (false, link.source)
+          }
         }
       }
       if !agrees {
-        return "The links \(name(relationship)) contradict each other: one comes twice, or only one of its ends names it."
+        odd = odd ?? zip(changes.added, changes.added.dropFirst()).first { $0 == $1 }?.0.source
+        return
+          "The links \(name(relationship)) contradict each other: one comes twice, or only one of its ends names it.\(LoadedTableChecks.at(odd))"
       }
     }
     return nil
@@ -72,14 +76,14 @@ struct LoadedTableChecks {
       guard let inverse = model.inverse(of: relationship), case .slot(let index) = schema.storage(of: relationship),
         case .slot(let back) = schema.storage(of: inverse)
       else { continue }
-      var agrees = true
+      var odd: Int64?
       // An index leads from targets to the rows that name them.
       generation.adjacencies[index].forEach { link in
         if exists(link.source, relationship.destinationIndex), !contains(generation.adjacencies[back], link.target, link.source) {
-          agrees = false
+          odd = link.target
         }
       }
-      if !agrees { return "Two objects do not lead to each other by \(name(relationship)) and its inverse." }
+      if odd != nil { return "Two objects do not lead to each other by \(name(relationship)) and its inverse.\(LoadedTableChecks.at(odd))" }
     }
     return nil
   }
@@ -88,16 +92,18 @@ struct LoadedTableChecks {
   func orders() -> String? {
     for changes in request.orders {
       let relationship = relationship(changes.entity, changes.relationship)
-      var (next, agrees) = (0, true)
+      var next = 0, odd: Int64?
       generation.adjacencies[generation.forwardIndex(of: relationship)].forEach { link in
         if next < changes.links.count, changes.links[next] == link {
           next += 1
         } else if exists(link.source, relationship.entityIndex) {
-          agrees = false
+          odd = odd ?? link.source
         }
       }
-      if !agrees || next < changes.links.count {
+      if next < changes.links.count { odd = odd ?? changes.links[next].source }
+      if odd != nil {
         return "A list \(name(relationship)) does not name the objects that are linked to its object, each once, and no others."
+          + LoadedTableChecks.at(odd)
       }
     }
     return nil
@@ -117,6 +123,8 @@ struct LoadedTableChecks {
     }
     return nil
   }
+
+  private static func at(_ key: Int64?) -> String { key.map { " That is at object \($0)." } ?? "" }
 
   private func relationship(_ entity: Int, _ place: Int) -> ManagedObjectModel.Relationship { model.entities[entity].relationships[place] }
 

@@ -73,9 +73,9 @@ enum Example: String {
 
 /// The stores among which the examples let their user choose.
 enum ExampleStore: String, CaseIterable {
-  case memory, json, sqlite
+  case memory, json, xml, sqlite
 
-  static let files: [ExampleStore] = [.json, .sqlite]
+  static let files: [ExampleStore] = [.json, .xml, .sqlite]
 
   /// The options that choose it, in a folder.
   var options: [String] { ["--store", rawValue] + (self == .memory ? [] : ["--at", "store.\(rawValue)"]) }

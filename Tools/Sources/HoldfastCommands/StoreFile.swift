@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 public import HoldfastStore
+import HoldfastXMLStore
 
 /// A store in a file, told from others by how the file begins. It is only read.
 public struct StoreFile: Sendable {
@@ -27,8 +28,11 @@ public struct StoreFile: Sendable {
     } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "{") {
       description = .json(at: path, isReadOnly: true)
       isSQLite = false
+    } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "<") {
+      description = .xml(at: path, isReadOnly: true)
+      isSQLite = false
     } else {
-      throw CommandError(path: path, reason: "It is neither a SQLite nor a JSON file, so no store that is known.")
+      throw CommandError(path: path, reason: "It is neither a SQLite nor a JSON nor an XML file, so no store that is known.")
     }
   }
 

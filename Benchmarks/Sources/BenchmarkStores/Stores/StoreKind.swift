@@ -2,6 +2,7 @@ internal import HoldfastJSONStore
 internal import HoldfastMemoryStore
 internal import HoldfastSQLiteStore
 public import HoldfastStore
+internal import HoldfastXMLStore
 
 /// A kind of store: its name on the command line, how one is described, and how its statements are counted.
 public struct StoreKind: Sendable {
@@ -28,6 +29,13 @@ public struct StoreKind: Sendable {
     var options = JSONStore.Options()
     options.wholeFile.file.largestByteCount = .max
     return .json(at: path, options: options)
+  }
+
+  /// An XML file with full durability, as the store opens it unless told otherwise, but of any size.
+  public static let xml = StoreKind("xml") { path in
+    var options = XMLStore.Options()
+    options.wholeFile.file.largestByteCount = .max
+    return .xml(at: path, options: options)
   }
 
   /// A SQLite file with full durability, as the store opens it unless told otherwise.

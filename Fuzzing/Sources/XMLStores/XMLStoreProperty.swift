@@ -1,0 +1,1 @@
+../../../Tests/HoldfastXMLStoreTests/XMLStoreProperty.swift

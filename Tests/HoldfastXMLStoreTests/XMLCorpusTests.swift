@@ -1,0 +1,105 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import HoldfastXMLStore
+import Testing
+
+/// XML stores that Core Data wrote: old stores of an application, and mapping models, which are such stores too.
+@Suite(.enabled(if: XMLCorpus.files.count > 0, "HOLDFAST_CORPUS names no folder with XML stores."))
+struct XMLCorpusTests {
+  private static let files = XMLCorpus.files
+  private let file: XMLFile
+  init() throws { file = try XMLFile() }
+
+  @Test func theCorpusHasStoresAndMappingModels() {
+    #expect(
+      Self.files.count >= 17 && Self.files.contains { $0.contains("things-rb") } && Self.files.contains { $0.contains("xcmapping.xml") })
+  }
+
+  @Test(arguments: XMLCorpus.files) func aModelOtherThanTheFilesIsRefused(_ path: String) throws {
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    try file.write(text)
+    let error = try #require(file.refusal(try ForeignDocument(text).model()))
+    #expect(error.code == .incompatibleModel && error.coreDataCode == 134100, "\(error)")
+    #expect(try file.text() == text)
+    let metadata = try PersistentStoreCoordinator.metadata(for: .xml(at: file.path))
+    #expect(metadata.entityVersionHashes.count >= 5 && metadata.storeUUID == ForeignDocument(text).uuid)
+    #expect(try PersistentStoreCoordinator.cachedModel(for: .xml(at: file.path)) == nil)
+  }
+
+  @Test(arguments: XMLCorpus.files) func whatCoreDataWroteIsReadWrittenAndReadAgain(_ path: String) throws {
+    // A model that is found in the file has not the hashes of the one with which it was made.
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+      .replacing(/<key>NSStoreModelVersionHashes<\/key>\s*<dict>.*?<\/dict>/.dotMatchesNewlines(), with: "")
+    let document = ForeignDocument(text)
+    let model = try document.model()
+    #expect(document.objects.count > 3)
+    try file.write(text)
+    if let repeated = document.repeated {
+      // The test data of another project: two objects with one number.
+      let error = try #require(file.refusal(model))
+      #expect(error.code == .damaged && "\(error)".contains("key \(repeated)"), "\(error)")
+      return
+    }
+    // That of another has objects beyond the last number.
+    let last = max(document.nextObjectID ?? 0, document.objects.keys.max() ?? 0)
+    var context = try file.context(model)
+    #expect(context.persistentStoreCoordinator.storeIdentifier == document.uuid)
+    try compare(context, document)
+    let before = try Library.contents(context)
+    let metadata = context.persistentStoreCoordinator.metadata
+    if path.contains("things-rb") { #expect([.int64(1430), .int64(591)].contains(metadata["BuildNumber"] ?? .null)) }
+    // Opening changes nothing; the first save seals.
+    #expect(try file.text() == text)
+    try context.persistentStoreCoordinator.setMetadata(metadata)
+    try context.persistentStoreCoordinator.close()
+    let written = try file.text()
+    #expect(written.contains("_HoldfastSeal") && written.contains("<!-- xxh64:"))
+    #expect(ForeignDocument(written).nextObjectID == last)
+
+    context = try file.context(model)
+    #expect(try Library.contents(context) == before)
+    #expect(context.persistentStoreCoordinator.metadata == metadata)
+    #expect(context.persistentStoreCoordinator.storeIdentifier == document.uuid)
+    let entity = try #require(model.entities.first { entity in !entity.isAbstract && entity.relationships.allSatisfy(\.isOptional) })
+    let new = try context.insert(entityNamed: entity.name)
+    try context.save()
+    #expect(new.objectID.key == last + 1)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// Compares objects with what a plain search finds in the text.
+  private func compare(_ context: ManagedObjectContext, _ document: ForeignDocument) throws {
+    var count = 0
+    for entity in context.persistentStoreCoordinator.model.entities where !entity.isAbstract {
+      for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) where object.entity.name == entity.name {
+        let found = try #require(document.objects[object.objectID.key])
+        #expect(found.type == entity.name.uppercased())
+        for attribute in entity.attributes {
+          let value = try object.value(forKey: attribute.name).storeValue
+          #expect(value == (found.attributes[attribute.name.lowercased()].flatMap(ForeignDocument.value) ?? .null), "\(attribute.name)")
+        }
+        for relationship in entity.relationships {
+          let links = (found.links[relationship.name.lowercased()] ?? []).sorted()
+          if relationship.isToMany {
+            #expect(try object.toMany(forKey: relationship.name).map(\.objectID.key).sorted() == links)
+          } else {
+            let target: Int64? = if case .objectID(let id)? = try object.value(forKey: relationship.name).storeValue { id.key } else { nil }
+            #expect(target == links.first, "\(relationship.name)")
+          }
+        }
+        count += 1
+      }
+    }
+    #expect(count == document.objects.count)
+  }
+}
+
+/// The files of the corpus.
+enum XMLCorpus {
+  static let files: [String] = {
+    guard let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"] else { return [] }
+    let names = FileManager.default.enumerator(atPath: corpus + "/xml")?.compactMap { $0 as? String } ?? []
+    return names.filter { $0.hasSuffix(".xml") }.sorted().map { "\(corpus)/xml/\($0)" }
+  }()
+}

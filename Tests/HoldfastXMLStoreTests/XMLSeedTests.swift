@@ -1,0 +1,40 @@
+import Foundation
+import HoldfastStore
+import HoldfastXMLStore
+import Testing
+
+/// The files from which the fuzzer starts.
+@Suite struct XMLSeedTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/XMLStores")
+
+  private let file: XMLFile
+  init() throws { file = try XMLFile() }
+
+  @Test(arguments: ["values.xml", "links.xml", "bare.xml", "empty.xml"]) func theSeedsOpen(_ name: String) throws {
+    let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    try file.write(bytes)
+    #expect(file.refusal(XMLStoreProperty.model) == nil)
+    #expect(XMLStoreProperty.violation(bytes) == nil)
+  }
+
+  @Test(arguments: ["values.xml", "links.xml"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
+    let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    var numbers = Seeded("changed seeds")
+    for _ in 0..<1_000 {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...3, using: &numbers) {
+        let place = Int.random(in: 0..<changed.count, using: &numbers)
+        switch Int.random(in: 0..<3, using: &numbers) {
+        case 0: changed[place] = UInt8.random(in: 0...255, using: &numbers)
+        case 1: changed.remove(at: place)
+        default: changed.insert(contentsOf: bytes[min(place, bytes.count)..<min(place + 20, bytes.count)], at: place)
+        }
+      }
+      if let violation = XMLStoreProperty.violation(changed) {
+        Issue.record("\(violation)\n\(String(decoding: changed, as: UTF8.self))")
+        return
+      }
+    }
+  }
+}
