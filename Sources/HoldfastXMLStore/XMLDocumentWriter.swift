@@ -17,9 +17,9 @@ struct XMLDocumentWriter {
   private let listed: [XMLLinks]
   private let stated: [XMLLinks]
 
-  init(image: StoreImage, model: XMLModel, metadata: String, output: TextOutput) {
+  init(image: StoreImage, metadata: String, output: TextOutput) {
     self.image = image
-    self.model = model
+    model = XMLModel(image.model)
     self.metadata = metadata
     self.output = output
     listed = model.listed.map { XMLLinks(image.generation, $0) }

@@ -25,13 +25,6 @@ struct XMLErrors {
     error(.incompatibleModel, "The file has \(what), which the model has not. Open it with the model that it was made with.")
   }
 
-  func ambiguous(_ first: String, _ second: String) -> StoreError {
-    error(
-      .unsupportedModel,
-      "\(first) and \(second) differ by upper and lower case alone, which XML stores do not keep. Rename one, or use a store of another type."
-    )
-  }
-
   func unverified() -> StoreError {
     error(
       .damaged,

@@ -36,7 +36,7 @@ struct XMLFormat: StoreFileFormat {
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     let errors = XMLErrors(path: path)
-    let model = try XMLModel(loader.model, errors)
+    let model = XMLModel(loader.model)
     try readTwice(reader) { uuid in
       XMLDocumentReader(rows: XMLRowReader(loader, model, options, errors), errors: errors, options: options, madeUpUUID: uuid)
     }
@@ -91,10 +91,9 @@ struct XMLFormat: StoreFileFormat {
   }
 
   func write(_ image: StoreImage, to file: FileReplacement) throws {
-    let model = try XMLModel(image.model, XMLErrors(path: path))
     let output = TextOutput { try file.write($0) }
     let metadata = try metadata(of: image)
-    try XMLDocumentWriter(image: image, model: model, metadata: metadata, output: output).write()
+    try XMLDocumentWriter(image: image, metadata: metadata, output: output).write()
   }
 
   /// The property list that stands before the objects.

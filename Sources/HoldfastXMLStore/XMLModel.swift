@@ -12,32 +12,19 @@ struct XMLModel {
   /// The names of the entities as they are written, in the order of their indexes.
   let entityNames: NameTable
 
-  /// - Throws: ``StoreError`` with code `unsupportedModel` when names differ by upper and lower case alone.
-  init(_ model: ManagedObjectModel, _ errors: XMLErrors) throws(StoreError) {
+  /// Names of a model are ASCII and differ also apart from case, so no two are written alike.
+  init(_ model: ManagedObjectModel) {
     let toMany = model.entities.flatMap(\.ownRelationships).filter(\.isToMany)
-    listed = toMany.filter { $0.isOrdered || XMLModel.namesLinks($0) }
-    stated = toMany.filter { !$0.isOrdered && !XMLModel.namesLinks($0) }
-    let (listed, stated) = (listed, stated)
-    try XMLModel.check(model.entities.map(\.name), errors) { $0.uppercased() }
-    var entities: [XMLEntity] = []
-    for entity in model.entities {
-      try XMLModel.check(entity.slots.map(\.name) + entity.toManyRelationships.map(\.name), errors) { $0.lowercased() }
-      entities.append(XMLEntity(entity, model, listed, stated))
-    }
-    self.entities = entities
+    let listed = toMany.filter { $0.isOrdered || XMLModel.namesLinks($0) }
+    let stated = toMany.filter { !$0.isOrdered && !XMLModel.namesLinks($0) }
+    (self.listed, self.stated) = (listed, stated)
+    entities = model.entities.map { XMLEntity($0, model, listed, stated) }
     entityNames = NameTable(entities.map { (before: "", name: $0.name, behind: "") })
   }
 
   /// Whether the file says here, and not at the other end, what is linked.
   static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isManyToMany && relationship.namesLinks
-  }
-
-  private static func check(_ names: [String], _ errors: XMLErrors, _ written: (String) -> String) throws(StoreError) {
-    var known: [String: String] = [:]
-    for name in names {
-      if let other = known.updateValue(name, forKey: written(name)) { throw errors.ambiguous(other, name) }
-    }
   }
 }
 

@@ -88,7 +88,8 @@ struct ForeignDocument {
         if let target = objects[link[1]], target.type != relationship.destination { supers.insert(relationship.destination) }
       }
     }
-    return supers.sorted()
+    let filled = Set(objects.values.map(\.type))
+    return supers.sorted { (filled.contains($0) ? 1 : 0, $0) < (filled.contains($1) ? 1 : 0, $1) }
   }
 
   /// A model with the entities, attributes and relationships that the document shows. Names are as in the document, in other cases.

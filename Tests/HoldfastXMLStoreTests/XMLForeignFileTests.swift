@@ -129,15 +129,6 @@ import Testing
     #expect(file.refusal(Self.fleet) == nil)
   }
 
-  @Test func namesThatDifferByCaseAloneAreRefused() throws {
-    // Those that differ by ASCII letters alone no model has.
-    for model in [try ManagedObjectModel(entities: [EntityDescription("Ma\u{DF}"), EntityDescription("Mass")])] {
-      let refusal = try #require(file.refusal(model))
-      #expect(refusal.code == .unsupportedModel && refusal.path == file.path, "\(refusal)")
-      #expect(try FileManager.default.contentsOfDirectory(atPath: file.folder.path).filter { !$0.contains("lock") }.isEmpty)
-    }
-  }
-
   @Test func metadataOfAFileWithoutModelAreNotWrittenUnopened() throws {
     try file.write(text([object("SHIP", 1)]))
     let refusal = try #require(throws: StoreError.self) { try PersistentStoreCoordinator.setMetadata([:], for: .xml(at: file.path)) }
