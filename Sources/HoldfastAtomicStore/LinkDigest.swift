@@ -1,4 +1,4 @@
-public import HoldfastStore
+import HoldfastStore
 
 /// Tells whether two lists of links hold the same links, in whatever order each names them, and names one that only one of them has.
 ///

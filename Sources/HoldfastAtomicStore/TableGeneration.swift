@@ -49,6 +49,9 @@ extension TableGeneration {
     tables[schema.tableOfEntity[entity]].view(key)
   }
 
+  /// Whether there is an object with that key of an entity or another one with the same root.
+  public func hasRow(entity: Int, key: Int64) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
+
   /// Calls `body` with all rows of an entity, without those of sub-entities, batch by batch in no particular order,
   /// until it answers ``/HoldfastStore/SinkDemand/enough``.
   public func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) rethrows {

@@ -18,7 +18,7 @@ struct XMLLinks {
     mayLack = relationship.isManyToMany && !relationship.namesLinks
   }
 
-  private func exists(_ key: Int64) -> Bool { generation.row(entity: destination, key: key) != nil }
+  private func exists(_ key: Int64) -> Bool { generation.hasRow(entity: destination, key: key) }
 
   /// Calls `body` with the targets of an object, ascending.
   @inline(__always) func withTargets(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) -> Void) {

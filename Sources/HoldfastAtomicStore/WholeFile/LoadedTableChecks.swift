@@ -132,7 +132,7 @@ struct LoadedTableChecks {
     "\(relationship.name) of \(model.entities[relationship.entityIndex].name)"
   }
 
-  private func exists(_ key: Int64, _ entity: Int) -> Bool { generation.row(entity: entity, key: key) != nil }
+  private func exists(_ key: Int64, _ entity: Int) -> Bool { generation.hasRow(entity: entity, key: key) }
 
   private func contains(_ index: AdjacencyIndex, _ source: Int64, _ target: Int64) -> Bool {
     index.withTargets(of: source) { LinkOrder.contains($0, target) }
