@@ -25,11 +25,11 @@ enum SlotRule: Sendable {
   }
 
   /// Nil when every value is right.
-  init?(_ attribute: ManagedObjectModel.Attribute) {
-    let bounds = attribute.declaration.validation
-    switch attribute.type {
+  init?(_ declaration: AttributeDescription) {
+    let bounds = declaration.validation
+    switch declaration.type {
     case .integer16, .integer32, .integer64, .boolean:
-      let range = attribute.type.integerRange ?? Int64.min...Int64.max
+      let range = declaration.type.integerRange ?? Int64.min...Int64.max
       let (low, high) = (bounds.minimum?.integer ?? range.lowerBound, bounds.maximum?.integer ?? range.upperBound)
       if low == .min && high == .max { return nil }
       self = .whole(max(low, range.lowerBound)...max(low, range.lowerBound, min(high, range.upperBound)))
@@ -42,7 +42,7 @@ enum SlotRule: Sendable {
       self = .decimal(low, high)
     case .date: self = .date(SlotRule.reals(bounds))
     case .string, .uri:
-      guard let rule = TextRule(attribute) else { return nil }
+      guard let rule = TextRule(declaration) else { return nil }
       self = .text(rule)
     case .binaryData, .uuid, .transformable, .objectID, .composite, .undefined: return nil
     }

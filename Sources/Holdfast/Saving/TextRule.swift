@@ -8,12 +8,12 @@ struct TextRule: Sendable {
   private let isURI: Bool
 
   /// Nil when every text is right.
-  init?(_ attribute: ManagedObjectModel.Attribute) {
-    let rule = attribute.declaration.validation
+  init?(_ declaration: AttributeDescription) {
+    let rule = declaration.validation
     minimumLength = rule.minimumLength ?? 0
     maximumLength = rule.maximumLength ?? .max
     pattern = rule.regularExpression
-    isURI = attribute.type == .uri
+    isURI = declaration.type == .uri
     if minimumLength <= 0 && maximumLength == .max && pattern == nil && !isURI { return nil }
   }
 
