@@ -23,21 +23,22 @@ struct MetadataRecord: Sendable {
 
   /// The record of a new store.
   init(uuid: String, new model: ManagedObjectModel) throws {
-    let hashes = model.entities.map { ($0.name, PropertyList.data($0.versionHash)) }
+    let layouts = model.entityLayoutHashesByName
     self.init(
       uuid: uuid,
       list: [
         Key.type: .string("SQLite"),
         Key.frameworkVersion: .integer(1344),
-        Key.hashes: .dictionary(Dictionary(uniqueKeysWithValues: hashes)),
+        Key.hashes: .dictionary(model.entityVersionHashesByName.mapValues { .data($0) }),
         Key.hashesVersion: .integer(MetadataRecord.knownHashesVersion),
         Key.identifiers: .array(model.versionIdentifiers.map { .string($0) }),
         Key.digest: .string(model.versionDigest),
         Key.checksum: .string(model.versionChecksum),
         Key.autoVacuum: .string("2"),
-        Key.layout: .string(MetadataRecord.layoutMark(digest: model.versionDigest)),
+        Key.layout: .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest)),
         Key.model: .data(try model.canonicalJSON()),
       ])
+    if !layouts.isEmpty { list[Key.layouts] = .dictionary(layouts.mapValues { .data($0) }) }
   }
 
   /// The model that the file keeps of itself; nil for a file that another program made.
@@ -56,7 +57,10 @@ struct MetadataRecord: Sendable {
 
   /// What says that this framework laid the file out for the model with that digest, so that names need not be looked
   /// up. On disk: do not change.
-  static func layoutMark(digest: String) -> String { "Holdfast \(knownLayout) " + digest }
+  static func layoutMark(of model: ManagedObjectModel, digest: String) -> String {
+    let layout = model.layoutDigest
+    return "Holdfast \(knownLayout) " + (layout.isEmpty ? "" : layout + " ") + digest
+  }
 
   /// Refuses a file that a newer version of this framework laid out in another way. A file without our mark is laid out
   /// as Core Data does.
@@ -82,6 +86,7 @@ struct MetadataRecord: Sendable {
     static let checksum = "NSStoreModelVersionChecksumKey"
     static let autoVacuum = "_NSAutoVacuumLevel"
     static let layout = "_HoldfastLayout"
+    static let layouts = "_HoldfastLayouts"
     static let valueTypes = "_HoldfastValueTypes"
     static let model = "_HoldfastModel"
   }
@@ -112,7 +117,12 @@ struct MetadataRecord: Sendable {
     guard let hashes = list[Key.hashes]?.dictionary else {
       throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
     }
-    try ModelCompatibility.check(hashes.compactMapValues(\.data), model, path: path)
+    try ModelCompatibility.check(hashes.compactMapValues(\.data), layouts: layoutHashes, model, path: path)
+  }
+
+  /// What else of that model decides how rows lie; nil for a file that another program made.
+  var layoutHashes: [String: [UInt8]]? {
+    list[Key.layout] == nil ? nil : (list[Key.layouts]?.dictionary ?? [:]).compactMapValues(\.data)
   }
 
   /// The version hash of each entity of the model with which the file was made, by the entity's name.
