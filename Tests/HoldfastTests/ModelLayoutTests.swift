@@ -37,10 +37,13 @@ import Testing
       testDescription: "external and external and preserved", made: model([data(external: true)]),
       other: model([data(preserved: true)])),
     Pair(
-      testDescription: "one more element", made: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double)]),
-      other: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double), AttributeDescription("y", .double)])),
+      testDescription: "one more element",
+      made: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double)]),
+      other: model(
+        [.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double), AttributeDescription("y", .double)])),
     Pair(
-      testDescription: "an element of another type", made: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double)]),
+      testDescription: "an element of another type",
+      made: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .double)]),
       other: model([.composite("place", "Group", isOptional: true)], [AttributeDescription("x", .string)])),
     Pair(
       testDescription: "a derived attribute of another name", made: model([.derived("upper", .string, "uppercase:(name)")]),
@@ -67,7 +70,8 @@ import Testing
     #expect(error.reason.contains("Thing") && !error.reason.contains("Beside"))
     // Nothing was changed, and what does not concern rows may differ.
     let again = try place.context()
-    #expect(try again.fetch(FetchRequest<ManagedObject>(entityName: "Thing")).map { try $0.value(forKey: "name").storeValue } == [.string("A")])
+    #expect(
+      try again.fetch(FetchRequest<ManagedObject>(entityName: "Thing")).map { try $0.value(forKey: "name").storeValue } == [.string("A")])
   }
 
   @Test func mostModelsHaveNothingThatHashesDoNotTell() throws {

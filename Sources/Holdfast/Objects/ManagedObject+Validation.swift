@@ -35,6 +35,9 @@ extension ManagedObject {
       throw ContextError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
     }
+    if case .objectID(let target) = value, let relationship = entity.relationship(inSlot: slot), !canLead(relationship, to: target) {
+      throw wrongType(key)
+    }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
     for other in entity.slots.indices {
@@ -47,6 +50,12 @@ extension ManagedObject {
     builder.endRow()
     let batch = builder.seal()
     return checks.slots.filter { $0.slot == slot }.compactMap { $0.failure(batch[0].pointer, self) }
+  }
+
+  /// Whether the entity that an ID names is one that a relationship leads to.
+  private func canLead(_ relationship: ManagedObjectModel.Relationship, to target: ManagedObjectID) -> Bool {
+    let model = managedObjectContext.persistentStoreCoordinator.model
+    return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
   }
 
   private func wrongType(_ key: String) -> ContextError {
