@@ -52,6 +52,15 @@ struct MetadataRecord: Sendable {
     }
   }
 
+  /// Whether the file keeps a model, and another one than these bytes say.
+  func keepsOtherModel(than bytes: [UInt8]) -> Bool { list[Key.model]?.data.map { $0 != bytes } ?? false }
+
+  /// Keeps a model with the same version hashes in place of the one that there is.
+  mutating func keep(_ model: ManagedObjectModel, _ bytes: [UInt8]) {
+    list[Key.model] = .data(bytes)
+    list[Key.identifiers] = .array(model.versionIdentifiers.map { .string($0) })
+  }
+
   /// The bytes to store.
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 
