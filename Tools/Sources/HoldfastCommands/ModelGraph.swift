@@ -14,12 +14,9 @@ public enum ModelGraph {
 
   /// The drawing of a version of the model at a path; of the current one unless a name is given.
   ///
-  /// - Throws: ``CommandError`` when it cannot be read.
+  /// - Throws: ``CommandError`` when that version cannot be read.
   public static func text(path: String, version name: String? = nil, _ format: Format) throws(CommandError) -> String {
-    let source = try ModelSource(path: path)
-    let chosen = try name.map { name throws(CommandError) in try ModelConvert.version(name, of: source) } ?? source.current
-    guard let chosen else { throw CommandError(path: path, reason: "It has no version.") }
-    return text(chosen.model, format)
+    text(try ModelSource(path: path).version(name).model, format)
   }
 
   /// The drawing of a model.

@@ -22,7 +22,11 @@ public enum ModelLint {
   }
 
   /// The rules by name: what each looks for.
-  public static let rules: [(name: String, meaning: String)] = checks.map { ($0.name, $0.meaning) }
+  public static let rules: [(name: String, meaning: String)] =
+    checks.map { ($0.name, $0.meaning) } + [
+      ("same-hashes", "versions that a store cannot tell apart"),
+      (unreadable, "a version that cannot be read, about which nothing else is told"),
+    ]
 
   /// All remarks about all versions.
   public static func findings(in source: ModelSource) -> [Finding] {
@@ -31,7 +35,10 @@ public enum ModelLint {
         check.find(version.model).map { Finding(rule: check.name, version: version.name, path: $0.path, reason: $0.reason) }
       }
     } + sameVersions(source)
+      + source.unreadable.map { Finding(rule: unreadable, version: $0.name, path: "model", reason: "It cannot be read. \($0.error)") }
   }
+
+  private static let unreadable = "unreadable-version"
 
   private typealias Remark = (path: String, reason: String)
 

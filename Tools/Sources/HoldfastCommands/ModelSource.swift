@@ -25,8 +25,11 @@ public struct ModelSource: Sendable {
   /// The versions that could not be read, and why.
   public let unreadable: [(name: String, error: any Error)]
 
-  /// The version in use, or the only one.
-  public var current: Version? { versions.first { $0.isCurrent } ?? versions.first }
+  /// The name of the version in use, or of the only one.
+  public let currentName: String
+
+  /// The version in use, or the only one; nil when it is one of those that could not be read. No other takes its place.
+  public var current: Version? { versions.first { $0.isCurrent } }
 
   /// Reads all versions.
   ///
@@ -34,22 +37,21 @@ public struct ModelSource: Sendable {
   public init(path: String) throws(CommandError) {
     self.path = path
     let name = URL(fileURLWithPath: path).lastPathComponent
-    var isFolder = ObjCBool(false)
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw CommandError(path: path, reason: "There is nothing at this path.")
-    }
-    if isFolder.boolValue {
-      (kind, versions, unreadable) = try ModelSource.bundle(path)
-    } else {
+    switch FileKind(path) {
+    case nil: throw CommandError(path: path, reason: "There is nothing at this path.")
+    case .other: throw FileKind.noFile(path)
+    case .folder: (kind, currentName, versions, unreadable) = try ModelSource.bundle(path)
+    case .file:
       let stem = String(name.prefix(while: { $0 != "." }))
       let (kind, model) = try ModelSource.file(path)
       (self.kind, unreadable) = (kind, [])
-      versions = [Version(name: stem.isEmpty ? name : stem, isCurrent: true, model: model, document: nil)]
+      currentName = stem.isEmpty ? name : stem
+      versions = [Version(name: currentName, isCurrent: true, model: model, document: nil)]
     }
     if versions.isEmpty { throw CommandError(path: path, reason: "None of its versions can be read.", cause: unreadable.first?.error) }
   }
 
-  private typealias Bundle = (kind: String, versions: [Version], unreadable: [(name: String, error: any Error)])
+  typealias Bundle = (kind: String, currentName: String, versions: [Version], unreadable: [(name: String, error: any Error)])
 
   private static func bundle(_ path: String) throws(CommandError) -> Bundle {
     if CompiledModelSource.isCompiled(path) { return try CompiledModelSource.bundle(path) }
@@ -66,7 +68,8 @@ public struct ModelSource: Sendable {
           unreadable.append((name, error))
         }
       }
-      return (bundle.isVersioned ? "Xcode model with versions" : "Xcode model", versions, unreadable)
+      let kind = bundle.isVersioned ? "Xcode model with versions" : "Xcode model"
+      return (kind, bundle.currentVersionName, versions, unreadable)
     } catch {
       throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
     }
