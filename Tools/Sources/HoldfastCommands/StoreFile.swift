@@ -33,9 +33,10 @@ public struct StoreFile: Sendable {
   }
 
   private static func beginning(of path: String) throws(CommandError) -> [UInt8] {
-    var isFolder = ObjCBool(false)
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
-      throw CommandError(path: path, reason: "There is no file at this path.")
+    switch FileKind(path) {
+    case .file: break
+    case .other: throw FileKind.noFile(path)
+    case nil, .folder: throw CommandError(path: path, reason: "There is no file at this path.")
     }
     do {
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
