@@ -107,7 +107,7 @@ import Testing
     }
     #expect(text == (try ModelGraph.text(Fixture.model(), format)))
     switch format {
-    case .mermaid: #expect(text.hasPrefix("erDiagram\n") && text.contains("Dog |o--o{ Walk"))
+    case .mermaid: #expect(text.hasPrefix("erDiagram\n") && text.contains("\"Dog\" |o--o{ \"Walk\""))
     case .dot: #expect(text.hasPrefix("digraph") && text.filter { $0 == "{" }.count == text.filter { $0 == "}" }.count)
     case .svg:
       let parser = XMLLines(text)
@@ -154,3 +154,32 @@ struct XMLLines {
     isWellFormed = isGood && open.isEmpty
   }
 }
+  /// Words of Graphviz's language, in any case, and of Mermaid's.
+  private static let words = [
+    "Node", "EDGE", "graph", "Subgraph", "Digraph", "Strict", "Class", "classDef", "End", "Style", "One", "many", "To", "Title",
+    "Direction",
+    "u", "erDiagram",
+  ]
+
+  @Test(arguments: [ModelGraph.Format.dot, .mermaid]) func namesThatAreWordsOfTheLanguageAreQuoted(_ format: ModelGraph.Format) throws {
+    let entities = Self.words.map {
+      EntityDescription(
+        $0, superentity: $0 == "Node" ? nil : "Node", attributes: $0 == "Node" ? [AttributeDescription("PK", .string)] : [],
+        relationships: [.toOne("to\($0)", to: "Node", inverse: nil)])
+    }
+    let text = try ModelGraph.text(ManagedObjectModel(entities: entities), format)
+    for line in text.split(separator: "\n") {
+      // What is left of a line without its quoted parts has no name.
+      let bare = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
+      let isSetting = line.hasPrefix("  node [") || line.hasPrefix("  edge [") || !line.hasPrefix("  ") || line.contains("=LR")
+      if !isSetting && !line.contains("<table") && !line.hasPrefix("    ") {
+        let left = bare.joined(separator: " ").split { !$0.isLetter }.map(String.init)
+        #expect(
+          Set(left).isSubset(of: ["o", "dir", "both", "arrowhead", "arrowtail", "crow", "tee", "label", "empty", "style", "dashed"]),
+          "\(line)")
+      }
+    }
+    for word in Self.words { #expect(text.contains("\n  \"\(word)\" "), "\(word)") }
+    if format == .mermaid { #expect(text.contains("\n    string PK_\n")) }
+  }
+
