@@ -77,16 +77,38 @@ public struct ModelSource: Sendable {
 
   private static func file(_ path: String) throws(CommandError) -> (String, ManagedObjectModel) {
     if CompiledModelSource.isCompiled(path) { return ("compiled model", try CompiledModelSource.model(path)) }
-    if let model = JSONModelFile.model(path) { return ("model as JSON", model) }
-    return ("model of a store", try StoreFile(path: path).requiredModel())
+    // A store as JSON says that it is one.
+    let isStore = path.hasSuffix(".json") ? try StoreFile.isJSONStore(path) : true
+    return isStore ? ("model of a store", try StoreFile(path: path).requiredModel()) : ("model as JSON", try JSONModelFile.model(path))
   }
 }
 
 /// A model as JSON: what stores of Holdfast keep of theirs, as a file.
 enum JSONModelFile {
-  static func model(_ path: String) -> ManagedObjectModel? {
-    guard path.hasSuffix(".json"), let data = FileManager.default.contents(atPath: path) else { return nil }
-    return try? ManagedObjectModel.decoded(canonicalJSON: Array(data))
+  static func model(_ path: String) throws(CommandError) -> ManagedObjectModel {
+    let data: Data
+    do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
+      throw CommandError(path: path, reason: "It cannot be read.", cause: error)
+    }
+    do { return try ManagedObjectModel.decoded(canonicalJSON: Array(data)) } catch {
+      throw CommandError(path: path, reason: "It is neither a model as JSON nor a JSON store. As a model: \(reason(error))")
+    }
+  }
+
+  /// What is wrong with a model, in one line.
+  private static func reason(_ error: any Error) -> String {
+    if let error = error as? ModelError { return error.problems.map(\.description).joined(separator: " ") }
+    guard let error = error as? DecodingError else { return "\(error)" }
+    let (context, missing): (DecodingError.Context, String?) =
+      switch error {
+      case .keyNotFound(let key, let context): (context, key.stringValue)
+      case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context): (context, nil)
+      @unknown default: (DecodingError.Context(codingPath: [], debugDescription: "\(error)"), nil)
+      }
+    let path = (context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue } + (missing.map { [$0] } ?? [])).joined(
+      separator: ".")
+    let text = missing == nil ? context.debugDescription : "It is missing."
+    return (path.isEmpty ? text : "\(path): \(text)").replacingOccurrences(of: "\n", with: " ")
   }
 
   static func data(of model: ManagedObjectModel) throws -> Data { Data(try model.canonicalJSON() + Array("\n".utf8)) }
