@@ -133,7 +133,7 @@ public enum ModelLint {
 
   private static func isRefused(_ text: String, _ rule: AttributeValidation) -> Bool {
     if text.utf16.count < rule.minimumLength ?? 0 || text.utf16.count > rule.maximumLength ?? .max { return true }
-    guard let pattern = rule.regularExpression, let regex = try? Regex(pattern) else { return false }
+    guard let pattern = rule.regularExpression, let regex = try? Regex(pattern).matchingSemantics(.unicodeScalar) else { return false }
     return (try? regex.wholeMatch(in: text)) == nil
   }
 
