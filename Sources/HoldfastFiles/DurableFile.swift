@@ -25,6 +25,7 @@ import Synchronization
 /// - One process saves at a time. A save by another process since the last reading is found before anything is written.
 /// - Permissions, owner (when permitted), access list and security label of the file are kept; so is a symbolic link that
 ///   the path leads through. Hard links are not: the other names keep the old contents.
+/// - As many previous versions as ``DurableFileOptions/backupCount`` says stay beside the file.
 /// - A file is open once per process, and not in a process that was forked from the one that opened it.
 ///
 /// It does *not* look into the file: the format says whether bytes are whole, and which generation they are.
@@ -140,6 +141,14 @@ public final class DurableFile: Sendable {
     _ = state.withLock { state in
       defer { state.known = known }
       return state.known
+    }
+  }
+
+  /// Says that this process has given the file another name, which changed when the file was changed last and nothing else.
+  func noteLink(_ before: FileIdentity, _ after: FileIdentity) {
+    guard after.hasSameBytes(as: before) else { return }
+    state.withLock { state in
+      if case .present(before, let file) = state.known { state.known = .present(after, file) }
     }
   }
 

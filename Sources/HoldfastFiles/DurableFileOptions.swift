@@ -16,6 +16,12 @@ public struct DurableFileOptions: Sendable {
   public var largestByteCount: Int64
   /// The permission bits of a file that is new. An existing file keeps its own.
   public var permissions: UInt32
+  /// How many previous versions of the file are kept beside it, for people: `NAME~1` is what the last save replaced, `NAME~2` what the
+  /// one before that did, and so on. None unless said otherwise.
+  ///
+  /// A version is kept by a second name, without copying. Values in files of their own are not kept: a previous version lacks those that
+  /// were replaced since. A save that cannot keep the version that it would replace is given up.
+  public var backupCount: Int
   /// Whether nothing is ever written, not even a lock file.
   public var isReadOnly: Bool
   /// Whether a file is refused that belongs neither to the user of the process nor to root.
@@ -28,13 +34,14 @@ public struct DurableFileOptions: Sendable {
   /// Makes options.
   public init(
     durability: Durability = .full, lockTimeout: Double = 5, largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
-    isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,
+    backupCount: Int = 0, isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,
     fileSystem: any StoreFileSystem = POSIXFileSystem()
   ) {
     self.durability = durability
     self.lockTimeout = lockTimeout
     self.largestByteCount = largestByteCount
     self.permissions = permissions
+    self.backupCount = backupCount
     self.isReadOnly = isReadOnly
     self.requiresOwnFile = requiresOwnFile
     self.allowsSharedFolder = allowsSharedFolder

@@ -167,6 +167,7 @@ public final class FileReplacement {
     if case .finished = phase { try checkNotEnded() } else { try finish() }
     guard let temporary else { preconditionFailure("A finished replacement has a temporary file.") }
     try performing { () throws(FileSystemError) in
+      try keepBackup()
       try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
     }
     // From here on everybody sees the new contents, so nothing is undone any more.
@@ -198,6 +199,14 @@ public final class FileReplacement {
     let file = try openedTemporary()
     try performing { () throws(FileSystemError) in try folder.fileSystem.synchronize(file.handle) }
     phase = .finished
+  }
+
+  private func keepBackup() throws(FileSystemError) {
+    guard let present, owner.options.backupCount > 0 else { return }
+    try BackupRing(folder, count: owner.options.backupCount).keep(present)
+    // Should this save fail at its last step, the next one must not take the new name for somebody else's change.
+    let linked = try folder.fileSystem.status(of: folder.name, in: folder.directory)
+    owner.noteLink(present.identity, linked.identity)
   }
 
   /// The error when the disk did not confirm that the folder has the new name.

@@ -46,17 +46,17 @@ final class JSONDocumentReader {
   private enum Place {
     case start
     /// In the document's object, and in the object that is the value of a member of it.
-    case members, hashes, nextKeys, metadata, metadataValue, model, entities
+    case members, hashes, layouts, nextKeys, metadata, metadataValue, model, entities
     /// In the list of an entity's objects, in an object, in a list of keys in it, and in what it says of their order.
     case rows, row, targets, orders, orderKeys
     case end
   }
 
-  /// The members of a document, in their order; the last may be missing. On disk: do not change.
+  /// The members of a document, in their order; `layouts` and the last may be missing. On disk: do not change.
   private static let members = [
-    "format", "version", "uuid", "generation", "hashes", "nextKeys", "metadata", "model", "entities", "digest",
+    "format", "version", "uuid", "generation", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "digest",
   ]
-  private static let entitiesMember = 8
+  private static let entitiesMember = 9
 
   /// - Parameter loader: nil when only the header is wanted.
   init(loader: TableLoader?, errors: JSONErrors, options: JSONStore.Options) {
@@ -100,6 +100,7 @@ final class JSONDocumentReader {
     case .members where depth == 2:
       switch JSONDocumentReader.members[max(member, 0)] {
       case "hashes": enter(.hashes)
+      case "layouts": enter(.layouts)
       case "nextKeys": enter(.nextKeys)
       case "metadata": enter(.metadata)
       case "model":
@@ -219,7 +220,8 @@ final class JSONDocumentReader {
     guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
       throw refusal(errors.newerFormat("a member \"\(name.prefix(40))\""))
     }
-    guard next == member + 1 else {
+    // A store whose model has nothing to say there has no layouts.
+    guard next == member + 1 || next == member + 2 && JSONDocumentReader.members[member + 1] == "layouts" else {
       throw refusal(damaged("The member \"\(name)\" is not where it has to be, or is there twice."))
     }
     member = next
@@ -274,6 +276,7 @@ final class JSONDocumentReader {
     case .orderKeys: try withRows { try $0.orderKey(text) }
     case .nextKeys: try takeNextKey(text)
     case .hashes: header.versionHashes[name] = try hash(text)
+    case .layouts: header.layoutHashes?[name] = try hash(text)
     case .metadataValue: try takeMetadata(.string(text))
     case .members: try takeMember(string: text)
     case .model: model?.scalar(.string(text))
@@ -313,7 +316,7 @@ final class JSONDocumentReader {
 
   private func hash(_ text: UnsafeRawBufferPointer) throws -> [UInt8] {
     guard case .data(let data)? = JSONMetadata.value("binaryData", .string(text)), data.count == 32 else {
-      throw damaged("The version hash of an entity is not the base64 of 32 bytes.")
+      throw damaged("The hash of an entity is not the base64 of 32 bytes.")
     }
     return Array(data)
   }

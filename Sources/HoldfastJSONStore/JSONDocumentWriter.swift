@@ -52,6 +52,10 @@ struct JSONDocumentWriter {
     output.put(header.generation)
     output.put(",\n\"hashes\":")
     putObject(header.versionHashes) { hash in hash.withUnsafeBytes { output.put(quotedBase64: $0) } }
+    if let layouts = header.layoutHashes, !layouts.isEmpty {
+      output.put(",\n\"layouts\":")
+      putObject(layouts) { hash in hash.withUnsafeBytes { output.put(quotedBase64: $0) } }
+    }
     output.put(",\n\"nextKeys\":")
     putObject(header.nextKeys) { output.put($0) }
     output.put(",\n\"metadata\":")

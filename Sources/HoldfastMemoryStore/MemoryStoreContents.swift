@@ -35,7 +35,7 @@ public final class MemoryStoreContents: Sendable {
       guard !state.isOpen else { throw MemoryStoreError.alreadyOpen() }
       guard state.saved != nil || !isReadOnly else { throw MemoryStoreError.notFound() }
       if let made = state.saved?.generation.schema.model {
-        try ModelCompatibility.check(made.entityVersionHashesByName, model)
+        try ModelCompatibility.check(made.entityVersionHashesByName, layouts: made.entityLayoutHashesByName, model)
       }
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
       let schema = TableSchema(model: model, identity: identity)
@@ -62,7 +62,8 @@ public final class MemoryStoreContents: Sendable {
     try state.withLock { state in
       let model = try MemoryStoreContents.closedModel(state, "read the metadata")
       return PersistentStoreMetadata(
-        storeUUID: state.storeUUID, type: MemoryStore.type, entityVersionHashes: model.entityVersionHashesByName, userInfo: state.metadata)
+        storeUUID: state.storeUUID, type: MemoryStore.type, entityVersionHashes: model.entityVersionHashesByName,
+        entityLayoutHashes: model.entityLayoutHashesByName, userInfo: state.metadata)
     }
   }
 

@@ -4,7 +4,7 @@ import HoldfastStore
 /// What a file says of itself before its objects: the contents of the element `databaseInfo`.
 struct XMLMetadata {
   /// What every kind of file says of its store.
-  private(set) var header = StoreFileHeader(storeUUID: "", generation: 1, versionHashes: [:])
+  private(set) var header = StoreFileHeader(storeUUID: "", generation: 1, versionHashes: [:], layoutHashes: nil)
   /// Whether the metadata say that the file ends with a digest.
   private(set) var isSealed = false
   /// Whether the file says with which model it was written.
@@ -69,6 +69,7 @@ struct XMLMetadata {
       throw Fault(reason: "The generation is no number of one.")
     }
     header.generation = generation
+    header.layoutHashes = list.layoutHashes
     if let rows = list[Key.rows] {
       guard let bytes = rows.data, let notes = XMLRowNotes(bytes) else {
         throw Fault(reason: "What is said of row versions cannot be read.")

@@ -59,8 +59,6 @@ import Testing
     for name in ["minValueString", "maxValueString", "defaultValueString"] where element["attributeType"] != "String" {
       if let value = element[name], let number = Double(value) { element[name] = "\(number)" }
     }
-    // A file has one on a text and one on a URI, left over or set by hand; Core Data asks for it for transformable attributes alone.
-    if element["attributeType"] != "Transformable" { element["valueTransformerName"] = nil }
     element.children = element.children.map(reduced).filter { $0 != ModelElement("userInfo") }
     return element
   }

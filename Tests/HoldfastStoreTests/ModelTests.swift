@@ -24,6 +24,17 @@ import Testing
     #expect(error.description.contains("Dog.vet: There is no entity Vet to lead to."))
   }
 
+  @Test func whatIsAskedForByNameNeedsOne() throws {
+    let error = try #require(throws: ModelError.self) {
+      try ManagedObjectModel(
+        entities: [
+          EntityDescription("E", attributes: [AttributeDescription("a", .double)], indexes: [FetchIndexDescription("", ["a"])])
+        ], configurations: [ConfigurationDescription("", [])], composites: [CompositeDescription("", [])],
+        fetchRequestTemplates: [FetchRequestDescription("", entity: "E")])
+    }
+    #expect(error.problems.map(\.path).sorted() == ["E", "composite", "configuration ", "fetch request"], "\(error)")
+  }
+
   @Test func slotsFollowTheOrderOfNamesAndNotOfDeclarations() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(

@@ -385,6 +385,7 @@ private final class Farewell: ManagedObject {
     context.delete(ann)
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .deniedDelete && error.property == "licences" && error.objectID == ann.objectID)
+    #expect(!error.objectIDs.isEmpty && error.coreDataUserInfo["NSValidationErrorValue"] as? [ManagedObjectID] == error.objectIDs)
     licences[0].holder = bob
     #expect(try #require(throws: ContextError.self) { try context.save() }.code == .deniedDelete)
     context.delete(licences[1])

@@ -123,6 +123,52 @@ private final class Box: ManagedObject {}
     #expect(asked.coreDataCode == refused.number)
   }
 
+  @Test func whatIsNoNumberIsBeyondTheBoundThatThereIs() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Scale",
+        attributes: [
+          AttributeDescription("least", .double, isOptional: true, validation: .range(.double(1), nil)),
+          AttributeDescription("exact", .decimal, isOptional: true, validation: .range(.decimal(0), nil)),
+          AttributeDescription("most", .float, isOptional: true, validation: .range(nil, .float(0.3))),
+        ])
+    ])
+    let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+    let scale = try context.insert(entityNamed: "Scale")
+    func refusal(_ key: String, _ value: StoreValue) throws -> ContextError {
+      try #require(throws: ContextError.self) { try scale.validateValue(value, forKey: key) }
+    }
+    #expect(try refusal("least", .double(.nan)).validation?.predicate == "SELF >= 1")
+    #expect(try refusal("least", .double(.nan)).userMessage() == "Least must be at least 1.")
+    #expect(try refusal("exact", .decimal(.nan)).validation?.predicate == "SELF >= 0")
+    let heavy = try refusal("most", .float(0.5))
+    #expect(heavy.validation?.predicate == "SELF <= 0.3" && heavy.userMessage() == "Most may be at most 0.3.")
+    #expect(heavy.validation?.bound == .float(0.3))
+    try scale.validateValue(.float(0.3), forKey: "most")
+  }
+
+  /// As ICU matches, of which Core Data's patterns are written: scalars, not what people see as one letter.
+  @Test(arguments: [
+    ("..", "e\u{301}", true), (".", "e\u{301}", false), (".", "\u{1F1E9}\u{1F1EA}", false), ("\u{E9}", "e\u{301}", false),
+    ("[^x]{2}", "\r\n", true), ("[a-z]+", "abc", true), ("\\d+", "12", true), ("\\d", "1\u{FE0F}\u{20E3}", false),
+  ]) func patternsMatchScalars(pattern: String, text: String, isRight: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("text", .string, validation: .pattern(pattern))])
+    ])
+    let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+    let note = try context.insert(entityNamed: "Note")
+    let passes = (try? note.validateValue(.string(text), forKey: "text")) != nil
+    #expect(passes == isRight)
+  }
+
+  @Test func aTargetOfAnotherEntityIsNoValueOfARelationship() throws {
+    let context = try Self.context(.memory)
+    let (tie, box) = (context.insert(Tie.self), context.insert(Box.self))
+    try tie.validateValue(.objectID(box.objectID), forKey: "box")
+    let error = try #require(throws: ContextError.self) { try tie.validateValue(.objectID(tie.objectID), forKey: "box") }
+    #expect(error.code == .wrongType)
+  }
+
   @Test(arguments: right.indices) func aValueAtTheBoundIsSaved(place: Int) throws {
     let (property, value) = Self.right[place]
     let context = try Self.context(.sqlite)

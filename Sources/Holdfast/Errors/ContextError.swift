@@ -88,7 +88,7 @@ public struct ContextError: Error, Sendable {
   public var validation: ValidationFailure?
   /// Each validation failure, with code ``Code/multipleValidationFailures``.
   public var failures: [ContextError]
-  /// The objects of a conflict.
+  /// The objects of a conflict; those that a relationship leads to and a deletion is denied for, or that are too few or too many.
   public var objectIDs: [ManagedObjectID]
   /// The UUIDs of the stores that have their changes, with code ``Code/incompleteSave``.
   public var savedStoreIdentifiers: [String]

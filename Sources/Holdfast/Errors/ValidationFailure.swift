@@ -35,6 +35,7 @@ extension ContextError {
     if let objectID { info["NSValidationErrorObject"] = objectID }
     if let property { info["NSValidationErrorKey"] = property }
     if let value = validation?.value { info["NSValidationErrorValue"] = value }
+    if [.tooFewObjects, .tooManyObjects, .deniedDelete].contains(code) { info["NSValidationErrorValue"] = objectIDs }
     if let predicate = validation?.predicate { info["NSValidationErrorPredicate"] = predicate }
     if !failures.isEmpty { info["NSDetailedErrors"] = failures }
     if !objectIDs.isEmpty { info["NSAffectedObjects"] = objectIDs }

@@ -20,9 +20,23 @@ extension ManagedObject {
   /// - Throws: ``ContextError`` with all that is wrong, numbered as Core Data numbers it, as a save would; with code
   ///   ``ContextError/Code/unknownProperty`` or ``ContextError/Code/wrongType`` for what could not even be set.
   public final func validateValue(_ value: StoreValue, forKey key: String) throws {
+    var failures = try failuresByModel(value, key)
+    failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
+    if !failures.isEmpty { throw ContextError.together(failures) }
+  }
+
+  private func failuresByModel(_ value: StoreValue, _ key: String) throws -> [ContextError] {
+    let checks = managedObjectContext.graph.checks[entity.index]
+    if case .transient(let attribute)? = entity.property(named: key) {
+      if !attribute.type.isUntyped && value.converted(to: attribute.type) == nil { throw wrongType(key) }
+      return checks.transients.filter { $0.attribute.name == key }.compactMap { $0.failure(value, self) }
+    }
     guard let slot = entity.slot(named: key) else {
       throw ContextError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
+    }
+    if case .objectID(let target) = value, let relationship = entity.relationship(inSlot: slot), !canLead(relationship, to: target) {
+      throw wrongType(key)
     }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
@@ -30,16 +44,21 @@ extension ManagedObject {
       if other != slot {
         builder.appendNull()
       } else if !builder.appendValue(value, entity.layout.columns[slot]) {
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is not of the property's type.")
+        throw wrongType(key)
       }
     }
     builder.endRow()
     let batch = builder.seal()
-    var failures: [ContextError] = []
-    for check in managedObjectContext.graph.checks[entity.index].slots where check.slot == slot {
-      if let failure = check.failure(batch[0].pointer, self) { failures.append(failure) }
-    }
-    failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
-    if !failures.isEmpty { throw ContextError.together(failures) }
+    return checks.slots.filter { $0.slot == slot }.compactMap { $0.failure(batch[0].pointer, self) }
+  }
+
+  /// Whether the entity that an ID names is one that a relationship leads to.
+  private func canLead(_ relationship: ManagedObjectModel.Relationship, to target: ManagedObjectID) -> Bool {
+    let model = managedObjectContext.persistentStoreCoordinator.model
+    return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
+  }
+
+  private func wrongType(_ key: String) -> ContextError {
+    ContextError(.wrongType, objectID: id, property: key, reason: "The value is not of the property's type.")
   }
 }

@@ -107,7 +107,8 @@ open class ManagedObject {
 
   /// The class's own rules for one property, beyond the model's: throws when the value is not right.
   ///
-  /// Called by saves for each property of a new or changed object (to-many relationships only when they are known, no value that lies in a file already), and by
+  /// Called by saves for each property of a new or changed object (to-many relationships only when they are known, no value that lies
+  /// in a file already, transient values that ``/HoldfastStore/StoreValue`` can say), and by
   /// ``validateValue(_:forKey:)`` before a value is set. Must not change objects. Any error may be thrown; ``ContextError/invalid(_:property:)``
   /// makes one with a sentence for people. Classes that do not override it cost nothing.
   ///

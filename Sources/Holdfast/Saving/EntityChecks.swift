@@ -4,6 +4,7 @@ import HoldfastStore
 struct EntityChecks: Sendable {
   let slots: [SlotCheck]
   let groups: [GroupCheck]
+  let transients: [TransientCheck]
   /// To-many relationships with bounds.
   let counted: [ManagedObjectModel.Relationship]
   /// Relationships whose inverses lose an object when one of the entity is deleted, and must keep some.
@@ -12,6 +13,7 @@ struct EntityChecks: Sendable {
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
     slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
+    transients = entity.transientAttributes.compactMap { TransientCheck($0) }
     counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
     losing = entity.relationships.filter { relationship in
       guard let inverse = model.inverse(of: relationship) else { return false }

@@ -54,6 +54,9 @@ enum OwnRules {
         object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
           ? check(object, relationship.name) : []
       }
+      + entity.transientAttributes.flatMap { attribute in
+        object.hasTransient(attribute.index) && (try? object.transientValue(attribute)) != nil ? check(object, attribute.name) : []
+      }
   }
 
   private static func check(_ object: ManagedObject, _ name: String) -> [ContextError] {

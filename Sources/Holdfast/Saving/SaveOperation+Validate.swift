@@ -65,10 +65,11 @@ extension SaveOperation {
   }
 
   private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
-    let count = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex).count
+    let targets = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
     func fail(_ code: ContextError.Code, _ reason: String, bound: Int? = nil) {
       var failure = ContextError(code, objectID: object.id, property: relationship.name, reason: reason)
       failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }
+      failure.objectIDs = targets.map(\.objectID)
       failures.append(failure)
     }
     if count == 0 {
@@ -83,11 +84,13 @@ extension SaveOperation {
   private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
     for relationship in object.entity.relationships where relationship.deleteRule == .deny {
       // An object that is gone stands in nobody's way.
-      if try context.existing(context.targets(of: object, relationship), of: relationship).isEmpty { continue }
+      let targets = try context.existing(context.targets(of: object, relationship), of: relationship)
+      if targets.isEmpty { continue }
       failures.append(
         ContextError(
           .deniedDelete, objectID: object.id, property: relationship.name,
-          reason: "The object cannot be deleted while the relationship leads to objects; delete those first or lead it elsewhere."))
+          reason: "The object cannot be deleted while the relationship leads to objects; delete those first or lead it elsewhere.",
+          objectIDs: targets.map(\.objectID)))
     }
   }
 }

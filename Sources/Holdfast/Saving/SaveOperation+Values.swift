@@ -1,14 +1,14 @@
 import HoldfastStore
 
 /// Values that no rule of the model refuses and still cannot be kept as they are: what could not be encoded, IDs of objects that
-/// are not saved, transient attributes of new objects that must have a value.
+/// are not saved. Beside them transient attributes, which no store sees.
 extension SaveOperation {
   /// What is wrong with such values; reported together with what the validation finds.
   func valueFailures() -> [ContextError] {
     var failures = refusedValues()
     forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
     forEachTemporaryID(updated) { object, slot, id in check(id, object, slot, &failures) }
-    if context.graph.hasTransients { for object in inserted { checkTransients(object, &failures) } }
+    if context.graph.hasTransients { for object in inserted + updated { checkTransients(object, &failures) } }
     return failures
   }
 
@@ -18,12 +18,8 @@ extension SaveOperation {
     return context.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? ContextError : nil }
   }
 
-  /// What was fetched has no transient values until somebody sets them, so only new objects can be asked for them.
   private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {
-    if context.graph.entities[Int(object.flags.entityIndex)].transientCount == 0 { return }
-    for attribute in object.entity.transientAttributes where !attribute.isOptional && !object.hasTransient(attribute.index) {
-      failures.append(.missing(attribute.name, object))
-    }
+    failures += context.graph.checks[Int(object.flags.entityIndex)].transients.compactMap { $0.failure(object) }
   }
 
   // MARK: IDs of objects

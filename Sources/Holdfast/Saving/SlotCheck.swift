@@ -20,8 +20,18 @@ struct SlotCheck: Sendable {
       // What is worked out from others is nobody's to set right.
       isMandatory = !kind.isOptional && attribute.derivation == nil
       type = attribute.type
-      rule = attribute.derivation == nil ? SlotRule(attribute) : nil
+      rule = attribute.derivation == nil ? SlotRule(attribute.declaration) : nil
     }
+    if !isMandatory && rule == nil { return nil }
+  }
+
+  /// Nil when there is nothing to check. A transient value is checked in a row of its own.
+  init?(_ attribute: ManagedObjectModel.TransientAttribute) {
+    slot = 0
+    name = attribute.name
+    isMandatory = !attribute.isOptional
+    type = attribute.type
+    rule = SlotRule(attribute.declaration)
     if !isMandatory && rule == nil { return nil }
   }
 

@@ -10,6 +10,8 @@ import HoldfastStore
 enum SlotRule: Sendable {
   case whole(ClosedRange<Int64>)
   case number(ClosedRange<Double>)
+  /// The same for attributes of single precision, whose bounds are said as such.
+  case single(ClosedRange<Double>)
   case decimal(Decimal?, Decimal?)
   /// Seconds; a date has to be a finite number of them whatever the bounds.
   case date(ClosedRange<Double>)
@@ -25,24 +27,24 @@ enum SlotRule: Sendable {
   }
 
   /// Nil when every value is right.
-  init?(_ attribute: ManagedObjectModel.Attribute) {
-    let bounds = attribute.declaration.validation
-    switch attribute.type {
+  init?(_ declaration: AttributeDescription) {
+    let bounds = declaration.validation
+    switch declaration.type {
     case .integer16, .integer32, .integer64, .boolean:
-      let range = attribute.type.integerRange ?? Int64.min...Int64.max
+      let range = declaration.type.integerRange ?? Int64.min...Int64.max
       let (low, high) = (bounds.minimum?.integer ?? range.lowerBound, bounds.maximum?.integer ?? range.upperBound)
       if low == .min && high == .max { return nil }
       self = .whole(max(low, range.lowerBound)...max(low, range.lowerBound, min(high, range.upperBound)))
     case .double, .float:
       if bounds.minimum == nil && bounds.maximum == nil { return nil }
-      self = .number(SlotRule.reals(bounds))
+      self = declaration.type == .float ? .single(SlotRule.reals(bounds)) : .number(SlotRule.reals(bounds))
     case .decimal:
       let (low, high) = (SlotRule.decimal(bounds.minimum), SlotRule.decimal(bounds.maximum))
       if low == nil && high == nil { return nil }
       self = .decimal(low, high)
     case .date: self = .date(SlotRule.reals(bounds))
     case .string, .uri:
-      guard let rule = TextRule(attribute) else { return nil }
+      guard let rule = TextRule(declaration) else { return nil }
       self = .text(rule)
     case .binaryData, .uuid, .transformable, .objectID, .composite, .undefined: return nil
     }
@@ -66,13 +68,23 @@ enum SlotRule: Sendable {
     case .number(let range):
       let value = row.real(slot)
       return range.contains(value)
-        ? nil : SlotRule.outside(!(value < range.lowerBound), .double(range.lowerBound), .double(range.upperBound))
+        ? nil : SlotRule.outside(SlotRule.isAbove(value, range), .double(range.lowerBound), .double(range.upperBound))
+    case .single(let range):
+      let value = row.real(slot)
+      return range.contains(value)
+        ? nil : SlotRule.outside(SlotRule.isAbove(value, range), .float(Float(range.lowerBound)), .float(Float(range.upperBound)))
     case .date(let range):
       let value = row.real(slot)
       return value.isFinite && range.contains(value) ? nil : SlotRule.date(value, range)
     case .decimal(let low, let high): return SlotRule.decimal(row.value(slot, .decimal), low, high)
     case .text(let rule): return rule.failure(row.bytes(slot), context)
     }
+  }
+
+  /// Whether a number that is not within bounds is beyond the upper one. What is no number is beyond the bound that there is.
+  @inline(never)
+  private static func isAbove(_ value: Double, _ range: ClosedRange<Double>) -> Bool {
+    value.isNaN ? range.upperBound.isFinite : value > range.upperBound
   }
 
   @inline(never)
@@ -98,9 +110,9 @@ enum SlotRule: Sendable {
   @inline(never)
   private static func decimal(_ value: StoreValue, _ low: Decimal?, _ high: Decimal?) -> Failure? {
     guard case .decimal(let number) = value else { return nil }
-    // A decimal that is no number is above every bound, as a floating-point one is.
+    // A decimal that is no number is beyond the bound that there is, as a floating-point one is.
     if let high, number.isNaN || number > high { return outside(true, .decimal(low ?? high), .decimal(high)) }
-    if let low, number.isNaN || number < low { return outside(number.isNaN, .decimal(low), .decimal(high ?? low)) }
+    if let low, number.isNaN || number < low { return outside(false, .decimal(low), .decimal(high ?? low)) }
     return nil
   }
 }

@@ -132,6 +132,20 @@ extension StoreChanges {
     return result
   }
 
+  /// Whether a changed object's row is written, and its version compared.
+  func isWritten(_ object: ManagedObject) -> Bool {
+    let committed = object.committedRow ?? object.readRow
+    if object.isInaccessible { return false }
+    return changesRow(object, committed) || changesLinks(object)
+  }
+
+  private func changesRow(_ object: ManagedObject, _ committed: RowPointer) -> Bool {
+    guard object.flags.contains(.hasPrivateRow), let base = object.row else { return false }
+    let row = RowPointer(base), entity = Int(object.flags.entityIndex), kinds = context.entities[entity].layout.kinds
+    let derived = context.graph.derivations?.slots[entity] ?? []
+    return kinds.indices.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
+  }
+
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
     var mask = [UInt64](repeating: 0, count: words)
     guard object.flags.contains(.hasPrivateRow), let base = object.row else { return mask }

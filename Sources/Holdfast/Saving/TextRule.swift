@@ -8,12 +8,12 @@ struct TextRule: Sendable {
   private let isURI: Bool
 
   /// Nil when every text is right.
-  init?(_ attribute: ManagedObjectModel.Attribute) {
-    let rule = attribute.declaration.validation
+  init?(_ declaration: AttributeDescription) {
+    let rule = declaration.validation
     minimumLength = rule.minimumLength ?? 0
     maximumLength = rule.maximumLength ?? .max
     pattern = rule.regularExpression
-    isURI = attribute.type == .uri
+    isURI = declaration.type == .uri
     if minimumLength <= 0 && maximumLength == .max && pattern == nil && !isURI { return nil }
   }
 
@@ -71,10 +71,11 @@ struct TextRule: Sendable {
 final class PatternCache {
   private var compiled: [String: Regex<AnyRegexOutput>] = [:]
 
-  /// Whether a text as a whole matches a pattern. The model has refused patterns that are none.
+  /// Whether a text as a whole matches a pattern. The model has refused patterns that are none. A point and a class of characters match
+  /// one Unicode scalar, as in ICU, and not a letter with all its marks; composed and decomposed letters differ.
   func matches(_ text: String, _ pattern: String) -> Bool {
     if let regex = compiled[pattern] { return (try? regex.wholeMatch(in: text)) != nil }
-    guard let regex = try? Regex(pattern) else { return false }
+    guard let regex = try? Regex(pattern).matchingSemantics(.unicodeScalar) else { return false }
     compiled[pattern] = regex
     return (try? regex.wholeMatch(in: text)) != nil
   }

@@ -9,6 +9,9 @@ public struct StoreFileHeader: Sendable {
   public var generation: Int64
   /// The version hash of each entity of the model with which the file was written, by the entity's name.
   public var versionHashes: [String: [UInt8]]
+  /// What else of that model decides how rows lie, by the entity's name; see
+  /// ``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``. Nil for a file of another program, which does not tell.
+  public var layoutHashes: [String: [UInt8]]?
   /// The least key that was never handed out, by the name of the root entity; with ``KeySpace/store`` the same for all.
   public var nextKeys: [String: Int64]
   /// The user's own metadata.
@@ -21,12 +24,14 @@ public struct StoreFileHeader: Sendable {
 
   /// Makes a header.
   public init(
-    storeUUID: String, generation: Int64, versionHashes: [String: [UInt8]], nextKeys: [String: Int64] = [:],
+    storeUUID: String, generation: Int64, versionHashes: [String: [UInt8]], layoutHashes: [String: [UInt8]]? = [:],
+    nextKeys: [String: Int64] = [:],
     metadata: [String: StoreValue] = [:]
   ) {
     self.storeUUID = storeUUID
     self.generation = generation
     self.versionHashes = versionHashes
+    self.layoutHashes = layoutHashes
     self.nextKeys = nextKeys
     self.metadata = metadata
   }
@@ -39,7 +44,7 @@ public struct StoreFileHeader: Sendable {
     let entities = schema.model.entities
     self.init(
       storeUUID: storeUUID, generation: generation,
-      versionHashes: schema.model.entityVersionHashesByName,
+      versionHashes: schema.model.entityVersionHashesByName, layoutHashes: schema.model.entityLayoutHashesByName,
       nextKeys: Dictionary(
         uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
       metadata: metadata)
@@ -61,6 +66,6 @@ public struct StoreFileHeader: Sendable {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel`, which names the entities that differ.
   func check(_ model: ManagedObjectModel, _ path: String?) throws {
-    try ModelCompatibility.check(versionHashes, model, path: path)
+    try ModelCompatibility.check(versionHashes, layouts: layoutHashes, model, path: path)
   }
 }

@@ -16,7 +16,8 @@ extension WholeFileStore {
       read: {
         let header = try reading(path, options, "read the metadata") { try format.readHeader($0) }
         return PersistentStoreMetadata(
-          storeUUID: header.storeUUID, type: format.storeType, entityVersionHashes: header.versionHashes, userInfo: header.metadata)
+          storeUUID: header.storeUUID, type: format.storeType, entityVersionHashes: header.versionHashes,
+          entityLayoutHashes: header.layoutHashes, userInfo: header.metadata)
       },
       write: { metadata in
         if options.file.isReadOnly {

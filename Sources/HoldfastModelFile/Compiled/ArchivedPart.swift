@@ -39,6 +39,11 @@ struct ArchivedPart {
     throw failure("What is under \(key) is no text.")
   }
 
+  /// The text under a key; nil also for an empty one, with which Xcode says the same.
+  func filledText(_ key: String) throws(ModelFileError) -> String? {
+    try text(key).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
   func requiredText(_ key: String) throws(ModelFileError) -> String {
     guard let text = try text(key) else { throw failure("It has no \(key).") }
     return text

@@ -14,7 +14,7 @@ extension CompiledModelReader {
     let part = entity.part
     var declaration = EntityDescription(
       entity.name, superentity: entity.superentity, isAbstract: try part.flag("NSIsAbstract"),
-      uniquenessConstraints: try uniqueness(part), versionHashModifier: try part.text("NSVersionHashModifier"),
+      uniquenessConstraints: try uniqueness(part), versionHashModifier: try part.filledText("NSVersionHashModifier"),
       renamingIdentifier: try renamingIdentifier(part, entity.name), managedObjectClassName: try className(part),
       userInfo: try userInfo(part))
     var own: [String: CompiledProperty] = [:], marked: [String] = []
@@ -37,13 +37,13 @@ extension CompiledModelReader {
   }
 
   private func className(_ part: ArchivedPart) throws(ModelFileError) -> String? {
-    let name = try part.text("NSClassNameForEntity")
+    let name = try part.filledText("NSClassNameForEntity")
     return name == "NSManagedObject" ? nil : name
   }
 
   /// Compiled models name everything; only another name than its own says something.
   func renamingIdentifier(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> String? {
-    let identifier = try part.text("NSRenamingIdentifier")
+    let identifier = try part.filledText("NSRenamingIdentifier")
     return identifier == name ? nil : identifier
   }
 

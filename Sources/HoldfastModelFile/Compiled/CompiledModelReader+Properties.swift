@@ -66,7 +66,7 @@ extension CompiledModelReader {
     let flags = try part.integer("NSFlagsKey") ?? 0
     var attribute = AttributeDescription(
       name, type, isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
-      allowsExternalBinaryDataStorage: flags & Self.externalFlag != 0, versionHashModifier: try part.text("NSVersionHashModifier"),
+      allowsExternalBinaryDataStorage: flags & Self.externalFlag != 0, versionHashModifier: try part.filledText("NSVersionHashModifier"),
       renamingIdentifier: try renamingIdentifier(part, name), userInfo: try userInfo(part))
     attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedFlag != 0
     if flags & ~(Self.externalFlag | Self.preservedFlag) != 0 {
@@ -74,8 +74,8 @@ extension CompiledModelReader {
     }
     attribute.allowsCloudEncryption = try part.flag("NSAllowsCloudEncryption")
     if type == .transformable {
-      attribute.valueTransformerName = try part.text("NSValueTransformerName")
-      attribute.valueClassName = try part.text("NSAttributeValueClassName")
+      attribute.valueTransformerName = try part.filledText("NSValueTransformerName")
+      attribute.valueClassName = try part.filledText("NSAttributeValueClassName")
     }
     if part.className == "NSDerivedAttributeDescription" {
       attribute.derivationExpression = try derivation(part)
@@ -140,7 +140,7 @@ extension CompiledModelReader {
     }
     let minCount = try part.integer("NSMinCount") ?? 0, maxCount = try part.integer("NSMaxCount") ?? 0
     let destination = try part.requiredText("_NSDestinationEntityName"), inverse = try part.text("_NSInverseRelationshipName")
-    let isOptional = try part.flag("NSIsOptional"), modifier = try part.text("NSVersionHashModifier")
+    let isOptional = try part.flag("NSIsOptional"), modifier = try part.filledText("NSVersionHashModifier")
     var relationship: RelationshipDescription
     if maxCount == 1 {
       relationship = .toOne(
@@ -167,7 +167,7 @@ extension CompiledModelReader {
     let property = FetchedPropertyDescription(
       name, try fetchRequest(request, Self.nameInFetchedProperty, entity: try part.text("_NSFetchRequestEntityName")),
       isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
-      versionHashModifier: try part.text("NSVersionHashModifier"), renamingIdentifier: try renamingIdentifier(part, name),
+      versionHashModifier: try part.filledText("NSVersionHashModifier"), renamingIdentifier: try renamingIdentifier(part, name),
       userInfo: try userInfo(part))
     try noteKeys(of: part, besides: Self.knownFetchedKeys)
     return property

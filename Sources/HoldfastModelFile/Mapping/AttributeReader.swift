@@ -17,10 +17,9 @@ enum AttributeReader {
     attribute.preservesValueInHistoryOnDeletion = try reader.flag("preserveAfterDeletion")
     attribute.allowsCloudEncryption = try reader.flag("allowsCloudEncryption")
     if type == .composite { attribute.compositeName = try reader.required("composite") }
-    if type == .transformable {
-      attribute.valueTransformerName = reader.text("valueTransformerName")
-      attribute.valueClassName = reader.text("customClassName")
-    }
+    // Xcode leaves them where a transformable attribute gets another type. They mean nothing there, and are kept.
+    attribute.valueTransformerName = reader.text("valueTransformerName")
+    attribute.valueClassName = reader.text("customClassName")
     return attribute
   }
 
@@ -41,7 +40,7 @@ enum AttributeReader {
 
   private static func validation(_ reader: ElementReader, _ type: AttributeType) throws(ModelFileError) -> AttributeValidation {
     switch type {
-    case .string:
+    case .string, .uri:
       AttributeValidation(
         minimumLength: try reader.count("minValueString"), maximumLength: try reader.count("maxValueString"),
         regularExpression: reader.text("regularExpressionString"))

@@ -3,6 +3,7 @@ import HoldfastStore
 /// Makes `attribute` elements of declarations.
 enum AttributeWriter {
   static func element(_ attribute: AttributeDescription, of owner: String) throws(ModelFileError) -> ModelElement {
+    let what = "attribute \(attribute.name.quoted) of \(owner)"
     var element = ModelElement("attribute", ["name": attribute.name])
     element.mark("optional", attribute.isOptional)
     element.mark("transient", attribute.isTransient)
@@ -12,30 +13,33 @@ enum AttributeWriter {
     element.mark("allowsCloudEncryption", attribute.allowsCloudEncryption)
     element.mark("derived", attribute.isDerived)
     element["derivationExpression"] = attribute.derivationExpression
-    try writeValues(of: attribute, owner, to: &element)
+    try writeValues(of: attribute, what, to: &element)
+    try writeRules(attribute.validation, of: what, to: &element)
     element["usesScalarValueType"] = usesScalar(attribute.type).map { $0 ? "YES" : "NO" }
-    element["elementID"] = attribute.renamingIdentifier
-    element["versionHashModifier"] = attribute.versionHashModifier
+    try element.say("elementID", attribute.renamingIdentifier, "renaming identifier", of: what)
+    try element.say("versionHashModifier", attribute.versionHashModifier, "hash modifier", of: what)
     element.mark("preserveAfterDeletion", attribute.preservesValueInHistoryOnDeletion)
-    element["valueTransformerName"] = attribute.valueTransformerName
-    element["customClassName"] = attribute.valueClassName
+    try element.say("valueTransformerName", attribute.valueTransformerName, "name of a transformer", of: what)
+    try element.say("customClassName", attribute.valueClassName, "name of a class of values", of: what)
     element.add(userInfo: attribute.userInfo)
     return element
   }
 
+  /// Lengths and patterns.
+  private static func writeRules(_ rule: AttributeValidation, of what: String, to element: inout ModelElement) throws(ModelFileError) {
+    try element.say("regularExpressionString", rule.regularExpression, "pattern", of: what)
+    if let length = rule.minimumLength { try element.say("minValueString", length, "least length", of: what) }
+    if let length = rule.maximumLength { try element.say("maxValueString", length, "largest length", of: what) }
+  }
+
   private static func writeValues(
-    of attribute: AttributeDescription, _ owner: String, to element: inout ModelElement
+    of attribute: AttributeDescription, _ what: String, to element: inout ModelElement
   ) throws(ModelFileError) {
     let rule = attribute.validation
-    element["regularExpressionString"] = rule.regularExpression
-    if let length = rule.minimumLength { element["minValueString"] = "\(length)" }
-    if let length = rule.maximumLength { element["maxValueString"] = "\(length)" }
     for (name, value) in [("min", rule.minimum), ("max", rule.maximum), ("default", attribute.defaultValue)] {
-      guard let value, value != .null else { continue }
-      guard let text = ValueText.text(value) else {
-        throw ModelFileError(
-          .unwritable, operation: "write the model", element: "attribute \(attribute.name.quoted) of \(owner)",
-          reason: "A model file cannot say a \(attribute.type.rawValue) as a \(name == "default" ? "default value" : "bound").")
+      guard let value else { continue }
+      guard let text = ValueText.text(value), !text.isEmpty || attribute.type == .string else {
+        throw ModelFileError(unwritable: what, unsayable(value, attribute.type, isDefault: name == "default"))
       }
       if case .date(let seconds) = value {
         element["\(name)DateTimeInterval"] = text
@@ -43,6 +47,16 @@ enum AttributeWriter {
       } else {
         element["\(name)ValueString"] = text
       }
+    }
+  }
+
+  /// Why a value has no text in a model file.
+  private static func unsayable(_ value: StoreValue, _ type: AttributeType, isDefault: Bool) -> String {
+    let kind = isDefault ? "default value" : "bound"
+    return switch value {
+    case .null: "A \(kind) of nil is none in a model file. Declare the attribute without one."
+    case .uri: "An empty \(kind) is none in a model file. Declare the attribute without one."
+    default: "A model file cannot say a \(type.rawValue) as a \(kind)."
     }
   }
 
@@ -88,6 +102,22 @@ extension ModelElement {
   /// Writes a truth value as Xcode does: it leaves out what is not so.
   mutating func mark(_ name: String, _ isSo: Bool) { if isSo { self[name] = "YES" } }
 
+  /// Writes a text. In model files an empty one is the same as none, so it would not come back.
+  ///
+  /// - Parameters:
+  ///   - kind: what the model calls it: "hash modifier".
+  ///   - what: what it belongs to, for the error.
+  mutating func say(_ name: String, _ text: String?, _ kind: String, of what: String) throws(ModelFileError) {
+    if text?.isEmpty == true { throw ModelFileError(unwritable: what, "An empty \(kind) is none in a model file. Leave it out.") }
+    self[name] = text
+  }
+
+  /// Writes a number of which model files have none below zero.
+  mutating func say(_ name: String, _ count: Int, _ kind: String, of what: String) throws(ModelFileError) {
+    if count < 0 { throw ModelFileError(unwritable: what, "A model file cannot say a \(kind) of \(count), which is below zero.") }
+    self[name] = "\(count)"
+  }
+
   /// Adds `userInfo`, sorted by key as Xcode has it.
   mutating func add(userInfo: [String: String]) {
     if userInfo.isEmpty { return }
@@ -100,5 +130,12 @@ extension ModelElement {
     if groups.isEmpty { return }
     let elements = groups.map { names in ModelElement(group, children: names.map { ModelElement(member, ["value": $0]) }) }
     children.append(ModelElement(list, children: elements))
+  }
+}
+
+extension ModelFileError {
+  /// The error for what a model says and a model file cannot.
+  init(unwritable what: String?, _ reason: String) {
+    self.init(.unwritable, operation: "write the model", element: what, reason: reason)
   }
 }

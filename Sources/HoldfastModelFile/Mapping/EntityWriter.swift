@@ -3,25 +3,35 @@ import HoldfastStore
 /// Makes `entity` elements of declarations.
 enum EntityWriter {
   static func element(_ entity: EntityDescription) throws(ModelFileError) -> ModelElement {
+    let what = "entity \(entity.name.quoted)"
     var element = ModelElement("entity", ["name": entity.name])
-    element["representedClassName"] = entity.managedObjectClassName
+    try element.say("representedClassName", entity.managedObjectClassName, "name of a class", of: what)
     element.mark("isAbstract", entity.isAbstract)
     element["parentEntity"] = entity.superentity
-    element["elementID"] = entity.renamingIdentifier
-    element["versionHashModifier"] = entity.versionHashModifier
+    try element.say("elementID", entity.renamingIdentifier, "renaming identifier", of: what)
+    try element.say("versionHashModifier", entity.versionHashModifier, "hash modifier", of: what)
     element["syncable"] = "YES"
     for attribute in NameOrder.sorted(entity.attributes, by: \.name) {
-      element.children.append(try AttributeWriter.element(attribute, of: "entity \(entity.name.quoted)"))
+      element.children.append(try AttributeWriter.element(attribute, of: what))
     }
-    for relationship in NameOrder.sorted(entity.relationships, by: \.name) { element.children.append(self.element(relationship)) }
-    for property in NameOrder.sorted(entity.fetchedProperties, by: \.name) { element.children.append(self.element(property)) }
+    for relationship in NameOrder.sorted(entity.relationships, by: \.name) {
+      element.children.append(try self.element(relationship, of: what))
+    }
+    for property in NameOrder.sorted(entity.fetchedProperties, by: \.name) {
+      element.children.append(try self.element(property, of: what))
+    }
     for index in entity.indexes { element.children.append(self.element(index)) }
     element.add(entity.uniquenessConstraints, as: "uniquenessConstraints", "uniquenessConstraint", "constraint")
     element.add(userInfo: entity.userInfo)
     return element
   }
 
-  private static func element(_ relationship: RelationshipDescription) -> ModelElement {
+  private static func element(_ relationship: RelationshipDescription, of owner: String) throws(ModelFileError) -> ModelElement {
+    let what = "relationship \(relationship.name.quoted) of \(owner)"
+    guard relationship.isToMany || relationship.maxCount == 1 && !relationship.isOrdered else {
+      throw ModelFileError(
+        unwritable: what, "A relationship that is not to-many has the largest count 1 and no order in a model file. Declare it so.")
+    }
     var element = ModelElement("relationship", ["name": relationship.name])
     element.mark("optional", relationship.isOptional)
     element.mark("toMany", relationship.isToMany)
@@ -34,19 +44,20 @@ enum EntityWriter {
       element["inverseName"] = inverse
       element["inverseEntity"] = relationship.destination
     }
-    element["elementID"] = relationship.renamingIdentifier
-    element["versionHashModifier"] = relationship.versionHashModifier
+    try element.say("elementID", relationship.renamingIdentifier, "renaming identifier", of: what)
+    try element.say("versionHashModifier", relationship.versionHashModifier, "hash modifier", of: what)
     element.add(userInfo: relationship.userInfo)
     return element
   }
 
-  private static func element(_ property: FetchedPropertyDescription) -> ModelElement {
+  private static func element(_ property: FetchedPropertyDescription, of owner: String) throws(ModelFileError) -> ModelElement {
+    let what = "fetched property \(property.name.quoted) of \(owner)"
     var element = ModelElement("fetchedProperty", ["name": property.name])
     element.mark("optional", property.isOptional)
     element.mark("transient", property.isTransient)
-    element["elementID"] = property.renamingIdentifier
-    element["versionHashModifier"] = property.versionHashModifier
-    element.children.append(self.element(property.fetchRequest))
+    try element.say("elementID", property.renamingIdentifier, "renaming identifier", of: what)
+    try element.say("versionHashModifier", property.versionHashModifier, "hash modifier", of: what)
+    element.children.append(try self.element(property.fetchRequest, what))
     element.add(userInfo: property.userInfo)
     return element
   }
@@ -62,13 +73,13 @@ enum EntityWriter {
   }
 
   /// A request. What differs from the standard settings is said; so are those that are YES, unless all are as in a new request.
-  static func element(_ request: FetchRequestDescription) -> ModelElement {
+  static func element(_ request: FetchRequestDescription, _ what: String) throws(ModelFileError) -> ModelElement {
     var element = ModelElement("fetchRequest", ["name": request.name, "entity": request.entity])
-    element["predicateString"] = request.predicateFormat
+    try element.say("predicateString", request.predicateFormat, "predicate", of: what)
     let standard = FetchRequestDescription(request.name, entity: request.entity, predicateFormat: request.predicateFormat)
     if request == standard { return element }
-    if request.fetchLimit != 0 { element["fetchLimit"] = "\(request.fetchLimit)" }
-    if request.fetchBatchSize != 0 { element["fetchBatchSize"] = "\(request.fetchBatchSize)" }
+    if request.fetchLimit != 0 { try element.say("fetchLimit", request.fetchLimit, "limit", of: what) }
+    if request.fetchBatchSize != 0 { try element.say("fetchBatchSize", request.fetchBatchSize, "batch size", of: what) }
     element["includeSubentities"] = text(request.includesSubentities)
     element["includePropertyValues"] = text(request.includesPropertyValues)
     if !request.includesPendingChanges { element["includesPendingChanges"] = "NO" }

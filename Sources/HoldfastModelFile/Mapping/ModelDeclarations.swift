@@ -14,7 +14,7 @@ struct ModelDeclarations {
       case "entity": entities.append(try EntityReader.entity(element))
       case "configuration": configurations.append(try ModelDeclarations.configuration(element))
       case "composite": composites.append(try ModelDeclarations.composite(element))
-      case "fetchRequest": fetchRequestTemplates.append(try RelationshipReader.fetchRequest(element))
+      case "fetchRequest": fetchRequestTemplates.append(try RelationshipReader.template(element))
       default: break
       }
     }

@@ -51,10 +51,12 @@ extension ModelDocument {
 extension ModelDocument {
   /// Describes a model, as a file that Xcode opens.
   ///
-  /// Entities and properties come in Xcode's order, by name. The file has room for one version identifier: the first. A model made of the
-  /// document has the same version hashes.
+  /// Entities and properties come in Xcode's order, by name. A model made of the document is equal to this one, but for that
+  /// order, and has the same version hashes; what a file cannot say is refused.
   ///
-  /// - Throws: ``ModelFileError`` with code `unwritable` for a default value of bytes, which model files cannot say.
+  /// - Throws: ``ModelFileError`` with code `unwritable` for several version identifiers, of which a file has one; for a default value of
+  ///   bytes, of an object ID or of nil; for empty texts and negative counts where a file has none of them; for a to-one relationship
+  ///   that is ordered or whose largest count is not 1.
   public init(_ model: ManagedObjectModel) throws(ModelFileError) {
     // What Xcode 15 writes.
     root = ModelElement(
@@ -63,9 +65,16 @@ extension ModelDocument {
         "type": "com.apple.IDECoreDataModeler.DataModel", "documentVersion": "1.0", "lastSavedToolsVersion": "22522",
         "systemVersion": "23E224", "minimumToolsVersion": "Automatic", "sourceLanguage": "Swift",
       ])
+    guard model.versionIdentifiers.count <= 1 else {
+      throw ModelFileError(
+        unwritable: nil,
+        "It has \(model.versionIdentifiers.count) version identifiers, and a model file has room for one. Make the model with one of them.")
+    }
     root["userDefinedModelVersionIdentifier"] = model.versionIdentifiers.first
     for entity in NameOrder.sorted(model.declarations, by: \.name) { root.children.append(try EntityWriter.element(entity)) }
-    root.children += model.fetchRequestTemplates.map(EntityWriter.element)
+    for request in model.fetchRequestTemplates {
+      root.children.append(try EntityWriter.element(request, "fetch request \(request.name.quoted)"))
+    }
     for configuration in model.configurations {
       let members = configuration.entities.map { ModelElement("memberEntity", ["name": $0]) }
       root.children.append(ModelElement("configuration", ["name": configuration.name], children: members))

@@ -34,15 +34,24 @@ enum RelationshipReader {
       throw ModelFileError(.missingAttribute, line: element.line, element: reader.what, reason: "It has no fetchRequest element.")
     }
     return FetchedPropertyDescription(
-      try reader.required("name"), try fetchRequest(request, of: reader.what), isOptional: try reader.flag("optional"),
+      try reader.required("name"), try fetchRequest(request, named: request["name"] ?? "", of: reader.what),
+      isOptional: try reader.flag("optional"),
       isTransient: try reader.flag("transient"), versionHashModifier: reader.text("versionHashModifier"),
       renamingIdentifier: reader.text("elementID"), userInfo: try reader.userInfo())
   }
 
-  static func fetchRequest(_ element: ModelElement, of owner: String? = nil) throws(ModelFileError) -> FetchRequestDescription {
+  /// A request that programs ask for by name.
+  static func template(_ element: ModelElement) throws(ModelFileError) -> FetchRequestDescription {
+    try fetchRequest(element, named: ElementReader(element, "fetch request").required("name"), of: nil)
+  }
+
+  /// A request. Nobody asks for that of a fetched property by name, so it need not have one.
+  private static func fetchRequest(
+    _ element: ModelElement, named name: String, of owner: String?
+  ) throws(ModelFileError) -> FetchRequestDescription {
     let reader = ElementReader(element, "fetch request", of: owner)
     var request = FetchRequestDescription(
-      try reader.required("name"), entity: try reader.required("entity"), predicateFormat: reader.text("predicateString"))
+      name, entity: try reader.required("entity"), predicateFormat: reader.text("predicateString"))
     let number = try reader.integer("resultType") ?? 0
     guard let resultType = FetchRequestDescription.ResultType(rawValue: number) else {
       throw reader.invalid("resultType", "none of 0, 1, 2 and 4")

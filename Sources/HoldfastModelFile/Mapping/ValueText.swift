@@ -90,6 +90,6 @@ enum ValueText {
 
   /// Seconds without a fraction of zero, as Xcode writes them.
   private static func seconds(_ value: Double) -> String {
-    Int64(exactly: value).map { "\($0)" } ?? "\(value)"
+    value == 0 && value.sign == .minus ? "-0" : Int64(exactly: value).map { "\($0)" } ?? "\(value)"
   }
 }

@@ -12,7 +12,8 @@ struct ClosedFile: Sendable {
   func metadata() throws -> PersistentStoreMetadata {
     let record = try readRecord("read the metadata")
     return PersistentStoreMetadata(
-      storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes, userInfo: record.userInfo)
+      storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes,
+      entityLayoutHashes: record.layoutHashes, userInfo: record.userInfo)
   }
 
   /// The model that the file keeps of itself; nil for a file that another program made.

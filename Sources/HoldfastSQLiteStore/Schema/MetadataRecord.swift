@@ -28,7 +28,7 @@ struct MetadataRecord: Sendable {
     metadata = StoreMetadataList(new: model)
     metadata[Key.type] = .string("SQLite")
     metadata[Key.autoVacuum] = .string("2")
-    metadata[Key.layout] = .string(MetadataRecord.layoutMark(digest: model.versionDigest))
+    metadata[Key.layout] = .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest))
     metadata[Key.model] = .data(try model.canonicalJSON())
   }
 
@@ -43,12 +43,24 @@ struct MetadataRecord: Sendable {
     }
   }
 
+  /// Whether the file keeps a model, and another one than these bytes say.
+  func keepsOtherModel(than bytes: [UInt8]) -> Bool { list[Key.model]?.data.map { $0 != bytes } ?? false }
+
+  /// Keeps a model with the same version hashes in place of the one that there is.
+  mutating func keep(_ model: ManagedObjectModel, _ bytes: [UInt8]) {
+    metadata[Key.model] = .data(bytes)
+    metadata.setModel(model)
+  }
+
   /// The bytes to store.
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 
   /// What says that this framework laid the file out for the model with that digest, so that names need not be looked
   /// up. On disk: do not change.
-  static func layoutMark(digest: String) -> String { "Holdfast \(knownLayout) " + digest }
+  static func layoutMark(of model: ManagedObjectModel, digest: String) -> String {
+    let layout = model.layoutDigest
+    return "Holdfast \(knownLayout) " + (layout.isEmpty ? "" : layout + " ") + digest
+  }
 
   /// Refuses a file that a newer version of this framework laid out in another way. A file without our mark is laid out
   /// as Core Data does.
@@ -85,8 +97,11 @@ struct MetadataRecord: Sendable {
     guard let hashes = metadata.versionHashes else {
       throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
     }
-    try ModelCompatibility.check(hashes, model, path: path)
+    try ModelCompatibility.check(hashes, layouts: layoutHashes, model, path: path)
   }
+
+  /// What else of that model decides how rows lie; nil for a file that another program made.
+  var layoutHashes: [String: [UInt8]]? { metadata[Key.layout] == nil ? nil : metadata.layoutHashes }
 
   /// The version hash of each entity of the model with which the file was made, by the entity's name.
   var versionHashes: [String: [UInt8]] { metadata.versionHashes ?? [:] }

@@ -55,15 +55,17 @@ struct StoreOpening {
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
-    let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(digest: digest))
+    let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(of: model, digest: digest))
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.predicted(model)
       return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, connection))
     }
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
-    // The digest says the same as all hashes together, so a file that has it needs no further look.
-    if !isOurs && !StoreOpening.contains(row.plist, digest) { try record.checkCompatibility(with: model, path: database.file.path) }
+    // The mark says the same as all hashes together; in a file of another program the digest says it.
+    if !isOurs && (record.layoutHashes != nil || !StoreOpening.contains(row.plist, digest)) {
+      try record.checkCompatibility(with: model, path: database.file.path)
+    }
     let schema = isOurs ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, connection))

@@ -42,31 +42,3 @@ struct KeyAllocation {
     return try select.step() && select.type(0) == .integer ? select.int64(0) : nil
   }
 }
-
-/// Replaces the user's part of the store's metadata.
-struct MetadataChange {
-  let store: OpenStore
-
-  func run(_ info: [String: StoreValue]) throws {
-    try store.writing("set the store's metadata") { writer in
-      try writer.begin(.immediate)
-      var record = try read(writer)
-      try record.setUserInfo(info)
-      let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
-      try update.bind(record.bytes, at: 1)
-      try update.run()
-      try writer.commit()
-    }
-  }
-
-  private func read(_ writer: SQLiteConnection) throws -> MetadataRecord {
-    let select = try writer.prepare("SELECT Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
-    guard try select.step() else {
-      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "The table Z_METADATA is empty.")
-    }
-    defer { select.reset() }
-    do { return try MetadataRecord(uuid: store.identity.storeUUID, bytes: Array(select.blob(0))) } catch {
-      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Its metadata cannot be read.", cause: error)
-    }
-  }
-}

@@ -22,6 +22,8 @@ final class OpenStore: Sendable {
   let views = LiveViews()
   /// How many statements were run.
   let statementCount = Atomic<Int>(0)
+  /// Whether something was saved.
+  let hasSaved = Atomic<Bool>(false)
   /// Guards the writer. True between the two calls of a save.
   private let saving = Mutex(false)
 
@@ -96,6 +98,8 @@ final class OpenStore: Sendable {
   /// Ends all views and closes all connections.
   func close() {
     views.endAll()
+    // Not with each save, because nobody needs it before the store is opened again. It need not succeed: the next one does it.
+    if hasSaved.load(ordering: .relaxed) { try? MetadataChange(store: self).refreshModel() }
     saving.withLock { isPrepared in
       isPrepared = false
       database.close()

@@ -56,6 +56,7 @@ final class SQLitePreparedSave: PreparedSave {
       if files != nil { try? writer.waitForDisk(false, store.database.options) }
       store.database.checkpointAfterCommit()
     }
+    store.hasSaved.store(true, ordering: .relaxed)
     files?.finish(.committed)
   }
 

@@ -54,6 +54,9 @@ extension ModelCheck {
     var found = repeated(templates.map(\.name)).map {
       ModelError.Problem(path: "fetch request \($0)", reason: "There are two fetch requests of this name.")
     }
+    if templates.contains(where: \.name.isEmpty) {
+      found.append(ModelError.Problem(path: "fetch request", reason: "A fetch request that programs ask for by name needs one."))
+    }
     let known = Set(entities.map(\.name))
     for template in templates where !known.contains(template.entity) {
       found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "There is no entity \(template.entity) to ask."))

@@ -17,6 +17,7 @@ struct ModelCheck {
       problem($0, "There are two entities of this name; names must differ, also apart from case.")
     }
     found += composites.problems
+    if composites.byName[""] != nil { found.append(problem("composite", "A composite needs a name.")) }
     for entity in entities { found += problems(in: entity) }
     return found
   }
@@ -167,6 +168,7 @@ struct ModelCheck {
           "\(entity.name).\(name)", "A value that follows from other objects changes without its own, so nobody could refuse a second one.")
       )
     }
+    if entity.indexes.contains(where: \.name.isEmpty) { found.append(problem(entity.name, "An index needs a name.")) }
     found += ModelCheck.repeated(entity.indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
     return found
   }

@@ -9,7 +9,7 @@ public struct StoreMetadataList: Sendable {
   /// Takes over the list of an existing store.
   public init(_ entries: [String: PropertyList]) { self.entries = entries }
 
-  /// The list of a new store, with what Core Data says of the model.
+  /// The list of a new store, with what Core Data says of the model, and what of it decides how rows lie.
   public init(new model: ManagedObjectModel) {
     entries = [Key.frameworkVersion: .integer(1344), Key.hashesVersion: .integer(StoreMetadataList.knownHashesVersion)]
     setModel(model)
@@ -21,6 +21,8 @@ public struct StoreMetadataList: Sendable {
     entries[Key.identifiers] = .array(model.versionIdentifiers.map { .string($0) })
     entries[Key.digest] = .string(model.versionDigest)
     entries[Key.checksum] = .string(model.versionChecksum)
+    let layouts = model.entityLayoutHashesByName
+    entries[Key.layouts] = layouts.isEmpty ? nil : .dictionary(layouts.mapValues { .data($0) })
   }
 
   private static let knownHashesVersion: Int64 = 3
@@ -32,6 +34,7 @@ public struct StoreMetadataList: Sendable {
     static let identifiers = "NSStoreModelVersionIdentifiers"
     static let digest = "NSStoreModelVersionHashesDigest"
     static let checksum = "NSStoreModelVersionChecksumKey"
+    static let layouts = "_HoldfastLayouts"
     static let valueTypes = "_HoldfastValueTypes"
   }
 
@@ -53,6 +56,10 @@ public struct StoreMetadataList: Sendable {
 
   /// The version hash of each entity of the model with which the store was made, by the entity's name; nil when the list has none.
   public var versionHashes: [String: [UInt8]]? { entries[Key.hashes]?.dictionary?.compactMapValues(\.data) }
+
+  /// What else of that model decides how rows lie, by the entity's name; see ``ManagedObjectModel/entityLayoutHashesByName``. A list of
+  /// another program does not tell, and has none.
+  public var layoutHashes: [String: [UInt8]] { (entries[Key.layouts]?.dictionary ?? [:]).compactMapValues(\.data) }
 
   /// Refuses version hashes that were worked out in a way that is not known.
   ///

@@ -7,20 +7,27 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
   /// The version hash of each entity of the model with which the store was made, by the entity's name: 32 bytes each, to be
   /// compared with ``ManagedObjectModel/Entity/versionHash``.
   public var entityVersionHashes: [String: [UInt8]]
+  /// What else of that model decides how rows lie, to be compared with ``ManagedObjectModel/entityLayoutHashesByName``; nil when the store
+  /// does not tell, because another program made it.
+  public var entityLayoutHashes: [String: [UInt8]]?
   /// The user's own metadata.
   public var userInfo: [String: StoreValue]
 
   /// Makes the record.
-  public init(storeUUID: String, type: String, entityVersionHashes: [String: [UInt8]], userInfo: [String: StoreValue]) {
+  public init(
+    storeUUID: String, type: String, entityVersionHashes: [String: [UInt8]], entityLayoutHashes: [String: [UInt8]]? = nil,
+    userInfo: [String: StoreValue]
+  ) {
     self.storeUUID = storeUUID
     self.type = type
     self.entityVersionHashes = entityVersionHashes
+    self.entityLayoutHashes = entityLayoutHashes
     self.userInfo = userInfo
   }
 
   /// Whether the store was made with a model whose entities have the version hashes of this one's, so that it opens with it.
   public func isCompatible(with model: ManagedObjectModel) -> Bool {
-    entityVersionHashes.count == model.entities.count && model.entities.allSatisfy { entityVersionHashes[$0.name] == $0.versionHash }
+    ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model).isEmpty
   }
 
   /// What Core Data keeps as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
@@ -36,12 +43,14 @@ public enum ModelCompatibility {
   ///
   /// - Parameters:
   ///   - hashes: the version hash of each entity of the store's model, by the entity's name.
+  ///   - layouts: what ``ManagedObjectModel/entityLayoutHashesByName`` gave for the store's model; nil when the store does not tell.
   ///   - model: the model with which the store is being opened.
   ///   - path: where the store is, for the error.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/incompatibleModel`` (134100), which names the entities that differ.
-  public static func check(_ hashes: [String: [UInt8]], _ model: ManagedObjectModel, path: String? = nil) throws(StoreError) {
-    let names = Set(hashes.keys).union(model.entities.map(\.name))
-    let differing = names.filter { hashes[$0] != model.entity(named: $0)?.versionHash }.sorted()
+  public static func check(
+    _ hashes: [String: [UInt8]], layouts: [String: [UInt8]]?, _ model: ManagedObjectModel, path: String? = nil
+  ) throws(StoreError) {
+    let differing = differing(hashes, layouts, model)
     if differing.isEmpty { return }
     let parts = differing.map { name in
       hashes[name] == nil ? "\(name) (not in the store)" : model.entity(named: name) == nil ? "\(name) (not in the model)" : name
@@ -50,6 +59,20 @@ public enum ModelCompatibility {
       .incompatibleModel, operation: "open the store", path: path,
       reason: "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). "
         + "Migrate the store, or open it with its own model.")
+  }
+}
+
+extension ModelCompatibility {
+  /// The names of the entities that differ, sorted.
+  static func differing(_ hashes: [String: [UInt8]], _ layouts: [String: [UInt8]]?, _ model: ManagedObjectModel) -> [String] {
+    var names = Set<String>()
+    for entity in model.entities where hashes[entity.name] != entity.versionHash { names.insert(entity.name) }
+    for name in hashes.keys where model.entity(named: name) == nil { names.insert(name) }
+    if let layouts {
+      let own = model.entityLayoutHashesByName
+      if own != layouts { names.formUnion(Set(own.keys).union(layouts.keys).filter { own[$0] != layouts[$0] }) }
+    }
+    return names.sorted()
   }
 }
 

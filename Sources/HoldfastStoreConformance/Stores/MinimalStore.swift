@@ -46,7 +46,8 @@ public final class MinimalStore: IncrementalStore {
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try contents.state.withLock { state in
       guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
-      if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, model) }
+      if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, layouts: state.layoutHashes, model) }
+      state.layoutHashes = model.entityLayoutHashesByName
       state.versionHashes = model.entityVersionHashesByName
       state.isOpen = true
       let identity = StoreIdentity.intern(storeUUID: state.storeUUID, model: model)
@@ -224,6 +225,7 @@ private struct MinimalRow: Sendable {
 private struct MinimalState: Sendable {
   var storeUUID = RandomUUID.text()
   var versionHashes: [String: [UInt8]]?
+  var layoutHashes: [String: [UInt8]]?
   var isOpen = false
   var metadata: [String: StoreValue] = [:]
   var lastKey: Int64 = 0

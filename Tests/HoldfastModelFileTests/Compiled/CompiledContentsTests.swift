@@ -23,8 +23,8 @@ import Testing
     var attribute = attribute
     // The class of values is for generated code, and compiled only where it is not the transformer's.
     attribute.valueClassName = nil
-    // Xcode before 11 left the default transformer to Core Data.
-    if attribute.valueTransformerName == "" { attribute.valueTransformerName = nil }
+    // Only for transformable attributes it is compiled.
+    if attribute.type != .transformable { attribute.valueTransformerName = nil }
     return attribute
   }
 

@@ -133,6 +133,55 @@ import Testing
     try context.save()
   }
 
+  @Test(arguments: TestStore.allCases) func theRulesOfTheModelHoldForThem(_ store: TestStore) throws {
+    final class Judge: ManagedObject {
+      override class var entityName: String { "Note" }
+      var asked: [String] = []
+      override func validate(_ value: PropertyValue, forKey key: String) throws {
+        asked.append(key)
+        if value == .string("bad") { throw ContextError.invalid("That word is bad.", property: key) }
+      }
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note",
+        attributes: [
+          AttributeDescription("text", .string, isOptional: true),
+          AttributeDescription("draft", .string, isOptional: true, isTransient: true, validation: .length(2, 5)),
+          AttributeDescription("hits", .integer16, isOptional: true, isTransient: true, validation: .range(.int16(0), .int16(9))),
+          AttributeDescription("thing", .undefined, isOptional: true, isTransient: true),
+        ])
+    ])
+    let place = try store.makePlace(model: model, classes: [Judge.self]), context = try place.context()
+    let note = try context.insert(entityNamed: "Note") as! Judge
+    func refusal(_ key: String, _ value: StoreValue) throws -> ContextError? {
+      try note.setValue(value, forKey: key)
+      do { try context.save() } catch let error as ContextError { return error }
+      return nil
+    }
+    #expect(try refusal("draft", .string("fine")) == nil && note.asked == ["text", "draft"])
+    // Nothing else changes from here on, so no store would be asked.
+    let long = try #require(try refusal("draft", .string("too long")))
+    #expect(
+      long.code == .stringTooLong && long.coreDataCode == 1660 && long.property == "draft" && long.validation?.value == .string("too long"))
+    #expect(try refusal("draft", .string("x"))?.code == .stringTooShort)
+    #expect(try refusal("draft", .string("bad"))?.userMessage() == "That word is bad.")
+    #expect(try refusal("draft", .null) == nil)
+    let large = try #require(try refusal("hits", .int16(10)))
+    #expect(large.code == .numberTooLarge && large.validation?.bound == .int64(9))
+    #expect(try refusal("hits", .int16(9)) == nil)
+    // What only its class can say is the class's to check.
+    note[transient: 2] = [1, 2, 3]
+    note.asked = []
+    #expect(try refusal("text", .string("saved")) == nil && !note.asked.contains("thing"))
+    // Asked before it is set.
+    let early = #expect(throws: ContextError.self) { try note.validateValue(.int16(-1), forKey: "hits") }
+    #expect(early?.code == .numberTooSmall)
+    #expect(throws: ContextError.self) { try note.validateValue(.string("x"), forKey: "hits") }
+    try note.validateValue(.int16(4), forKey: "hits")
+    #expect(try note.value(forKey: "hits") == .int16(9))
+  }
+
   @Test func whatIsSetWhileAnObjectAwakesIsNoChange() throws {
     final class Waking: Spot {
       override func awakeFromFetch() { hits = name.count }

@@ -71,6 +71,35 @@ import Testing
     #expect(error.coreDataCode == 134100 && error.reason.contains("Bow (not in the store), Tie."))
   }
 
+  /// What does not enter the version hashes may change: the last one who saved with it says what the store keeps.
+  @Test(arguments: [TestStore.memory, .json, .sqlite]) func theModelThatAStoreKeepsIsThatOfTheLastSave(_ store: TestStore) throws {
+    func model(_ most: Double, _ identifier: String) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        entities: [
+          EntityDescription("Tie", attributes: [AttributeDescription("rating", .double, validation: .range(nil, .double(most)))])
+        ], versionIdentifiers: [identifier])
+    }
+    let first = try model(5, "1"), second = try model(10, "2")
+    let place = try store.makePlace(model: first, classes: []), context = try place.context()
+    try context.insert(entityNamed: "Tie").setValue(.double(4), forKey: "rating")
+    try context.save()
+    try place.close()
+    let coordinator = try PersistentStoreCoordinator(model: second, store: place.description)
+    let later = try ManagedObjectContext(coordinator: coordinator)
+    try later.insert(entityNamed: "Tie").setValue(.double(9), forKey: "rating")
+    try later.save()
+    try coordinator.close()
+    #expect(try PersistentStoreCoordinator.cachedModel(for: place.description) == second)
+    #expect(try PersistentStoreCoordinator.cachedModel(for: place.description)?.versionIdentifiers == ["2"])
+    // Who only reads changes nothing, and the user's metadata stay.
+    try PersistentStoreCoordinator.setMetadata(["mine": .int64(7)], for: place.description)
+    let reading = try PersistentStoreCoordinator(model: first, store: place.description)
+    _ = try ManagedObjectContext(coordinator: reading).fetch(FetchRequest<ManagedObject>(entityName: "Tie"))
+    try reading.close()
+    if store != .memory { #expect(try PersistentStoreCoordinator.cachedModel(for: place.description) == second) }
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo == ["mine": .int64(7)])
+  }
+
   @Test func aStoreThatCannotSaysSo() throws {
     let description = MinimalStore.description()
     #expect(

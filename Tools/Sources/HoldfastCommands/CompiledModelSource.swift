@@ -7,9 +7,7 @@ import HoldfastStore
 enum CompiledModelSource {
   static func isCompiled(_ path: String) -> Bool { path.hasSuffix(".mom") || path.hasSuffix(".momd") || path.hasSuffix(".momd/") }
 
-  static func bundle(_ path: String) throws(CommandError) -> (
-    kind: String, versions: [ModelSource.Version], unreadable: [(name: String, error: any Error)]
-  ) {
+  static func bundle(_ path: String) throws(CommandError) -> ModelSource.Bundle {
     do throws(ModelFileError) {
       let bundle = try CompiledModelBundle(contentsOf: path)
       var versions: [ModelSource.Version] = []
@@ -22,7 +20,7 @@ enum CompiledModelSource {
           unreadable.append((name, error))
         }
       }
-      return ("compiled model with versions", versions, unreadable)
+      return ("compiled model with versions", bundle.currentVersionName, versions, unreadable)
     } catch {
       throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
     }

@@ -14,14 +14,15 @@ public enum ModelConvert {
   ///
   /// Xcode's own files come out as they were, with all that means nothing to a model.
   ///
-  /// - Throws: ``CommandError``; nothing is written then.
+  /// - Throws: ``CommandError``, also when a version that was to be written cannot be read; nothing is written then.
   public static func run(_ input: String, to output: String, version: String? = nil) throws(CommandError) {
     let source = try ModelSource(path: input)
-    let chosen = try version.map { name throws(CommandError) in try ModelConvert.version(name, of: source) } ?? source.current
-    guard let chosen else { throw CommandError(path: input, reason: "It has no version.") }
+    let isBundle = output.hasSuffix(".xcdatamodeld") || output.hasSuffix(".xcdatamodeld/")
+    let all = isBundle && version == nil ? try source.allVersions() : []
+    let chosen = try source.version(version)
     do {
-      if output.hasSuffix(".xcdatamodeld") || output.hasSuffix(".xcdatamodeld/") {
-        let written = version == nil ? source.versions : [chosen]
+      if isBundle {
+        let written = version == nil ? all : [chosen]
         let documents = try written.map { ($0.name, try $0.document ?? ModelDocument($0.model)) }
         try ModelBundle.write(Dictionary(uniqueKeysWithValues: documents), currentVersion: chosen.name, to: output)
       } else if output.hasSuffix(".xcdatamodel") || output.hasSuffix(".xcdatamodel/") {
@@ -36,14 +37,5 @@ public enum ModelConvert {
     } catch {
       throw CommandError(path: output, reason: "The model cannot be written.", cause: error)
     }
-  }
-
-  static func version(_ name: String, of source: ModelSource) throws(CommandError) -> ModelSource.Version {
-    if let found = source.versions.first(where: { $0.name == name }) { return found }
-    if let found = source.unreadable.first(where: { $0.name == name }) {
-      throw CommandError(path: source.path, reason: "The version \(name) cannot be read.", cause: found.error)
-    }
-    throw CommandError(
-      path: source.path, reason: "There is no version \(name). There are \(source.versions.map(\.name).joined(separator: ", ")).")
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 public import HoldfastStore
 
 /// Draws a model: entities with their attributes, and how they are related.
@@ -14,12 +15,9 @@ public enum ModelGraph {
 
   /// The drawing of a version of the model at a path; of the current one unless a name is given.
   ///
-  /// - Throws: ``CommandError`` when it cannot be read.
+  /// - Throws: ``CommandError`` when that version cannot be read.
   public static func text(path: String, version name: String? = nil, _ format: Format) throws(CommandError) -> String {
-    let source = try ModelSource(path: path)
-    let chosen = try name.map { name throws(CommandError) in try ModelConvert.version(name, of: source) } ?? source.current
-    guard let chosen else { throw CommandError(path: path, reason: "It has no version.") }
-    return text(chosen.model, format)
+    text(try ModelSource(path: path).version(name).model, format)
   }
 
   /// The drawing of a model.
@@ -81,23 +79,31 @@ enum MermaidGraph {
   static func text(_ model: ManagedObjectModel) -> String {
     var lines = ["erDiagram"]
     for entity in model.entities {
-      lines.append("  \(entity.name) {")
+      lines.append("  \(quoted(entity.name)) {")
       for attribute in GraphLines.attributes(entity) {
         let type = attribute.type.map { $0.isLetter || $0.isNumber ? $0 : "_" }
-        lines.append("    \(String(type)) \(attribute.name)")
+        lines.append("    \(String(type)) \(attributeName(attribute.name))")
       }
       lines.append("  }")
     }
     for entity in model.entities {
-      if let above = entity.superentityIndex { lines.append("  \(model.entities[above].name) ||..|| \(entity.name) : \"is a\"") }
+      if let above = entity.superentityIndex {
+        lines.append("  \(quoted(model.entities[above].name)) ||..|| \(quoted(entity.name)) : \"is a\"")
+      }
     }
     for edge in GraphEdge.all(model) {
       let near = edge.inverseIsToMany ? "}o" : edge.inverseIsOptional ? "|o" : "||"
       let far = edge.isToMany ? "o{" : edge.isOptional ? "o|" : "||"
-      lines.append("  \(edge.source) \(near)--\(far) \(edge.destination) : \"\(edge.label)\"")
+      lines.append("  \(quoted(edge.source)) \(near)--\(far) \(quoted(edge.destination)) : \(quoted(edge.label))")
     }
     return lines.joined(separator: "\n") + "\n"
   }
+
+  /// In quotation marks nothing is a word of the language (`class`, `end`, `one`, `to` …), and there is no way to say one.
+  private static func quoted(_ name: String) -> String { "\"\(name.filter { $0 != "\"" })\"" }
+
+  /// The name of an attribute, which cannot be quoted. Three would be taken for marks of keys.
+  private static func attributeName(_ name: String) -> String { ["pk", "fk", "uk"].contains(name.lowercased()) ? name + "_" : name }
 }
 
 enum DotGraph {
@@ -111,21 +117,25 @@ enum DotGraph {
         "<tr><td align=\"left\">\(XMLText.escaped($0.name))</td><td align=\"left\">\(XMLText.escaped($0.type))</td></tr>"
       }
       lines.append(
-        "  \(entity.name) [label=<<table border=\"1\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"4\">"
+        "  \(quoted(entity.name)) [label=<<table border=\"1\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"4\">"
           + "<tr><td colspan=\"2\" bgcolor=\"#e8eef7\">\(name)</td></tr>\(rows.joined())</table>>];")
     }
     for entity in model.entities {
       if let above = entity.superentityIndex {
-        lines.append("  \(entity.name) -> \(model.entities[above].name) [arrowhead=empty, style=dashed];")
+        lines.append("  \(quoted(entity.name)) -> \(quoted(model.entities[above].name)) [arrowhead=empty, style=dashed];")
       }
     }
     for edge in GraphEdge.all(model) {
       let head = edge.isToMany ? "crow" : "tee", tail = edge.inverseIsToMany ? "crow" : "tee"
       lines.append(
-        "  \(edge.source) -> \(edge.destination) [dir=both, arrowhead=\(head), arrowtail=\(tail), label=\"\(edge.label)\"];")
+        "  \(quoted(edge.source)) -> \(quoted(edge.destination)) "
+          + "[dir=both, arrowhead=\(head), arrowtail=\(tail), label=\(quoted(edge.label))];")
     }
     return (lines + ["}"]).joined(separator: "\n") + "\n"
   }
+
+  /// In quotation marks nothing is a word of the language (`node`, `edge`, `graph` …, in capitals or not).
+  private static func quoted(_ name: String) -> String { "\"\(name.replacingOccurrences(of: "\"", with: "\\\""))\"" }
 }
 
 /// Text in XML.

@@ -22,7 +22,11 @@ public enum ModelLint {
   }
 
   /// The rules by name: what each looks for.
-  public static let rules: [(name: String, meaning: String)] = checks.map { ($0.name, $0.meaning) }
+  public static let rules: [(name: String, meaning: String)] =
+    checks.map { ($0.name, $0.meaning) } + [
+      ("same-hashes", "versions that a store cannot tell apart"),
+      (unreadable, "a version that cannot be read, about which nothing else is told"),
+    ]
 
   /// All remarks about all versions.
   public static func findings(in source: ModelSource) -> [Finding] {
@@ -31,7 +35,10 @@ public enum ModelLint {
         check.find(version.model).map { Finding(rule: check.name, version: version.name, path: $0.path, reason: $0.reason) }
       }
     } + sameVersions(source)
+      + source.unreadable.map { Finding(rule: unreadable, version: $0.name, path: "model", reason: "It cannot be read. \($0.error)") }
   }
+
+  private static let unreadable = "unreadable-version"
 
   private typealias Remark = (path: String, reason: String)
 
@@ -94,7 +101,10 @@ public enum ModelLint {
     },
     Check(name: "default-beyond-rules", meaning: "a default value that the attribute's own rules refuse") { model in
       attributes(model, isRefusedDefault).map {
-        ("\($0.entity).\($0.attribute.name)", "Its default value is beyond its own bounds: a new object cannot be saved as it is.")
+        (
+          "\($0.entity).\($0.attribute.name)",
+          "Its default value is refused by its own bounds, lengths or pattern: a new object cannot be saved as it is."
+        )
       }
     },
     Check(name: "transformer-by-default", meaning: "a transformable attribute whose values only the default transformer reads") { model in
@@ -115,11 +125,25 @@ public enum ModelLint {
   private static func isRefusedDefault(_ attribute: AttributeDescription) -> Bool {
     guard let value = attribute.defaultValue else { return false }
     let rule = attribute.validation
-    if case .string(let text) = value {
-      return text.utf16.count < rule.minimumLength ?? 0 || text.utf16.count > rule.maximumLength ?? .max
+    switch value {
+    case .string(let text), .uri(let text): return isRefused(text, rule)
+    default: return isBelow(value, rule.minimum) || rule.maximum.map { isBelow($0, value) } ?? false
     }
-    guard let number = value.real else { return false }
-    return number < rule.minimum?.real ?? -.infinity || number > rule.maximum?.real ?? .infinity
+  }
+
+  private static func isRefused(_ text: String, _ rule: AttributeValidation) -> Bool {
+    if text.utf16.count < rule.minimumLength ?? 0 || text.utf16.count > rule.maximumLength ?? .max { return true }
+    guard let pattern = rule.regularExpression, let regex = try? Regex(pattern).matchingSemantics(.unicodeScalar) else { return false }
+    return (try? regex.wholeMatch(in: text)) == nil
+  }
+
+  /// Whether a number or date is below another of its type.
+  private static func isBelow(_ value: StoreValue, _ bound: StoreValue?) -> Bool {
+    guard let bound else { return false }
+    if case (.decimal(let value), .decimal(let bound)) = (value, bound) { return value < bound }
+    if let value = value.integer, let bound = bound.integer { return value < bound }
+    guard let value = value.real, let bound = bound.real else { return false }
+    return value < bound
   }
 
   private static func relationships(

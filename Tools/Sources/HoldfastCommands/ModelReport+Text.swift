@@ -6,7 +6,9 @@ extension ModelReport {
   public func text() -> String {
     var lines = ["\(path): \(kind), \(versions.count) \(versions.count == 1 ? "version" : "versions")"]
     for version in versions { lines += [""] + version.lines() }
-    for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) { lines += ["", "version \(name): cannot be read. \(reason)"] }
+    for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {
+      lines += ["", "version \(name)\(name == currentVersion ? " (current)" : ""): cannot be read. \(reason)"]
+    }
     return lines.joined(separator: "\n") + "\n"
   }
 }

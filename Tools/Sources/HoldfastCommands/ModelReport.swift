@@ -10,6 +10,8 @@ public struct ModelReport: Codable, Sendable, Hashable {
   public var path: String
   /// What kind of file it is.
   public var kind: String
+  /// The name of the version in use, also when it could not be read.
+  public var currentVersion: String
   /// The versions, by name.
   public var versions: [Version]
   /// The versions that could not be read: name and reason.
@@ -53,6 +55,7 @@ public struct ModelReport: Codable, Sendable, Hashable {
   public init(_ source: ModelSource) {
     path = source.path
     kind = source.kind
+    currentVersion = source.currentName
     versions = source.versions.map { Version($0) }
     unreadable = Dictionary(source.unreadable.map { ($0.name, "\($0.error)") }, uniquingKeysWith: { first, _ in first })
   }

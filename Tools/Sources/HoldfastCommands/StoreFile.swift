@@ -36,15 +36,21 @@ public struct StoreFile: Sendable {
     }
   }
 
+  /// Whether a file begins as stores in JSON do, whose first member says what they are.
+  static func isJSONStore(_ path: String) throws(CommandError) -> Bool {
+    String(decoding: try beginning(of: path), as: UTF8.self).contains("\"holdfast-json\"")
+  }
+
   private static func beginning(of path: String) throws(CommandError) -> [UInt8] {
-    var isFolder = ObjCBool(false)
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
-      throw CommandError(path: path, reason: "There is no file at this path.")
+    switch FileKind(path) {
+    case .file: break
+    case .other: throw FileKind.noFile(path)
+    case nil, .folder: throw CommandError(path: path, reason: "There is no file at this path.")
     }
     do {
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
       defer { try? handle.close() }
-      return Array(try handle.read(upToCount: 64) ?? Data())
+      return Array(try handle.read(upToCount: 256) ?? Data())
     } catch {
       throw CommandError(path: path, reason: "It cannot be read.", cause: error)
     }

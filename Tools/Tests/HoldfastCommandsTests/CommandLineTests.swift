@@ -13,7 +13,9 @@ import Testing
     var status: Int32
   }
 
-  private func run(_ arguments: String..., in fixture: Fixture) throws -> Outcome {
+  private func run(_ arguments: String..., in fixture: Fixture) throws -> Outcome { try run(arguments, in: fixture) }
+
+  private func run(_ arguments: [String], in fixture: Fixture) throws -> Outcome {
     let process = Process()
     // The built program lies beside the test bundle.
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
@@ -53,6 +55,13 @@ import Testing
     _ = try fixture.writeModel()
     let lint = try run("model", "lint", "Zoo.xcdatamodeld", in: fixture)
     #expect(lint.status == 2 && lint.output.contains("[no-inverse]"))
+    try Data("<model>".utf8).write(to: fixture.folder.appendingPathComponent("Zoo.xcdatamodeld/Zoo 2.xcdatamodel/contents"))
+    let unreadable = try run("model", "lint", "Zoo.xcdatamodeld", in: fixture)
+    #expect(unreadable.status == 2 && unreadable.output.contains("[unreadable-version]"))
+    for command in [["graph", "Zoo.xcdatamodeld"], ["convert", "Zoo.xcdatamodeld", "Copy.xcdatamodeld"]] {
+      let refused = try run(["model"] + command, in: fixture)
+      #expect(refused.status == 1 && refused.output.isEmpty && refused.errors.contains("Zoo 2"), "\(refused)")
+    }
     let missing = try run("store", "info", "nowhere.sqlite", in: fixture)
     #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.hasPrefix("holdfast: nowhere.sqlite: "))
     #expect(missing.errors.split(separator: "\n").count == 1)

@@ -42,6 +42,46 @@ import Testing
     #expect(error.path.hasSuffix(name))
   }
 
+  /// A copy of a store with a log that nobody has moved into the file yet, in a folder of its own; without an index of the log.
+  private func copyInUse(_ fixture: Fixture) throws -> String {
+    let path = fixture.path("used.sqlite"), copy = fixture.path("copy")
+    try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+    let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: .sqlite(at: path))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    try context.insert(entityNamed: "Dog").setValue(.string("Fido"), forKey: "name")
+    try context.save()
+    for ending in ["", "-wal"] { try FileManager.default.copyItem(atPath: path + ending, toPath: copy + "/zoo.sqlite" + ending) }
+    try coordinator.close()
+    return copy
+  }
+
+  private func files(_ folder: String) throws -> [String: Data] {
+    try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) {
+      $0[$1] = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($1)"))
+    }
+  }
+
+  @Test func readingALogLeavesItsIndexAndNothingElse() throws {
+    let fixture = try Fixture()
+    let folder = try copyInUse(fixture)
+    let before = try files(folder)
+    #expect(before.keys.sorted() == ["zoo.sqlite", "zoo.sqlite-wal"] && before["zoo.sqlite-wal"]?.isEmpty == false)
+    let report = try StoreReport(path: folder + "/zoo.sqlite")
+    #expect(report.entities.first { $0.name == "Dog" }?.rows == 1)
+    var after = try files(folder)
+    // As the manual says.
+    #expect(after.removeValue(forKey: "zoo.sqlite-shm") != nil)
+    #expect(after == before)
+  }
+
+  @Test func readingAStoreWithoutALogLeavesNothing() throws {
+    let fixture = try Fixture()
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    let before = try files(fixture.folder.path)
+    _ = try StoreReport(path: fixture.path("zoo.sqlite"))
+    #expect(try files(fixture.folder.path) == before && before.count == 1)
+  }
+
   /// Stores that Core Data wrote, in copies, since reading a log may write beside it.
   @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func everyStoreOfTheCorpusCanBeLookedAt() throws {
     let paths = Corpus.paths("sqlite", [".sqlite", ".moody", ".original"])

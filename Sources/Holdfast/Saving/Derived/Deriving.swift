@@ -12,8 +12,11 @@ final class Deriving {
   let reader: StoreReader
   var context: ManagedObjectContext { part.context }
   var stored: StoredRows { values.stored }
-  /// The changed objects by entity index.
+  /// The objects whose rows this save writes or deletes, by entity index. Of others that count as changed, because objects lead to them
+  /// now or no longer do, nobody compares the versions: what the context knows of them may be old.
   private(set) var saved: [[ManagedObject]]
+  /// The keys of those of them that were saved before, by root entity.
+  private var savedKeys: [Set<Int64>]
   /// What is added to aggregates, by the aggregate's place and the owner's key as the context knows it.
   private var differences: [[Int64: Difference]]
   /// The owners whose aggregate is worked out from all objects, by the aggregate's place.
@@ -49,6 +52,7 @@ final class Deriving {
     let count = part.context.entities.count
     values = DerivedValues(plan, date: date, StoredRows(part.coordinator, reader), entityCount: count)
     saved = Array(repeating: [], count: count)
+    savedKeys = Array(repeating: [], count: count)
     differences = plan.aggregates.map { _ in [:] }
     incomplete = plan.aggregates.map { _ in [] }
   }
@@ -57,8 +61,13 @@ final class Deriving {
   func run() throws -> DerivedValues {
     if plan.followingCount == 0 { return values }
     defer { reader.end() }
-    for objects in [part.inserted, part.updated, part.deleted] {
-      for object in objects { saved[Int(object.flags.entityIndex)].append(object) }
+    for object in part.inserted { saved[Int(object.flags.entityIndex)].append(object) }
+    for objects in [part.updated.filter(part.isWritten), part.deleted] {
+      for object in objects {
+        let entity = Int(object.flags.entityIndex)
+        saved[entity].append(object)
+        savedKeys[root(entity)].insert(object.objectKey)
+      }
     }
     for place in plan.aggregates.indices { addDifferencesOfKeys(place) }
     try readOwners()
@@ -84,9 +93,9 @@ final class Deriving {
   /// The row of an object after the save; nil for a deleted one.
   func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row.map { RowPointer($0) } }
 
-  /// A changed object of this save, by its key.
+  /// An object whose row this save writes or deletes, by its key.
   func savedObject(_ entity: Int, _ key: Int64) -> ManagedObject? {
-    guard let object = context.registered(entity, key), object.isInserted || object.isUpdated || object.isDeleted else { return nil }
+    guard let object = context.registered(entity, key), object.isInserted || savedKeys[root(entity)].contains(key) else { return nil }
     return object
   }
 

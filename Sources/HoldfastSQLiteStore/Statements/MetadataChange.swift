@@ -1,0 +1,50 @@
+import HoldfastStore
+
+/// Changes the property list in the store's metadata.
+struct MetadataChange {
+  let store: OpenStore
+
+  /// Replaces the user's part of it.
+  func run(_ info: [String: StoreValue]) throws {
+    try store.writing("set the store's metadata") { writer in
+      try writer.begin(.immediate)
+      var record = try read(writer)
+      try record.setUserInfo(info)
+      try write(record, writer)
+      try writer.commit()
+    }
+  }
+
+  /// Brings the model that the file keeps of itself up to date: rules, defaults and whatever else stores of equal version hashes may
+  /// differ in. A file that another program made keeps none.
+  func refreshModel() throws {
+    let bytes = try store.model.canonicalJSON()
+    try store.writing("keep the store's model") { writer in
+      if try read(writer).keepsOtherModel(than: bytes) != true { return }
+      try writer.begin(.immediate)
+      var record = try read(writer)
+      if record.keepsOtherModel(than: bytes) {
+        record.keep(store.model, bytes)
+        try write(record, writer)
+      }
+      try writer.commit()
+    }
+  }
+
+  private func write(_ record: MetadataRecord, _ writer: SQLiteConnection) throws {
+    let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
+    try update.bind(record.bytes, at: 1)
+    try update.run()
+  }
+
+  private func read(_ writer: SQLiteConnection) throws -> MetadataRecord {
+    let select = try writer.prepare("SELECT Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
+    guard try select.step() else {
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "The table Z_METADATA is empty.")
+    }
+    defer { select.reset() }
+    do { return try MetadataRecord(uuid: store.identity.storeUUID, bytes: Array(select.blob(0))) } catch {
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Its metadata cannot be read.", cause: error)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import HoldfastFiles
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Previous versions of a file, kept beside it.
+@Suite struct BackupRingTests {
+  private func options(_ count: Int, _ disk: SimulatedFileSystem) -> DurableFileOptions {
+    DurableFileOptions(lockTimeout: 0, backupCount: count, fileSystem: disk)
+  }
+
+  private func versions(_ disk: SimulatedFileSystem) -> [String: UInt8] {
+    var versions: [String: UInt8] = [:]
+    for name in disk.names where name.hasPrefix("store") { versions[name] = disk.contents(of: name)?.first }
+    return versions
+  }
+
+  @Test(arguments: [1, 2, 3, 5]) func theLastVersionsHaveNamesOfTheirOwn(count: Int) throws {
+    let disk = SimulatedFileSystem()
+    let file = try DurableFile(path: "/store", options: options(count, disk))
+    for save in UInt8(1)...8 {
+      _ = try file.contents()
+      try file.replace([save])
+      var expected = ["store": save]
+      for number in 1...count where Int(save) > number { expected["store~\(number)"] = save - UInt8(number) }
+      #expect(versions(disk) == expected)
+    }
+    // Whoever keeps fewer leaves the older ones as they are.
+    file.close()
+    let other = try DurableFile(path: "/store", options: options(0, disk))
+    _ = try other.contents()
+    try other.replace([9])
+    #expect(versions(disk)["store"] == 9 && versions(disk)["store~1"] == 7)
+  }
+
+  @Test func theyKeepTheirPermissionsAndNothingIsCopied() throws {
+    let folder = RealFolder()
+    RealFile.write([1], to: folder.file(), permissions: 0o640)
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(backupCount: 2))
+    let inode = RealFile.status(folder.file())?.st_ino
+    for save in UInt8(2)...4 {
+      _ = try file.contents()
+      try file.replace([save])
+    }
+    #expect(folder.names == [".store.lock", "store", "store~1", "store~2"])
+    #expect(RealFile.read(folder.file("store~1")) == [3] && RealFile.read(folder.file("store~2")) == [2])
+    #expect(RealFile.permissions(folder.file("store~2")) == 0o640)
+    RealFile.delete(folder.file("store~2"))
+    try file.replace([5])
+    // A gap stays until the ring has come round.
+    #expect(RealFile.read(folder.file("store~2")) == [3] && RealFile.status(folder.file("store~2"))?.st_ino != inode)
+  }
+
+  @Test func aSaveThatFailsBehindTheBackupDoesNotKeepItTwice() throws {
+    let disk = SimulatedFileSystem()
+    let file = try DurableFile(path: "/store", options: options(3, disk))
+    for save in UInt8(1)...2 { try file.replace([save]) }
+    for _ in 0..<3 {
+      // The last rename is that of the new file.
+      disk.inject(FileFault(.rename, nth: versions(disk).count == 2 ? 2 : 1, .error(EIO)))
+      #expect(storeError { try file.replace([9]) }?.code == .inputOutput)
+      disk.clearFaults()
+      #expect(versions(disk)["store"] == 2 && !disk.names.contains { $0.hasSuffix(".tmp") })
+    }
+    try file.replace([3])
+    try file.replace([4])
+    #expect(versions(disk) == ["store": 4, "store~1": 3, "store~2": 2, "store~3": 1])
+  }
+
+  @Test(arguments: [StoreFileOperation.link, .rename, .unlink, .statusOfName])
+  func c1WhatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
+    var cases = 0
+    for number in [EIO, ENOSPC, EACCES, EROFS, EMLINK, EPERM] {
+      for nth in 1...20 {
+        for count in [1, 3] {
+          let disk = SimulatedFileSystem()
+          let setup = try DurableFile(path: "/store", options: options(count, disk))
+          for save in UInt8(1)...4 { try setup.replace([save]) }
+          setup.close()
+          let before = versions(disk)
+          let file = try DurableFile(path: "/store", options: options(count, disk))
+          _ = try file.contents()
+          disk.startRecording()
+          disk.inject(FileFault(operation, nth: nth, .error(number)))
+          let error = storeError { try file.replace([5]) }
+          guard disk.calls.contains(where: { $0.error == number && $0.operation == operation }) else { continue }
+          cases += 1
+          if let error {
+            #expect(versions(disk)["store"] == 4 && (error.cause as? FileSystemError)?.operation == operation, "\(error)")
+          } else {
+            #expect(versions(disk)["store"] == 5)
+          }
+          #expect(!disk.names.contains { $0.hasSuffix(".tmp") })
+          // No version is lost that the ring still has room for, and the next save goes on.
+          #expect(Set(before.values).subtracting(versions(disk).values).count <= 1)
+          disk.clearFaults()
+          _ = try file.contents()
+          try file.replace([6])
+          #expect(versions(disk)["store"] == 6)
+          file.close()
+          #expect(disk.openCount == 0)
+        }
+      }
+    }
+    #expect(cases >= 6)
+  }
+
+  @Test func b1NoPowerLossLeavesATornFileOrBackup() throws {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
+    let store = try TestStore("/store", options(2, disk))
+    disk.startRecording()
+    disk.mark(1)
+    var images = [TestImage.encode(1, byteCount: 40)]
+    for generation in UInt64(2)...4 {
+      images.append(TestImage.encode(generation, byteCount: 30))
+      try store.save(byteCount: 30)
+      disk.mark(Int(generation))
+    }
+    let summary = try disk.forEachCrashState(seed: TestSeed.fromEnvironment) { state in
+      let names = state.fileSystem.names.filter { $0.hasPrefix("store") }
+      for name in names { #expect(images.contains(state.fileSystem.contents(of: name) ?? []), "\(name): \(state)") }
+      let after = try TestStore("/store", options(2, state.fileSystem))
+      #expect(Int(after.generation) >= state.lastMark ?? 0, "\(state)")
+      try after.save()
+    }
+    print("backups: HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states")
+    #expect(summary.stateCount > 100)
+  }
+}

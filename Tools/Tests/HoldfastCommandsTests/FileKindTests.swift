@@ -1,0 +1,41 @@
+import Foundation
+import HoldfastCommands
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+/// What is no file is not opened: a pipe would be waited for, and a device may never end.
+@Suite struct FileKindTests {
+  private func makePipe(_ fixture: Fixture, _ name: String) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["mkfifo", fixture.path(name)]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: ["pipe", "pipe.json", "pipe.sqlite", "pipe.mom", "pipe.xcdatamodeld", "pipe.momd"])
+  func aPipeIsAnErrorAtOnce(_ name: String) throws {
+    let fixture = try Fixture()
+    try makePipe(fixture, name)
+    try FileManager.default.createSymbolicLink(atPath: fixture.path("link"), withDestinationPath: fixture.path(name))
+    for path in [name, "link"] {
+      let model = try #require(throws: CommandError.self) { try ModelSource(path: fixture.path(path)) }
+      let store = try #require(throws: CommandError.self) { try StoreReport(path: fixture.path(path)) }
+      #expect(model.reason.contains("pipe") && store.reason.contains("pipe"), "\(model) \(store)")
+    }
+  }
+
+  @Test func aDeviceIsNoStore() throws {
+    let error = try #require(throws: CommandError.self) { try StoreReport(path: "/dev/zero") }
+    #expect(error.reason.contains("device"), "\(error)")
+  }
+
+  @Test func aLinkToAFileIsFollowed() throws {
+    let fixture = try Fixture()
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    try FileManager.default.createSymbolicLink(atPath: fixture.path("link.sqlite"), withDestinationPath: "zoo.sqlite")
+    #expect(try StoreReport(path: fixture.path("link.sqlite")).entities.count == 3)
+  }
+}
