@@ -2,7 +2,9 @@
 public enum BytesText {
   /// Decodes base64 of RFC 4648, section 4, with padding and nothing else in it.
   ///
-  /// - Parameter output: has room for three bytes for every four of the text.
+  /// - Parameters:
+  ///   - text: the characters, in ASCII.
+  ///   - output: has room for three bytes for every four of the text.
   /// - Returns: how many bytes there are, or nil when the text is not the base64 of any bytes.
   public static func decodeBase64(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
     if text.isEmpty { return 0 }

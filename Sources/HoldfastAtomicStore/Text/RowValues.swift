@@ -14,7 +14,7 @@ public import HoldfastStore
   import Darwin
 #endif
 
-/// The values of one row while a format reads them in any order: a row as ``RowLayout`` describes it, which a batch copies when it is
+/// The values of one row while a format reads them in any order: a row as ``/HoldfastStore/RowLayout`` describes it, which a batch copies when it is
 /// whole. Used again for the next row, so that none costs an allocation.
 public final class RowValues {
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer

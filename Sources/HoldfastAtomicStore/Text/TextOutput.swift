@@ -10,7 +10,7 @@ import HoldfastStore
 
 /// Gathers the bytes of a file and hands them on in large pieces, with the digest of them all.
 ///
-/// Owned by one writer. Putting never fails; ``flushIfFull()`` and ``finish()`` do.
+/// Owned by one writer. Putting never fails; ``flushIfFull()`` and ``finish(seal:)`` do.
 public final class TextOutput {
   private let write: (UnsafeRawBufferPointer) throws -> Void
   private var digest = ContentDigest()
