@@ -29,6 +29,8 @@ final class OpenedFile: Sendable {
     var metadata: [String: StoreValue]
     /// What other programs keep with the store.
     var kept: [String: PropertyList]
+    /// Worked out for the first save.
+    var hashes: ModelHashes?
     /// Whether somebody else's version has taken the place of what was read at first.
     var hasGoneOn = false
   }
@@ -174,8 +176,10 @@ final class OpenedFile: Sendable {
       guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
       // A number is used once, also when the save fails at the last step and nobody can say which file is there.
       written.generation += 1
+      let hashes = written.hashes ?? ModelHashes(tables.schema.model)
+      written.hashes = hashes
       return StoreFileHeader(
-        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, nextKeys: tables.nextKeys,
+        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, hashes: hashes, nextKeys: tables.nextKeys,
         metadata: metadata ?? written.metadata, kept: written.kept)
     }
   }

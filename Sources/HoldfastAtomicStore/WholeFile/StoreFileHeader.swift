@@ -38,13 +38,12 @@ public struct StoreFileHeader: Sendable {
 
   /// The header of a file with rows of a model.
   init(
-    storeUUID: String, generation: Int64, schema: TableSchema, nextKeys: [Int64], metadata: [String: StoreValue],
+    storeUUID: String, generation: Int64, schema: TableSchema, hashes: ModelHashes, nextKeys: [Int64], metadata: [String: StoreValue],
     kept: [String: PropertyList] = [:]
   ) {
     let entities = schema.model.entities
     self.init(
-      storeUUID: storeUUID, generation: generation,
-      versionHashes: schema.model.entityVersionHashesByName, layoutHashes: schema.model.entityLayoutHashesByName,
+      storeUUID: storeUUID, generation: generation, versionHashes: hashes.version, layoutHashes: hashes.layout,
       nextKeys: Dictionary(
         uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
       metadata: metadata)
@@ -68,4 +67,12 @@ public struct StoreFileHeader: Sendable {
   func check(_ model: ManagedObjectModel, _ path: String?) throws {
     try ModelCompatibility.check(versionHashes, layouts: layoutHashes, model, path: path)
   }
+}
+
+/// What a file says of the model that it was written with.
+struct ModelHashes {
+  let version: [String: [UInt8]]
+  let layout: [String: [UInt8]]
+
+  init(_ model: ManagedObjectModel) { (version, layout) = (model.entityVersionHashesByName, model.entityLayoutHashesByName) }
 }

@@ -86,7 +86,8 @@ public final class WholeFileStore: IncrementalStore {
         model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model), keySpace: format.keySpace)
       let generation = TableGeneration(empty: schema)
       let keys = [Int64](repeating: 1, count: schema.tableCount)
-      let header = StoreFileHeader(storeUUID: uuid, generation: 1, schema: schema, nextKeys: keys, metadata: [:])
+      let header = StoreFileHeader(
+        storeUUID: uuid, generation: 1, schema: schema, hashes: ModelHashes(model), nextKeys: keys, metadata: [:])
       try format.write(StoreImage(header: header, generation: generation), to: replacement)
       try replacement.finish()
       try replacement.commit()

@@ -161,8 +161,10 @@ public struct Comparison {
 
   /// Puts in place what a workload needs of its file; nil when the store could not be made before.
   private mutating func prepareFiles(_ step: ComparisonStep) throws -> StoreFiles? {
-    let name = storeName(step)
-    let made = StoreFiles(folder + "/" + name)
+    // Each in a folder of its own: a save looks through the folder, so files of others would cost it something.
+    let name = storeName(step), place = folder + "/" + step.store.name
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    let made = StoreFiles(place + "/" + name)
     switch step.workload.use {
     case .makesStore:
       broken.remove(name)
@@ -171,7 +173,7 @@ public struct Comparison {
       if broken.contains(name) { return nil }
     case .changesStore:
       if broken.contains(name) { return nil }
-      let copy = StoreFiles(folder + "/" + name + "-copy")
+      let copy = StoreFiles(place + "/" + name + "-copy")
       try made.copy(to: copy)
       return copy
     case .needsNoFile: break
