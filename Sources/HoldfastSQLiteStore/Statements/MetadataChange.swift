@@ -20,7 +20,8 @@ struct MetadataChange {
   func refreshModel() throws {
     let bytes = try store.model.canonicalJSON()
     try store.writing("keep the store's model") { writer in
-      if try read(writer).keepsOtherModel(than: bytes) != true { return }
+      // Mostly it is the same, for which no lock is taken.
+      guard try read(writer).keepsOtherModel(than: bytes) else { return }
       try writer.begin(.immediate)
       var record = try read(writer)
       if record.keepsOtherModel(than: bytes) {

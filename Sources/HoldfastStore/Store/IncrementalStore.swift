@@ -25,7 +25,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - *Requires*: called once, before everything else.
   /// - *Behaviour*: **O1** returns the store's UUID, the same at every opening of the same data, and its user metadata.
   ///   **O2** a store that does not exist yet is made empty, unless it is opened read-only. **O3** a store made with a
-  ///   model whose entities' version hashes differ is refused, and left as it was. **O4** nothing is read that grows
+  ///   model whose entities' version hashes or layout hashes differ is refused (``ModelCompatibility``), and left as it was. **O4** nothing is read that grows
   ///   with the size of the store, unless the store keeps all rows in memory.
   /// - *Errors*: ``StoreError`` with codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`,
   ///   `incompatibleModel`, `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.

@@ -25,7 +25,8 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// Whether the store was made with a model whose entities have the version hashes of this one's, so that it opens with it.
+  /// Whether the store was made with a model whose entities have the version hashes of this one's, and where the store tells them the
+  /// layout hashes too, so that it opens with it.
   public func isCompatible(with model: ManagedObjectModel) -> Bool {
     ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model).isEmpty
   }
