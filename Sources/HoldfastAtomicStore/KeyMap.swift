@@ -104,6 +104,36 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     for entry in old.joined() { segments[segment(entry.key)][entry.key] = entry.value }
   }
 
+  /// Whether the values of keys in a range are known to be those of another map, of which this one is a changed copy: because they
+  /// lie in the same memory.
+  func shares(_ keys: ClosedRange<Int64>, with other: KeyMap) -> Bool {
+    guard segments.isEmpty, other.segments.isEmpty else { return false }
+    let last = Int64(max(chunks.count, other.chunks.count)) - 1
+    let first = max(keys.lowerBound >> shift, 0)
+    guard first <= last else { return true }
+    return (first...max(first, min(keys.upperBound >> shift, last))).allSatisfy { place in
+      KeyMap.isSame(place < chunks.count ? chunks[Int(place)] : [], place < other.chunks.count ? other.chunks[Int(place)] : [])
+    }
+  }
+
+  private static func isSame(_ chunk: [Element], _ other: [Element]) -> Bool {
+    if chunk.isEmpty || other.isEmpty { return chunk.isEmpty && other.isEmpty }
+    return chunk.withUnsafeBufferPointer { chunk in other.withUnsafeBufferPointer { chunk.baseAddress == $0.baseAddress } }
+  }
+
+  /// Calls `body` with every key of a range that has a value, ascending.
+  func forEach(in keys: ClosedRange<Int64>, _ body: (Int64, Element) throws -> Void) rethrows {
+    guard segments.isEmpty else { return try forEach { if keys.contains($0) { try body($0, $1) } } }
+    var place = max(keys.lowerBound >> shift, 0)
+    while place <= keys.upperBound >> shift, place < chunks.count {
+      let first = place << shift
+      for (offset, element) in chunks[Int(place)].enumerated() where !element.isNone && keys.contains(first + Int64(offset)) {
+        try body(first + Int64(offset), element)
+      }
+      place += 1
+    }
+  }
+
   /// The largest key that has a value; nil when none has one.
   var largestKey: Int64? {
     let sparse = segments.lazy.compactMap { $0.keys.max() }.max()

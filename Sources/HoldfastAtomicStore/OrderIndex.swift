@@ -31,6 +31,9 @@ struct OrderIndex: Sendable {
     return targets.map { known.key(of: $0) }
   }
 
+  /// Whether the keys of sources in a range are known to be those of another index, of which this one is a changed copy.
+  func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<Int64>) -> Bool { sources.shares(keys, with: other.sources) }
+
   /// Gives targets of a source new keys, and forgets those that are no targets any more.
   ///
   /// - Parameters:

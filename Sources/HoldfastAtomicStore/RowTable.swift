@@ -84,6 +84,14 @@ struct RowTable: Sendable {
   /// Calls `body` with the location of every row, ascending by key.
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
+  /// Calls `body` with the location of every row with a key in a range, ascending by key.
+  func forEachLocation(in keys: ClosedRange<Int64>, _ body: (RowLocation) throws -> Void) rethrows {
+    try directory.forEach(in: keys) { try body($1) }
+  }
+
+  /// Whether rows with keys in a range are known to be those of another table, of which this one is a changed copy.
+  func hasSameLocations(as other: RowTable, keys: ClosedRange<Int64>) -> Bool { directory.shares(keys, with: other.directory) }
+
   // MARK: Looking up
 
   /// Where the row with a key lies.

@@ -28,6 +28,14 @@ struct UniqueIndex: Sendable {
   /// Makes an empty index.
   init() {}
 
+  /// Whether the index is known to be the same as another, of which it is a copy.
+  func isSame(as other: UniqueIndex) -> Bool {
+    if count != other.count { return false }
+    if count == 0 { return true }
+    return segments.withUnsafeBufferPointer { segments in other.segments.withUnsafeBufferPointer { segments.baseAddress == $0.baseAddress }
+    }
+  }
+
   /// The first key under a hash that `matches` accepts.
   @inline(__always) func key(hash: UInt64, matches: (Int64) -> Bool) -> Int64? {
     guard !segments.isEmpty else { return nil }

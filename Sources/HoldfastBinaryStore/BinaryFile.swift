@@ -69,6 +69,11 @@ final class BinaryFile: PagedStoreFile {
     return (pages, counts)
   }
 
+  /// Parts mean entities, relationships and constraints by the model's numbers, which may be others than the file's.
+  var saved: (bytes: FileBytes, parts: [FilePart]) {
+    (file, entries.compactMap { entry in subjects.number(of: entry).map { entry.part(subject: $0) } })
+  }
+
   // MARK: Sections
 
   private func withSection<Result>(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
@@ -156,9 +161,36 @@ final class BinaryFile: PagedStoreFile {
       }
     }
     for number in subjects.relationships.indices { try readLinks(number, into: loader) }
-    // Nothing is made of indexes, but damage is found.
-    for (place, entry) in entries.enumerated() where entry.kind == .unique { _ = try index(place) }
+    // Nothing is made of indexes, but what is wrong with them is found.
+    for constraint in schema.uniqueConstraints.indices { try compareIndex(constraint) }
     for entry in entries where entry.kind == .model { try withSection(entry) { _ in } }
+  }
+
+  /// Compares the entries of an index with the rows.
+  private func compareIndex(_ number: Int) throws {
+    let sections = entries.indices.filter { entries[$0].kind == .unique && entries[$0].subject == subjects.constraintNumbers[number] }
+    let constraint = schema.uniqueConstraints[number]
+    var difference = LinkDigest()
+    for (place, section) in sections.enumerated() {
+      try index(section).withUnsafeBytes { bytes in
+        IndexSections.forEach(in: bytes, entries[section]) { difference.subtract(source: Int64(place) << 32 | Int64($0), target: $1) }
+      }
+    }
+    for entity in constraint.entities {
+      try forEachPage(of: entity) { batch in
+        for index in 0..<batch.count {
+          guard let digest = UniqueDigest.value(of: batch.pointer(index), constraint) else { continue }
+          let place = BinaryFile.place(of: Int64(digest >> 32), in: sections.indices) { entries[sections[$0]].last } ?? sections.count
+          difference.add(source: Int64(place) << 32 | Int64(digest & 0xFFFF_FFFF), target: batch.pointer(index).key)
+        }
+        return .more
+      }
+    }
+    if !difference.isEven {
+      throw errors.damaged(
+        "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) is not that of the rows."
+      )
+    }
   }
 
   private func readLinks(_ number: Int, into loader: TableLoader) throws {

@@ -44,10 +44,11 @@ struct BinaryFormat: StoreFileFormat {
     }
   }
 
-  func write(_ image: StoreImage, to file: FileReplacement) throws {
+  func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     do {
-      var writer = BinaryWriter(image, model: try encodedModel.bytes(of: image.model), to: file)
+      var writer = BinaryWriter(image, model: try encodedModel.bytes(of: image.model), to: file, after: saved)
       try writer.write()
+      return writer.parts
     } catch var error as StoreError {
       error.path = error.path ?? path
       throw error

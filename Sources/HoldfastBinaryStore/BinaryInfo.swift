@@ -41,6 +41,13 @@ struct BinaryInfo {
     model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && (isListOfLinks($0) || $0.isOrdered) }
   }
 
+  /// The numbers of relationships in a new file, by entity and name.
+  static func numbers(_ model: ManagedObjectModel) -> [[String]: Int] {
+    Dictionary(
+      listed(model).enumerated().map { ([model.entities[$0.element.entityIndex].name, $0.element.name], $0.offset) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
   /// Whether links of a relationship are pairs of their own, and are named at its side.
   static func isListOfLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isManyToMany && relationship.namesLinks
@@ -99,6 +106,8 @@ struct BinarySubjects: Sendable {
   /// The model's entity of each number; nil for one that the model has not.
   let entities: [Int?]
   let relationships: [ManagedObjectModel.Relationship?]
+  /// The number that the model's relationship of each number would have in a new file.
+  private let relationshipNumbers: [Int?]
   /// The number of each of the schema's constraints; nil for one of which the file has no index.
   let constraintNumbers: [Int?]
 
@@ -108,8 +117,19 @@ struct BinarySubjects: Sendable {
     let listed = Dictionary(
       BinaryInfo.listed(model).map { ([model.entities[$0.entityIndex].name, $0.name], $0) }, uniquingKeysWith: { first, _ in first })
     relationships = info.relationships.map { listed[$0] }
+    relationshipNumbers = info.relationships.map { [numbers = BinaryInfo.numbers(model)] in numbers[$0] }
     constraintNumbers = schema.uniqueConstraints.map { constraint in
       info.constraints.firstIndex(of: [model.entities[constraint.entity].name] + constraint.names)
+    }
+  }
+
+  /// What a section's subject would be in a new file; nil when a new file would have none.
+  func number(of entry: SectionEntry) -> Int? {
+    switch entry.kind {
+    case .info, .model: nil
+    case .rows: entry.subject < entities.count ? entities[entry.subject] : nil
+    case .links, .order: entry.subject < relationshipNumbers.count ? relationshipNumbers[entry.subject] : nil
+    case .unique: constraintNumbers.firstIndex(of: entry.subject)
     }
   }
 }

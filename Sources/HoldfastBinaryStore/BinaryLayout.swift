@@ -1,3 +1,4 @@
+import HoldfastAtomicStore
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
@@ -65,6 +66,15 @@ struct SectionEntry: Sendable {
     bytes.put(Int64(count))
     bytes.put(first)
     bytes.put(last)
+  }
+}
+
+extension SectionEntry {
+  /// What a later save is told of the section.
+  func part(subject: Int) -> FilePart {
+    FilePart(
+      kind: Int(kind.rawValue), subject: subject, offset: offset, byteCount: byteCount, digest: digest, count: count, first: first,
+      last: last)
   }
 }
 

@@ -7,26 +7,33 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Writes a store as a file, from the first byte to the last.
+/// Writes a store as a file, from the first byte to the last. Sections of the file that is replaced, in which nothing has changed, are
+/// copied.
 struct BinaryWriter {
   private let image: StoreImage
   private let model: [UInt8]
   private let file: FileReplacement
+  private let saved: SavedFile?
   private var entries: [SectionEntry] = []
   private var offset = Int64(BinaryLayout.headerByteCount)
-  /// The index entries of each constraint.
-  private var indexes: [[IndexSections.Entry]]
+  /// What becomes of the index of each constraint.
+  private var indexes: [IndexChange]
+  private var generation: TableGeneration { image.generation }
   private var schema: TableSchema { image.generation.schema }
 
   /// About how many bytes rows of a section take in memory, and links and lists in the file.
-  private static let usualByteCount = 1 << 16
+  static let usualByteCount = 1 << 16
 
-  init(_ image: StoreImage, model: [UInt8], to file: FileReplacement) {
+  init(_ image: StoreImage, model: [UInt8], to file: FileReplacement, after saved: SavedFile?) {
     self.image = image
     self.model = model
     self.file = file
-    indexes = image.generation.schema.uniqueConstraints.map { _ in [] }
+    self.saved = saved
+    indexes = image.generation.schema.uniqueConstraints.indices.map { IndexChange($0, image.generation, saved) }
   }
+
+  /// The sections, for the save after this one.
+  var parts: [FilePart] { entries.map { $0.part(subject: $0.subject) } }
 
   mutating func write() throws {
     guard let uuid = UUID(uuidString: image.header.storeUUID) else {
@@ -50,11 +57,13 @@ struct BinaryWriter {
   // MARK: Sections
 
   private mutating func put(
-    _ kind: BinaryLayout.Kind, _ subject: Int, _ bytes: UnsafeRawBufferPointer, count: Int, _ range: ClosedRange<Int64>
+    _ kind: BinaryLayout.Kind, _ subject: Int, _ bytes: UnsafeRawBufferPointer, count: Int, _ range: ClosedRange<Int64>,
+    digest: UInt64? = nil
   ) throws {
     entries.append(
       SectionEntry(
-        kind: kind, subject: subject, offset: offset, byteCount: bytes.count, digest: ContentDigest.value(of: bytes), count: count,
+        kind: kind, subject: subject, offset: offset, byteCount: bytes.count, digest: digest ?? ContentDigest.value(of: bytes),
+        count: count,
         first: range.lowerBound, last: range.upperBound))
     offset += Int64(bytes.count)
     try file.write(bytes)
@@ -76,21 +85,50 @@ struct BinaryWriter {
     try footer.bytes(header: header).withUnsafeBytes { try file.write($0) }
   }
 
+  /// Puts sections of a subject: copies those of the file that is replaced in which nothing has changed, and has what lies between them
+  /// written.
+  private mutating func putSections(
+    _ kind: BinaryLayout.Kind, _ subject: Int, isSame: (SavedFile, FilePart) -> Bool,
+    _ write: (inout BinaryWriter, ClosedRange<Int64>) throws -> Void
+  ) throws {
+    var next = TableLoader.keys.lowerBound
+    if let saved {
+      for part in SavedSections.unchanged(saved, kind, subject, isSame) {
+        if part.first > next { try write(&self, next...part.first - 1) }
+        let isCopied = try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.keys, digest: part.digest) }
+        if !isCopied { try write(&self, part.keys) }
+        next = part.last + 1
+      }
+    }
+    if next <= TableLoader.keys.upperBound { try write(&self, next...TableLoader.keys.upperBound) }
+  }
+
   // MARK: Rows
 
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
     let encoder = PageEncoder(entity.layout)
-    let constraints = schema.uniqueConstraints.enumerated().filter { $0.element.entities.contains(entity.index) }
-    for (number, _) in constraints { indexes[number].reserveCapacity(indexes[number].count + image.generation.rowCount(of: entity.index)) }
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
+    let constraints = indexes.indices.filter { schema.uniqueConstraints[$0].entities.contains(entity.index) }
+    let index = entity.index
+    try putSections(.rows, index, isSame: { [generation] in generation.hasSameRows(as: $0.generation, entity: index, keys: $1.keys) }) {
+      try $0.putRows(of: entity, $1, encoder, byteSlots, constraints)
+    }
+  }
+
+  private mutating func putRows(
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int],
+    _ constraints: [Int]
+  ) throws {
+    for number in constraints {
+      if let saved { saved.generation.forEachRow(of: entity.index, keys: keys) { indexes[number].remove($0) } }
+    }
+    let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
-    try image.generation.forEachRow(of: entity.index) { row in
-      for (number, constraint) in constraints {
-        if let digest = UniqueDigest.value(of: row, constraint) { indexes[number].append(.init(digest: digest, key: row.key)) }
-      }
+    try generation.forEachRow(of: entity.index, keys: keys) { row in
+      for number in constraints { indexes[number].add(row) }
       rows.append(row)
       for slot in byteSlots where row.isPresent(slot) { bytesCount += row.bytes(slot).count }
-      if rows.count * entity.layout.fixedByteCount + bytesCount >= BinaryWriter.usualByteCount {
+      if rows.count * fixed + bytesCount >= BinaryWriter.usualByteCount {
         try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, rows[0].key...row.key)
         rows.removeAll(keepingCapacity: true)
         bytesCount = 0
@@ -103,6 +141,14 @@ struct BinaryWriter {
   // MARK: Links
 
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int) throws {
+    try putSections(
+      .links, number, isSame: { [generation] in generation.hasSameLinks(as: $0.generation, relationship, sources: $1.keys) }
+    ) {
+      try $0.putLinks(of: relationship, number, $1)
+    }
+  }
+
+  private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<Int64>) throws {
     var links = LinkSections.Writer()
     func end(_ writer: inout BinaryWriter) throws {
       links.endSource()
@@ -110,7 +156,7 @@ struct BinaryWriter {
       try links.bytes.bytes.withUnsafeBytes { try writer.put(.links, number, $0, count: links.count, links.first...links.last) }
       links.removeAll()
     }
-    try image.generation.forEachLink(of: relationship) { link in
+    try generation.forEachLink(of: relationship, sources: sources) { link in
       if link.source != links.last && links.bytes.bytes.count >= BinaryWriter.usualByteCount { try end(&self) }
       links.add(link)
     }
@@ -118,14 +164,29 @@ struct BinaryWriter {
   }
 
   private mutating func putLists(of relationship: ManagedObjectModel.Relationship, _ number: Int) throws {
+    let reader = generation.links(of: relationship)
+    try putSections(
+      .order, number,
+      isSame: { [generation] in
+        // A source that is gone has no list any more, though its links may be there still.
+        generation.hasSameLinks(as: $0.generation, relationship, sources: $1.keys)
+          && generation.hasSameRows(as: $0.generation, entity: relationship.entityIndex, keys: $1.keys)
+      }
+    ) {
+      try $0.putLists(of: relationship, number, reader, $1)
+    }
+  }
+
+  private mutating func putLists(
+    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ reader: LinkReader, _ sources: ClosedRange<Int64>
+  ) throws {
     var lists = OrderSections.Writer()
     func end(_ writer: inout BinaryWriter) throws {
       if lists.count == 0 { return }
       try lists.bytes.bytes.withUnsafeBytes { try writer.put(.order, number, $0, count: lists.count, lists.first...lists.last) }
       lists.removeAll()
     }
-    let reader = image.generation.links(of: relationship)
-    try image.generation.forEachSource(of: relationship) { source in
+    try generation.forEachSource(of: relationship, sources: sources) { source in
       let targets = reader.orderedTargets(of: source)
       if targets.isEmpty { return }
       lists.add(source, targets)
@@ -137,8 +198,25 @@ struct BinaryWriter {
   // MARK: Indexes
 
   private mutating func putIndex(_ number: Int) throws {
-    let entries = indexes[number]
-    indexes[number] = []
-    try IndexSections.write(entries) { try put(.unique, number, $0, count: $1, $2) }
+    let change = indexes[number]
+    indexes[number].removeAll()
+    try change.write(saved) { try put(.unique, number, $0, count: $1, $2) }
+  }
+}
+
+/// Which sections of a file that is replaced can be copied.
+enum SavedSections {
+  /// Sections with fewer bytes are written anew when one beside them is, so that small ones do not gather.
+  private static let smallByteCount = BinaryWriter.usualByteCount / 8
+
+  static func unchanged(
+    _ saved: SavedFile, _ kind: BinaryLayout.Kind, _ subject: Int, _ isSame: (SavedFile, FilePart) -> Bool
+  ) -> [FilePart] {
+    let parts = saved.parts.filter { $0.kind == Int(kind.rawValue) && $0.subject == subject }
+    let same = parts.map { isSame(saved, $0) }
+    return parts.indices.filter { place in
+      let isAlone = (place == 0 || same[place - 1]) && (place == parts.count - 1 || same[place + 1])
+      return same[place] && (isAlone || parts[place].byteCount >= smallByteCount)
+    }.map { parts[$0] }
   }
 }

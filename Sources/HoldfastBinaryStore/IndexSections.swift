@@ -12,7 +12,70 @@ enum IndexSections {
   }
 
   /// How many entries a section has on the average.
-  private static let usualCount = 4096
+  static let usualCount = 4096
+
+  /// The entries of a section, without the upper halves of their digests.
+  struct Section {
+    private var digests: [UInt32]
+    private var keys: [Int64]
+    var count: Int { keys.count }
+
+    init(_ entries: [Entry]) {
+      digests = entries.map { UInt32(truncatingIfNeeded: $0.digest) }
+      keys = entries.map(\.key)
+    }
+
+    /// Takes a section apart; nil for one that has other entries than it should.
+    init?(_ bytes: UnsafeRawBufferPointer, _ part: FilePart) {
+      guard part.count > 0, bytes.count == 8 * part.count || bytes.count == 12 * part.count else { return nil }
+      let size = bytes.count / part.count
+      digests = (0..<part.count).map { UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size * $0, as: UInt32.self)) }
+      keys = (0..<part.count).map { IndexSections.key(bytes, at: size * $0 + 4, isWide: size == 12) }
+    }
+
+    /// Takes entries out and puts others in.
+    ///
+    /// - Returns: whether all that were to go were there.
+    mutating func change(removing goes: [Entry], adding comes: [Entry]) -> Bool {
+      if !goes.isEmpty {
+        let gone = Set(goes.map { Place(digest: UInt32(truncatingIfNeeded: $0.digest), key: $0.key) })
+        let kept = keys.indices.filter { !gone.contains(Place(digest: digests[$0], key: keys[$0])) }
+        if kept.count != keys.count - gone.count { return false }
+        (digests, keys) = (kept.map { digests[$0] }, kept.map { keys[$0] })
+      }
+      digests += comes.map { UInt32(truncatingIfNeeded: $0.digest) }
+      keys += comes.map(\.key)
+      return true
+    }
+
+    private struct Place: Hashable {
+      var digest: UInt32
+      var key: Int64
+    }
+
+    var bytes: [UInt8] {
+      let isWide = keys.contains { $0 > Int64(UInt32.max) }
+      let size = isWide ? 12 : 8
+      return [UInt8](unsafeUninitializedCapacity: size * count) { buffer, used in
+        let bytes = UnsafeMutableRawBufferPointer(buffer)
+        for (place, (digest, key)) in zip(digests, keys).enumerated() {
+          bytes.storeBytes(of: digest.littleEndian, toByteOffset: size * place, as: UInt32.self)
+          if isWide {
+            bytes.storeBytes(of: key.littleEndian, toByteOffset: size * place + 4, as: Int64.self)
+          } else {
+            bytes.storeBytes(of: UInt32(truncatingIfNeeded: key).littleEndian, toByteOffset: size * place + 4, as: UInt32.self)
+          }
+        }
+        used = size * count
+      }
+    }
+  }
+
+  @inline(__always) fileprivate static func key(_ bytes: UnsafeRawBufferPointer, at offset: Int, isWide: Bool) -> Int64 {
+    isWide
+      ? Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+      : Int64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+  }
 
   /// Hands sections of entries over: each with its bytes, its count, and the least and the largest upper half.
   static func write(_ entries: [Entry], _ section: (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void) rethrows {
@@ -22,16 +85,10 @@ enum IndexSections {
     let shift = 32 - bits
     let starts = starts(entries, bits)
     let sorted = sorted(entries, starts, bits)
-    var bytes = ByteWriter()
-    let isWide = entries.contains { $0.key > Int64(UInt32.max) }
     for part in 0..<(1 << Int(bits)) where starts[part] < starts[part + 1] {
-      bytes.removeAll()
-      for entry in sorted[starts[part]..<starts[part + 1]] {
-        bytes.put(UInt32(truncatingIfNeeded: entry.digest))
-        if isWide { bytes.put(entry.key) } else { bytes.put(UInt32(truncatingIfNeeded: entry.key)) }
-      }
+      let bytes = Section(Array(sorted[starts[part]..<starts[part + 1]])).bytes
       let first = Int64(part) << Int64(shift)
-      try bytes.bytes.withUnsafeBytes { try section($0, starts[part + 1] - starts[part], first...first + (1 << Int64(shift) - 1)) }
+      try bytes.withUnsafeBytes { try section($0, starts[part + 1] - starts[part], first...first + (1 << Int64(shift) - 1)) }
     }
   }
 
@@ -64,16 +121,23 @@ enum IndexSections {
     else { throw SectionFault("It has other entries than the directory says.") }
   }
 
+  /// Calls `body` with the lower half of the digest and the key of every entry of a section that was checked.
+  static func forEach(in section: UnsafeRawBufferPointer, _ entry: SectionEntry, _ body: (UInt32, Int64) -> Void) {
+    let size = section.count / entry.count
+    for start in stride(from: 0, to: section.count, by: size) {
+      body(
+        UInt32(littleEndian: section.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
+        key(section, at: start + 4, isWide: size == 12))
+    }
+  }
+
   /// The keys of entries whose digest has a lower half, in a section that was checked.
   static func keys(_ low: UInt32, in section: UnsafeRawBufferPointer, _ entry: SectionEntry) -> [Int64] {
     let size = section.count / entry.count
     var keys: [Int64] = []
     for start in stride(from: 0, to: section.count, by: size)
     where UInt32(littleEndian: section.loadUnaligned(fromByteOffset: start, as: UInt32.self)) == low {
-      keys.append(
-        size == 12
-          ? Int64(littleEndian: section.loadUnaligned(fromByteOffset: start + 4, as: Int64.self))
-          : Int64(UInt32(littleEndian: section.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))))
+      keys.append(key(section, at: start + 4, isWide: size == 12))
     }
     return keys
   }

@@ -34,6 +34,9 @@ public final class FileReplacement {
   /// Whether ``commit()`` waits for the disk although the options say ``DurableFileOptions/Durability/fast``. Set it before.
   public var waitsForDisk = false
 
+  /// The bytes of the file that is in place now; nil before ``commit()`` has succeeded.
+  public private(set) var committed: FileBytes?
+
   private enum Phase {
     case building, finished
     case ended(StoreError?)
@@ -175,6 +178,7 @@ public final class FileReplacement {
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
+    if unconfirmed == nil { committed = FileBytes(file, byteCount: byteCount, path: folder.path) }
     owner.remember(identity.map { .present($0, file) } ?? .unknown)
     end(unconfirmed, isInPlace: true)
     if let unconfirmed { throw unconfirmed }

@@ -54,9 +54,9 @@ public struct POSIXFileSystem: StoreFileSystem {
     try open(.openForReading, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  /// `openat` with `O_WRONLY`, `O_CREAT`, `O_EXCL` and `O_NOFOLLOW`, mode 0600.
+  /// `openat` with `O_RDWR`, `O_CREAT`, `O_EXCL` and `O_NOFOLLOW`, mode 0600.
   public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
-    try open(.create, name, in: directory.number, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+    try open(.create, name, in: directory.number, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
   /// `openat` with `O_RDWR`, `O_CREAT`, `O_NOFOLLOW` and `O_NONBLOCK`, mode 0600.

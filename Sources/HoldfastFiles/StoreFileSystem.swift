@@ -41,7 +41,7 @@ public protocol StoreFileSystem: Sendable {
   /// - Throws: `ENOENT` when there is none, `ELOOP` when the name is a symbolic link.
   func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Creates an empty file that only its owner may read and write, and opens it for writing.
+  /// Creates an empty file that only its owner may read and write, and opens it for both.
   ///
   /// - Throws: `EEXIST` when there is anything under the name.
   func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle

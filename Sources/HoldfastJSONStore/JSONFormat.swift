@@ -52,10 +52,11 @@ struct JSONFormat: StoreFileFormat {
     return document
   }
 
-  func write(_ image: StoreImage, to file: FileReplacement) throws {
+  func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     try check(image.header)
     let output = TextOutput { try file.write($0) }
     try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
+    return []
   }
 }
 

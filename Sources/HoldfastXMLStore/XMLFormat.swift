@@ -90,10 +90,11 @@ struct XMLFormat: StoreFileFormat {
     return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
   }
 
-  func write(_ image: StoreImage, to file: FileReplacement) throws {
+  func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     let output = TextOutput { try file.write($0) }
     let metadata = try metadata(of: image)
     try XMLDocumentWriter(image: image, metadata: metadata, output: output).write()
+    return []
   }
 
   /// The property list that stands before the objects.

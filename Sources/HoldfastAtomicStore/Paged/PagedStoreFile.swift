@@ -13,6 +13,9 @@ public protocol PagedStoreFile: Sendable {
   /// The path of the file, for messages.
   var path: String? { get }
 
+  /// The file's bytes and its parts, for a save that copies what has not changed.
+  var saved: (bytes: FileBytes, parts: [FilePart]) { get }
+
   /// How many rows of an entity there are, without those of sub-entities.
   func rowCount(of entity: Int) -> Int
 

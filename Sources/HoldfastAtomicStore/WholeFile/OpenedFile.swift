@@ -20,6 +20,12 @@ final class OpenedFile: Sendable {
   /// while it is held.
   private let written: Mutex<Written>
 
+  private enum SavedSource {
+    case none
+    case written(SavedFile)
+    case opened(PagedGeneration)
+  }
+
   private struct Written {
     var storeUUID: String
     /// The last number that a file of this store may bear, whether its save succeeded or not.
@@ -33,6 +39,9 @@ final class OpenedFile: Sendable {
     var hashes: ModelHashes?
     /// Whether somebody else's version has taken the place of what was read at first.
     var hasGoneOn = false
+    /// The file that this process has written last, or the one that it has opened page by page: what a save copies from. Also when
+    /// another file is in its place by now, what it says of rows that have not changed since is right.
+    var saved: SavedSource = .none
   }
 
   init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader, options: WholeFileOptions)
@@ -51,9 +60,11 @@ final class OpenedFile: Sendable {
       Written(
         storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata,
         kept: header.kept))
+    if case .paged(let paged) = tables.source { remember(.opened(paged)) }
   }
 
   func close() {
+    remember(.none)
     tables.close()
     file.close()
     files?.close()
@@ -123,8 +134,8 @@ final class OpenedFile: Sendable {
         isInPlace ? preparation.publish() : preparation.discard()
         if isInPlace { note(header) }
       }
-      try write(StoreImage(header: header, generation: preparation.next), to: replacement)
-      return WholeFileSave(replacement, files)
+      let parts = try write(StoreImage(header: header, generation: preparation.next), to: replacement)
+      return WholeFileSave(replacement, files) { [self] bytes in note(preparation.next, bytes, parts) }
     } catch {
       replacement.abort()
       files?.finish(.aborted)
@@ -150,8 +161,10 @@ final class OpenedFile: Sendable {
     do {
       let header = try nextHeader(metadata: metadata)
       replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
-      try write(StoreImage(header: header, generation: tables.source.generation()), to: replacement)
+      let generation = try tables.source.generation()
+      let parts = try write(StoreImage(header: header, generation: generation), to: replacement)
       try replacement.commit()
+      note(generation, replacement.committed, parts)
     } catch {
       replacement.abort()
       throw error
@@ -184,9 +197,37 @@ final class OpenedFile: Sendable {
     }
   }
 
-  private func write(_ image: StoreImage, to replacement: FileReplacement) throws {
-    try format.write(image, to: replacement)
+  private func write(_ image: StoreImage, to replacement: FileReplacement) throws -> [FilePart] {
+    let parts = try format.write(image, to: replacement, after: savedFile())
     try replacement.finish()
+    return parts
+  }
+
+  /// The file that is replaced: what this process has written, or the one that it has opened.
+  private func savedFile() -> SavedFile? {
+    switch written.withLock({ $0.saved }) {
+    case .none: nil
+    case .written(let saved): saved
+    case .opened(let paged):
+      paged.complete.map { SavedFile(generation: $0, bytes: paged.file.saved.bytes, parts: paged.file.saved.parts) }
+    }
+  }
+
+  /// Notes the file that is in place now, and of which rows it is.
+  private func note(_ generation: TableGeneration, _ bytes: FileBytes?, _ parts: [FilePart]) {
+    if let bytes, !parts.isEmpty {
+      remember(.written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
+    } else {
+      remember(.none)
+    }
+  }
+
+  private func remember(_ saved: SavedSource) {
+    // What was noted before is let go outside the lock, because that may close a file.
+    _ = written.withLock { written in
+      defer { written.saved = saved }
+      return written.saved
+    }
   }
 
   /// The file bears what the header says, as everybody sees.
@@ -235,6 +276,7 @@ final class OpenedFile: Sendable {
       written.hasGoneOn = true
     }
     note(loaded.header)
+    remember(.none)
   }
 
   /// Refuses what is no later or earlier version of what this process has.
@@ -259,17 +301,24 @@ private final class WholeFileSave: PreparedSave {
   /// Guarded because a save may end on another thread than the one that prepared it.
   private let replacement: Mutex<FileReplacement>
   private let files: ExternalDataSave?
+  /// Notes the bytes of the file that is in place.
+  private let note: @Sendable (FileBytes?) -> Void
 
-  init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?) {
+  init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ note: @escaping @Sendable (FileBytes?) -> Void) {
     self.replacement = Mutex(replacement)
     self.files = files
+    self.note = note
   }
 
   deinit { abort() }
 
   func commit() throws {
     do {
-      try replacement.withLock { try $0.commit() }
+      note(
+        try replacement.withLock { replacement in
+          try replacement.commit()
+          return replacement.committed
+        })
     } catch {
       files?.finish((error as? StoreError)?.code == .durabilityUnknown ? .unknown : .aborted)
       throw error

@@ -36,8 +36,13 @@ public protocol StoreFileFormat: Sendable {
 
   /// Writes a file, such that every change of one byte and every missing end are found when it is read.
   ///
+  /// - Parameters:
+  ///   - image: what is to be written.
+  ///   - file: takes the bytes.
+  ///   - saved: the file that is replaced, from which parts may be copied that hold what has not changed; nil when it is not known.
+  /// - Returns: what is to be known of the file for the next save; none for a format that copies nothing.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.
-  func write(_ image: StoreImage, to file: FileReplacement) throws
+  func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart]
 }
 
 /// A store at one point in time, as a format writes it.

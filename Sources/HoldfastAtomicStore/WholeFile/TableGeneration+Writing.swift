@@ -11,14 +11,35 @@ extension TableGeneration {
     }
   }
 
+  /// The same with rows whose keys lie in a range, in time in proportion to the rows of that range.
+  public func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+    let table = table(of: entity)
+    if table.rowCounts[entity] == 0 { return }
+    try table.forEachLocation(in: keys) { location in
+      if table.entity(location) == entity { try body(table.pointer(location)) }
+    }
+  }
+
+  /// Calls `body` with every link of a many-to-many relationship from sources in a range, from the side of that relationship, by
+  /// source, then target.
+  public func forEachLink(
+    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (SaveRequest.Link) throws -> Void
+  ) rethrows {
+    if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEach(in: sources, body) }
+  }
+
   /// Reads the links of a to-many relationship, object by object.
   public func links(of relationship: ManagedObjectModel.Relationship) -> LinkReader {
     LinkReader(adjacency: adjacencies[forwardIndex(of: relationship)], order: schema.order(of: relationship).map { orders[$0] })
   }
 
-  /// Calls `body` with the keys of the objects that have targets of a to-many relationship, ascending.
-  public func forEachSource(of relationship: ManagedObjectModel.Relationship, _ body: (Int64) throws -> Void) rethrows {
-    try adjacencies[forwardIndex(of: relationship)].forEachSource { if hasRow(entity: relationship.entityIndex, key: $0) { try body($0) } }
+  /// Calls `body` with the keys of the objects that have targets of a to-many relationship, those in a range, ascending.
+  public func forEachSource(
+    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (Int64) throws -> Void
+  ) rethrows {
+    try adjacencies[forwardIndex(of: relationship)].forEachSource(in: sources) {
+      if hasRow(entity: relationship.entityIndex, key: $0) { try body($0) }
+    }
   }
 
   /// Calls `body` with the targets of a to-many relationship of one object, ascending.

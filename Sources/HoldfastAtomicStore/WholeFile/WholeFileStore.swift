@@ -88,7 +88,7 @@ public final class WholeFileStore: IncrementalStore {
       let keys = [Int64](repeating: 1, count: schema.tableCount)
       let header = StoreFileHeader(
         storeUUID: uuid, generation: 1, schema: schema, hashes: ModelHashes(model), nextKeys: keys, metadata: [:])
-      try format.write(StoreImage(header: header, generation: generation), to: replacement)
+      _ = try format.write(StoreImage(header: header, generation: generation), to: replacement, after: nil)
       try replacement.finish()
       try replacement.commit()
       return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys))

@@ -1,0 +1,96 @@
+public import HoldfastFiles
+public import HoldfastStore
+
+/// The file that a store has now and what of it holds which rows: from it a save copies what has not changed.
+public struct SavedFile: Sendable {
+  /// The rows and links that the file holds.
+  public let generation: TableGeneration
+  /// The file's bytes, which stay what they are.
+  public let bytes: FileBytes
+  /// What the format has noted of the file, in the order in which it lies there.
+  public let parts: [FilePart]
+
+  /// Names a file.
+  public init(generation: TableGeneration, bytes: FileBytes, parts: [FilePart]) {
+    self.generation = generation
+    self.bytes = bytes
+    self.parts = parts
+  }
+
+  /// Reads a part and compares its digest.
+  ///
+  /// - Returns: whether the part is what was written, and so was handed to `body`. When it is not, or cannot be read, what it held is
+  ///   to be written from memory.
+  public func copy(_ part: FilePart, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
+    guard part.byteCount > 0, part.offset >= 0, part.offset <= bytes.byteCount - Int64(part.byteCount) else { return false }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.byteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    guard (try? bytes.read(at: part.offset, into: buffer)) != nil, ContentDigest.value(of: UnsafeRawBufferPointer(buffer)) == part.digest
+    else { return false }
+    try body(UnsafeRawBufferPointer(buffer))
+    return true
+  }
+}
+
+/// A part of a file: bytes that follow each other, and what they hold.
+public struct FilePart: Sendable {
+  /// What the part holds, as the format numbers it.
+  public var kind: Int
+  /// The entity, relationship or constraint, as the format numbers it.
+  public var subject: Int
+  /// Where the first byte lies.
+  public var offset: Int64
+  /// How many bytes there are.
+  public var byteCount: Int
+  /// XXH64 of the bytes.
+  public var digest: UInt64
+  /// How many rows, links or entries there are.
+  public var count: Int
+  /// The least and the largest key.
+  public var first: Int64
+  public var last: Int64
+
+  /// Describes a part.
+  public init(kind: Int, subject: Int, offset: Int64, byteCount: Int, digest: UInt64, count: Int, first: Int64, last: Int64) {
+    self.kind = kind
+    self.subject = subject
+    self.offset = offset
+    self.byteCount = byteCount
+    self.digest = digest
+    self.count = count
+    self.first = first
+    self.last = last
+  }
+
+  /// The keys from the least to the largest.
+  public var keys: ClosedRange<Int64> { first...last }
+}
+
+extension TableGeneration {
+  /// Whether the rows of an entity with keys in a range are those of an older generation: nobody has changed, inserted or removed one.
+  /// It may be said of unchanged rows that they are not, when rows with neighbouring keys have changed. Takes time in proportion to
+  /// the keys of the range divided by 1,024.
+  public func hasSameRows(as old: TableGeneration, entity: Int, keys: ClosedRange<Int64>) -> Bool {
+    table(of: entity).hasSameLocations(as: old.table(of: entity), keys: keys)
+  }
+
+  /// Whether the links of a to-many relationship from sources with keys in a range, and the order of an ordered one, are those of an
+  /// older generation, as ``hasSameRows(as:entity:keys:)`` says it of rows.
+  public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>) -> Bool {
+    let forward = forwardIndex(of: relationship)
+    guard adjacencies[forward].hasSameLinks(as: old.adjacencies[forward], sources: sources) else { return false }
+    return schema.order(of: relationship).map { orders[$0].hasSameKeys(as: old.orders[$0], sources: sources) } ?? true
+  }
+
+  /// Whether the values of a uniqueness constraint are those of an older generation, row by row.
+  ///
+  /// - Parameter constraint: its place in ``TableSchema/uniqueConstraints``.
+  public func hasSameUniqueValues(as old: TableGeneration, constraint: Int) -> Bool {
+    var place = constraint
+    for (table, constraints) in schema.constraints.enumerated() {
+      if place < constraints.count { return tables[table].unique[place].isSame(as: old.tables[table].unique[place]) }
+      place -= constraints.count
+    }
+    return false
+  }
+}

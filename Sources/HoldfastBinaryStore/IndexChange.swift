@@ -1,0 +1,86 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// What becomes of the index of a uniqueness constraint in a save: the entries of rows that are written anew come, those that these
+/// rows had before go, and sections without either are copied. Without a file to copy from, all rows are written, and all come.
+struct IndexChange {
+  private let constraint: UniqueConstraint
+  private let generation: TableGeneration
+  /// The sections of the file that is replaced, ascending.
+  private let parts: [FilePart]
+  /// Whether the values are the same, row by row.
+  private let isSame: Bool
+  private var added: [IndexSections.Entry] = []
+  private var removed: [IndexSections.Entry] = []
+
+  /// Sections that have grown to more entries call for more sections.
+  private static let mostEntries = 4 * IndexSections.usualCount
+
+  init(_ number: Int, _ generation: TableGeneration, _ saved: SavedFile?) {
+    constraint = generation.schema.uniqueConstraints[number]
+    self.generation = generation
+    parts = saved?.parts.filter { $0.kind == Int(BinaryLayout.Kind.unique.rawValue) && $0.subject == number } ?? []
+    isSame = saved.map { generation.hasSameUniqueValues(as: $0.generation, constraint: number) } ?? false
+    // A new file has an entry for nearly every row.
+    if saved == nil { added.reserveCapacity(constraint.entities.reduce(0) { $0 + generation.rowCount(of: $1) }) }
+  }
+
+  /// Takes a row that is written anew.
+  mutating func add(_ row: RowPointer) { if !isSame, let entry = entry(row) { added.append(entry) } }
+
+  /// Takes a row as the file that is replaced has it, when its section is not copied.
+  mutating func remove(_ row: RowPointer) { if !isSame, let entry = entry(row) { removed.append(entry) } }
+
+  @inline(__always) private func entry(_ row: RowPointer) -> IndexSections.Entry? {
+    UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key) }
+  }
+
+  /// Lets go of what was gathered.
+  mutating func removeAll() { (added, removed) = ([], []) }
+
+  /// Takes a section: its bytes, its count, and the least and the largest upper half of a digest.
+  typealias Take = (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void
+
+  /// Hands the sections over, ascending.
+  func write(_ saved: SavedFile?, _ take: Take) throws {
+    guard let saved, !parts.isEmpty else { return try IndexSections.write(added, take) }
+    let count = parts.reduce(0) { $0 + $1.count }
+    let isWorthIt = added.count + removed.count <= count / 2 && parts.allSatisfy { $0.count <= IndexChange.mostEntries }
+    guard isWorthIt, let sections = try changed(saved) else { return try IndexSections.write(allEntries(), take) }
+    for (section, range) in sections { try section.bytes.withUnsafeBytes { try take($0, section.count, range) } }
+  }
+
+  /// The entries of all rows.
+  private func allEntries() -> [IndexSections.Entry] {
+    var entries: [IndexSections.Entry] = []
+    for entity in constraint.entities { generation.forEachRow(of: entity) { if let entry = entry($0) { entries.append(entry) } } }
+    return entries
+  }
+
+  /// The sections of the file that is replaced with what comes and goes; nil when they are not what they should be.
+  private func changed(_ saved: SavedFile) throws -> [(IndexSections.Section, ClosedRange<Int64>)]? {
+    var added = self.added.sorted { $0.digest < $1.digest }[...], removed = self.removed.sorted { $0.digest < $1.digest }[...]
+    var sections: [(IndexSections.Section, ClosedRange<Int64>)] = []
+    var next: Int64 = 0
+    for part in parts {
+      let between = IndexChange.prefix(of: &added, before: part.first)
+      if !between.isEmpty { sections.append((IndexSections.Section(between), next...part.first - 1)) }
+      let (comes, goes) = (IndexChange.prefix(of: &added, before: part.last + 1), IndexChange.prefix(of: &removed, before: part.last + 1))
+      var section: IndexSections.Section?
+      guard try saved.copy(part, { section = IndexSections.Section($0, part) }), var section else { return nil }
+      if !section.change(removing: goes, adding: comes) { return nil }
+      if section.count > 0 { sections.append((section, part.keys)) }
+      next = part.last + 1
+    }
+    if !removed.isEmpty { return nil }
+    if !added.isEmpty { sections.append((IndexSections.Section(Array(added)), next...Int64(UInt32.max))) }
+    return sections
+  }
+
+  /// Takes the first of some sorted entries: those whose upper half is below a number.
+  private static func prefix(of entries: inout ArraySlice<IndexSections.Entry>, before part: Int64) -> [IndexSections.Entry] {
+    let prefix = entries.prefix { Int64($0.digest >> 32) < part }
+    entries = entries.dropFirst(prefix.count)
+    return Array(prefix)
+  }
+}
