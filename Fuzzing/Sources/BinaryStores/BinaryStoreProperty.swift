@@ -1,0 +1,1 @@
+../../../Tests/HoldfastBinaryStoreTests/BinaryStoreProperty.swift
