@@ -13,7 +13,7 @@ extension TextOutput {
   /// Puts keys in brackets, of which there is one at least.
   @inline(__always) func put(list keys: UnsafeBufferPointer<Int64>) {
     put("[")
-    let output = room((DecimalText.mostBytes + 3) * keys.count)
+    let output = room((DigitText.mostBytes + 3) * keys.count)
     var count = 0
     func store(_ byte: UInt8) {
       output.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
@@ -22,7 +22,7 @@ extension TextOutput {
     for key in keys {
       let isExact = key.magnitude <= 1 << 53
       if !isExact { store(UInt8(ascii: "\"")) }
-      count += DecimalText.write(key, to: output + count)
+      count += DigitText.write(key, to: output + count)
       if !isExact { store(UInt8(ascii: "\"")) }
       store(UInt8(ascii: ","))
     }

@@ -16,11 +16,11 @@ extension TextOutput {
   /// Puts the XML attribute of a list of keys, of which there is one at least.
   @inline(__always) func put(idrefs keys: UnsafeBufferPointer<Int64>) {
     put(" idrefs=\"")
-    let output = room((DecimalText.mostBytes + 2) * keys.count)
+    let output = room((DigitText.mostBytes + 2) * keys.count)
     var count = 0
     for key in keys {
       output.storeBytes(of: UInt8(ascii: "z"), toByteOffset: count, as: UInt8.self)
-      count += 1 + DecimalText.write(key, to: output + count + 1)
+      count += 1 + DigitText.write(key, to: output + count + 1)
       output.storeBytes(of: 0x20, toByteOffset: count, as: UInt8.self)
       count += 1
     }

@@ -111,13 +111,13 @@ public final class TextOutput {
 
   /// Puts a whole number.
   @inlinable @inline(__always) public func put(decimal value: Int64) {
-    count += DecimalText.write(value, to: room(DecimalText.mostBytes))
+    count += DigitText.write(value, to: room(DigitText.mostBytes))
   }
 
   /// Puts the digits of a number, with zeros before them to a number of digits.
   @inlinable @inline(__always) public func put(digits magnitude: UInt64, atLeast least: Int) {
-    let length = max(DecimalText.length(magnitude), least)
-    DecimalText.write(magnitude, length: length, to: room(length))
+    let length = max(DigitText.length(magnitude), least)
+    DigitText.write(magnitude, length: length, to: room(length))
     count += length
   }
 
@@ -141,7 +141,7 @@ public final class TextOutput {
     let (whole, rest) = scaled.quotientAndRemainder(dividingBy: 10_000)
     put(digits: whole, atLeast: 1)
     put(".")
-    DecimalText.write(rest, length: 4, to: room(4))
+    DigitText.write(rest, length: 4, to: room(4))
     count += rest % 1000 == 0 ? 1 : rest % 100 == 0 ? 2 : rest % 10 == 0 ? 3 : 4
     return true
   }

@@ -1,5 +1,5 @@
 /// Writes the decimal digits of whole numbers into memory, two at a time and without a call.
-public enum DecimalText {
+public enum DigitText {
   /// The most bytes that a number takes.
   public static let mostBytes = 20
 
