@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastBinaryStore
 import HoldfastFiles
 import HoldfastJSONStore
 import HoldfastMemoryStore
@@ -22,13 +23,15 @@ enum Gallery {
 
   /// Stores with files.
   enum Kind: String, Codable, CaseIterable, Sendable {
-    case sqlite, json, xml
+    case sqlite, json, xml, binary
 
     func description(at path: String, _ options: ExternalDataOptions = small, isReadOnly: Bool = false) -> StoreDescription {
       switch self {
       case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, externalData: options))
       case .json: .json(at: path, isReadOnly: isReadOnly, options: JSONStore.Options(wholeFile: WholeFileOptions(externalData: options)))
       case .xml: .xml(at: path, isReadOnly: isReadOnly, options: XMLStore.Options(wholeFile: WholeFileOptions(externalData: options)))
+      case .binary:
+        .binary(at: path, isReadOnly: isReadOnly, options: BinaryStore.Options(wholeFile: WholeFileOptions(externalData: options)))
       }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
@@ -9,9 +10,10 @@ enum FileStore: Codable, Hashable, Sendable {
   case sqlite(SQLiteStoreOptions.JournalMode)
   case json
   case xml
+  case binary
 
   /// Those that are one file, replaced as a whole by each save.
-  static let wholeFile: [FileStore] = [.json, .xml]
+  static let wholeFile: [FileStore] = [.json, .xml, .binary]
 
   func description(at path: String) -> StoreDescription {
     switch self {
@@ -19,6 +21,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite(let journal): .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: 20))
     case .json: .json(at: path)
     case .xml: .xml(at: path)
+    case .binary: .binary(at: path)
     }
   }
 
@@ -28,6 +31,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite: preconditionFailure("SQLite makes its own calls to the operating system.")
     case .json: .json(at: path, options: JSONStore.Options(wholeFile: WholeFileOptions(file: file)))
     case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: WholeFileOptions(file: file)))
+    case .binary: .binary(at: path, options: BinaryStore.Options(wholeFile: WholeFileOptions(file: file)))
     }
   }
 
@@ -38,6 +42,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite: preconditionFailure("SQLite has no digest of the whole file.")
     case .json: .json(at: path, options: JSONStore.Options(wholeFile: options))
     case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: options))
+    case .binary: .binary(at: path, options: BinaryStore.Options(wholeFile: options))
     }
   }
 
@@ -47,7 +52,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite:
       let integrity = try BareDatabase(path).rows("PRAGMA integrity_check")
       return integrity == ["ok"] ? nil : "integrity_check: \(integrity)"
-    case .json, .xml:
+    case .json, .xml, .binary:
       let names = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
       let left = names.filter { $0.hasSuffix(".tmp") }
       return left.isEmpty ? nil : "left behind: \(left)"
