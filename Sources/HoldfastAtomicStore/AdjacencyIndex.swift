@@ -84,14 +84,23 @@ struct AdjacencyIndex: Sendable {
     pages.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.pages)
   }
 
-  /// Calls `body` with every key that has an entry, ascending.
+  /// Calls `body` with every key that has targets, ascending.
   func forEachSource(_ body: (Int64) throws -> Void) rethrows {
     try pages.forEach { place, page in
       try page.words.withUnsafeBufferPointer { words in
         let reader = PageReader(words)
-        for low in 0..<256 where reader.hasEntry(low) { try body(place << AdjacencyIndex.shift + Int64(low)) }
+        var entry = 0
+        for low in 0..<256 where reader.hasEntry(low) {
+          if reader.start(rank: entry) < reader.start(rank: entry + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
+          entry += 1
+        }
       }
     }
+  }
+
+  /// Calls `body` with the page of the keys `number << 8 ..< (number + 1) << 8`; nil for one without links.
+  func withPage(_ number: Int64, _ body: (PageReader?) -> Void) {
+    pages[number].words.withUnsafeBufferPointer { body($0.isEmpty ? nil : PageReader($0)) }
   }
 
   /// Removes links, then adds others; both lists sorted by source, then target. A link that is added though it is there,
@@ -160,6 +169,9 @@ struct PageReader {
   @inline(__always) func targets(of low: Int) -> UnsafeBufferPointer<Int64> {
     hasEntry(low) ? targets(rank: rank(low)) : UnsafeBufferPointer(start: nil, count: 0)
   }
+
+  /// The targets of all entries.
+  var all: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: targets, count: start(rank: PageReader.entryCount(words))) }
 
   /// Where the targets of an entry begin; of the one behind the last, how many there are.
   @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }

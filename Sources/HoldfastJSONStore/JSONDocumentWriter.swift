@@ -130,27 +130,26 @@ struct JSONDocumentWriter {
       case .key: break
       case .version:
         if row.version == 1 { continue }
-        output.put(fields.label(field))
+        output.put(fields.names, field)
         output.put(row.version)
       case .attribute(let slot, let type):
         guard row.isPresent(slot) else { continue }
-        output.put(fields.label(field))
+        output.put(fields.names, field)
         put(row, slot, type)
       case .target(let slot):
         guard row.isPresent(slot) else { continue }
-        output.put(fields.label(field))
+        output.put(fields.names, field)
         output.put(row.integer(slot))
       case .targets(let place, false):
-        links[place].withTargets(of: row.key) { targets in
-          if targets.isEmpty { return }
-          output.put(fields.label(field))
-          output.put(list: targets)
-        }
+        let targets = links[place].targets(of: row.key)
+        if targets.isEmpty { continue }
+        output.put(fields.names, field)
+        output.put(list: targets)
       case .targets(let place, true):
-        if let keys = writeOrdered(row.key, fields.label(field), links[place]) { orders.append((field, keys)) }
+        if let keys = writeOrdered(row.key, fields, field, links[place]) { orders.append((field, keys)) }
       case .orders:
         if orders.isEmpty { continue }
-        output.put(fields.label(field))
+        output.put(fields.names, field)
         write(orders, fields)
       }
     }
@@ -183,10 +182,10 @@ struct JSONDocumentWriter {
   }
 
   /// - Returns: the order keys, when they are not the usual ones.
-  private func writeOrdered(_ key: Int64, _ label: UnsafeRawBufferPointer, _ links: LinkReader) -> [Int64]? {
+  private func writeOrdered(_ key: Int64, _ fields: JSONFieldTable, _ field: Int, _ links: LinkReader) -> [Int64]? {
     let targets = links.orderedTargets(of: key)
     if targets.isEmpty { return nil }
-    output.put(label)
+    output.put(fields.names, field)
     targets.map(\.target).withUnsafeBufferPointer { output.put(list: $0) }
     let isUsual = targets.indices.allSatisfy { targets[$0].order == UsualOrder.key($0) }
     return isUsual ? nil : targets.map(\.order)

@@ -4,7 +4,8 @@ import HoldfastAtomicStore
 final class JSONFieldTable {
   let entity: JSONEntity?
   let count: Int
-  private let names: NameTable
+  /// The names, each as what stands before a field's value: a comma, the name in quotes, a colon.
+  let names: NameTable
   private let kinds: UnsafeMutablePointer<JSONEntity.Kind>
 
   init(_ entity: JSONEntity?) {
@@ -21,9 +22,6 @@ final class JSONFieldTable {
 
   /// What a field holds.
   @inline(__always) func kind(_ place: Int) -> JSONEntity.Kind { kinds[place] }
-
-  /// What stands before a field's value: a comma, the name in quotes, a colon.
-  @inline(__always) func label(_ place: Int) -> UnsafeRawBufferPointer { names.label(place) }
 
   /// The name of a field.
   func name(_ place: Int) -> String { entity?.fields[place].name ?? "" }

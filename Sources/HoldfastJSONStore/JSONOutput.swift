@@ -12,10 +12,22 @@ extension TextOutput {
 
   /// Puts keys in brackets, of which there is one at least.
   @inline(__always) func put(list keys: UnsafeBufferPointer<Int64>) {
-    for (place, key) in keys.enumerated() {
-      put(place == 0 ? "[" : ",")
-      put(key)
+    put("[")
+    let output = room((DigitText.mostBytes + 3) * keys.count)
+    var count = 0
+    func store(_ byte: UInt8) {
+      output.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+      count += 1
     }
+    for key in keys {
+      let isExact = key.magnitude <= 1 << 53
+      if !isExact { store(UInt8(ascii: "\"")) }
+      count += DigitText.write(key, to: output + count)
+      if !isExact { store(UInt8(ascii: "\"")) }
+      store(UInt8(ascii: ","))
+    }
+    // The bracket takes the place of the last comma.
+    take(count - 1)
     put("]")
   }
 
@@ -77,17 +89,25 @@ private enum JSONOutput {
 
   /// The first byte from an index on that has to be escaped.
   @inline(__always) static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
-    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
     var index = start
     while index + 8 <= text.count {
-      let word = text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space.
-      let quotes = word ^ (0x22 &* ones), backslashes = word ^ (0x5C &* ones)
-      let found = ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes) | ((word &- (0x20 &* ones)) & ~word)
-      if found & high != 0 { break }
+      if hasEscape(text.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { break }
       index += 8
+    }
+    // The last eight bytes may have been looked at in part already.
+    if index + 8 > text.count, text.count >= 8, !hasEscape(text.loadUnaligned(fromByteOffset: text.count - 8, as: UInt64.self)) {
+      return text.count
     }
     while index < text.count, text[index] >= 0x20, text[index] != 0x22, text[index] != 0x5C { index += 1 }
     return index
+  }
+
+  /// Whether one of eight bytes has to be escaped.
+  @inline(__always) private static func hasEscape(_ word: UInt64) -> Bool {
+    let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
+    // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space.
+    let quotes = word ^ (0x22 &* ones), backslashes = word ^ (0x5C &* ones)
+    let found = ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes) | ((word &- (0x20 &* ones)) & ~word)
+    return found & high != 0
   }
 }

@@ -61,9 +61,9 @@ struct XMLDocumentWriter {
     let fields = XMLFieldTable(entity)
     let start = NameTable([(before: "<object type=\"", name: entity.name, behind: "\" id=\"z")])
     try image.generation.forEachRow(of: entity.index) { row in
-      output.put(start.label(0))
+      output.put(start, 0)
       output.put(decimal: row.key)
-      output.put("\">\n")
+      output.put("\">")
       write(row, fields)
       output.put("</object>\n")
       try output.flushIfFull()
@@ -76,33 +76,29 @@ struct XMLDocumentWriter {
       case .attribute(let slot, let type):
         if row.isPresent(slot) { write(row, slot, type, fields, field) }
       case .target(let slot):
-        output.put(fields.label(field))
+        output.put(fields.names, field)
         if row.isPresent(slot) {
           output.put(" idrefs=\"z")
           output.put(decimal: row.integer(slot))
           output.put("\"")
         }
-        output.put("/>\n")
-      case .targets(let place, false): listed[place].withTargets(of: row.key) { write($0, fields.label(field)) }
+        output.put("/>")
+      case .targets(let place, false): listed[place].withTargets(of: row.key) { write($0, fields, field) }
       case .targets(let place, true):
-        listed[place].ordered(of: row.key).map(\.target).withUnsafeBufferPointer { write($0, fields.label(field)) }
-      case .stated(let place): stated[place].withTargets(of: row.key) { write($0, fields.label(field)) }
+        listed[place].ordered(of: row.key).map(\.target).withUnsafeBufferPointer { write($0, fields, field) }
+      case .stated(let place): stated[place].withTargets(of: row.key) { write($0, fields, field) }
       }
     }
   }
 
   /// A list goes on in a further element where it would be longer than one can be read.
-  @inline(__always) private func write(_ targets: UnsafeBufferPointer<Int64>, _ label: UnsafeRawBufferPointer) {
+  private func write(_ targets: UnsafeBufferPointer<Int64>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {
       let end = min(start + XMLFormat.mostListed, targets.count)
-      output.put(label)
-      for place in start..<end {
-        output.put(place == start ? " idrefs=\"z" : " z")
-        output.put(decimal: targets[place])
-      }
-      if end > start { output.put("\"") }
-      output.put("/>\n")
+      output.put(fields.names, field)
+      if end > start { output.put(idrefs: UnsafeBufferPointer(rebasing: targets[start..<end])) }
+      output.put("/>")
       start = end
     } while start < targets.count
   }
@@ -116,10 +112,10 @@ struct XMLDocumentWriter {
       output.put("\" type=\"external\">")
       output.put(verbatim: id.uuidString)
     } else {
-      output.put(fields.label(field))
+      output.put(fields.names, field)
       put(row, slot, type)
     }
-    output.put("</attribute>\n")
+    output.put("</attribute>")
   }
 
   @inline(__always) private func put(_ row: RowPointer, _ slot: Int, _ type: AttributeType) {

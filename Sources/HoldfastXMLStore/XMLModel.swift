@@ -118,7 +118,8 @@ struct XMLEntity {
 final class XMLFieldTable {
   let entity: XMLEntity?
   let count: Int
-  private let names: NameTable
+  /// The names, as the start tag of an attribute, or that of a relationship without its end.
+  let names: NameTable
   private let kinds: UnsafeMutablePointer<XMLEntity.Kind>
   private let types: NameTable
   private let destinations: NameTable
@@ -146,9 +147,6 @@ final class XMLFieldTable {
 
   /// What a field holds.
   @inline(__always) func kind(_ place: Int) -> XMLEntity.Kind { kinds[place] }
-
-  /// The start tag of an attribute, or that of a relationship without its end.
-  @inline(__always) func label(_ place: Int) -> UnsafeRawBufferPointer { names.label(place) }
 
   /// What the XML attribute `type` says of a field.
   @inline(__always) func type(_ place: Int) -> UnsafeRawBufferPointer { types.label(place) }

@@ -13,6 +13,22 @@ extension TextOutput {
     put(base64: UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
+  /// Puts the XML attribute of a list of keys, of which there is one at least.
+  @inline(__always) func put(idrefs keys: UnsafeBufferPointer<Int64>) {
+    put(" idrefs=\"")
+    let output = room((DigitText.mostBytes + 2) * keys.count)
+    var count = 0
+    for key in keys {
+      output.storeBytes(of: UInt8(ascii: "z"), toByteOffset: count, as: UInt8.self)
+      count += 1 + DigitText.write(key, to: output + count + 1)
+      output.storeBytes(of: 0x20, toByteOffset: count, as: UInt8.self)
+      count += 1
+    }
+    // The quote takes the place of the last space.
+    take(count - 1)
+    put("\"")
+  }
+
   /// Puts text (as UTF-8).
   func put(escaped text: UnsafeRawBufferPointer) {
     var start = 0
@@ -50,7 +66,14 @@ private enum XMLEscapes {
   @inline(__always) static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
     var index = start
     while true {
-      index = plainWordsEnd(text, from: index)
+      while index + 8 <= text.count {
+        if mayNeedEscape(text.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { break }
+        index += 8
+      }
+      // The last eight bytes may have been looked at in part already.
+      if index + 8 > text.count, text.count >= 8, !mayNeedEscape(text.loadUnaligned(fromByteOffset: text.count - 8, as: UInt64.self)) {
+        return text.count
+      }
       // What stopped it may be a line feed, which is no reason to go on byte by byte for long.
       let end = min(index + 8, text.count)
       while index < end {
@@ -61,23 +84,17 @@ private enum XMLEscapes {
     }
   }
 
-  /// The first eight bytes from an index on of which one may have to be escaped, or that are no eight.
-  @inline(__always) private static func plainWordsEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
+  /// Whether one of eight bytes may have to be escaped.
+  @inline(__always) private static func mayNeedEscape(_ word: UInt64) -> Bool {
     let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
-    var index = start
-    while index + 8 <= text.count {
-      let word = text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space. Two characters that
-      // differ by one bit are sought together.
-      let angles = (word | 2 &* ones) ^ (0x3E &* ones), ampersands = word ^ (0x26 &* ones), backslashes = word ^ (0x5C &* ones)
-      let thirds = word ^ (0xEF &* ones)
-      let found =
-        ((angles &- ones) & ~angles) | ((ampersands &- ones) & ~ampersands) | ((backslashes &- ones) & ~backslashes)
-        | ((thirds &- ones) & ~thirds) | ((word &- (0x20 &* ones)) & ~word)
-      if found & high != 0 { return index }
-      index += 8
-    }
-    return index
+    // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space. Two characters that
+    // differ by one bit are sought together.
+    let angles = (word | 2 &* ones) ^ (0x3E &* ones), ampersands = word ^ (0x26 &* ones), backslashes = word ^ (0x5C &* ones)
+    let thirds = word ^ (0xEF &* ones)
+    let found =
+      ((angles &- ones) & ~angles) | ((ampersands &- ones) & ~ampersands) | ((backslashes &- ones) & ~backslashes)
+      | ((thirds &- ones) & ~thirds) | ((word &- (0x20 &* ones)) & ~word)
+    return found & high != 0
   }
 
   @inline(__always) private static func mayNeedEscape(_ byte: UInt8) -> Bool {

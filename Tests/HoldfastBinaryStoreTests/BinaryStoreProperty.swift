@@ -36,7 +36,7 @@ enum BinaryStoreProperty {
     let store = description.makeStore()
     defer { try? store.close() }
     let identity = try store.open(model: model).identity
-    let view = try store.beginRead(.pinned)
+    let view = try store.beginRead(.snapshot)
     defer { view.end() }
     let sink = ValueSink()
     for entity in model.entities where !entity.isAbstract {

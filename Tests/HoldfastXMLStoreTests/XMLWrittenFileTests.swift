@@ -45,23 +45,16 @@ import Testing
     let end = try #require(text.range(of: "<!-- xxh64:"))
     #expect(
       text[objects.upperBound..<end.lowerBound] == """
-        <object type="NOTE" id="z1">
-        <attribute name="dateused" type="date">318303001.84781795740127563477</attribute>
-        <attribute name="title" type="string">a\\u3c00b\\u3e00\\u2600\\u5c00\n\\u0100é</attribute>
-        <relationship name="first" type="0/1" destination="NOTE"/>
-        <relationship name="tags" type="0/0" destination="TAG" idrefs="z2 z3"/>
-        </object>
-        <object type="TAG" id="z2">
+        <object type="NOTE" id="z1"><attribute name="dateused" type="date">318303001.84781795740127563477</attribute>\
+        <attribute name="title" type="string">a\\u3c00b\\u3e00\\u2600\\u5c00\n\\u0100é</attribute>\
+        <relationship name="first" type="0/1" destination="NOTE"/>\
+        <relationship name="tags" type="0/0" destination="TAG" idrefs="z2 z3"/></object>
+        <object type="TAG" id="z2">\
         <attribute name="bytes" type="binary">////////////////////////////////////////////////////////////////////////////
-        ////</attribute>
-        <attribute name="isused" type="bool">1</attribute>
-        <relationship name="note" type="1/1" destination="NOTE" idrefs="z1"/>
-        </object>
-        <object type="TAG" id="z3">
-        <attribute name="bytes" type="binary"></attribute>
-        <attribute name="isused" type="bool">0</attribute>
-        <relationship name="note" type="1/1" destination="NOTE" idrefs="z1"/>
-        </object>
+        ////</attribute><attribute name="isused" type="bool">1</attribute>\
+        <relationship name="note" type="1/1" destination="NOTE" idrefs="z1"/></object>
+        <object type="TAG" id="z3"><attribute name="bytes" type="binary"></attribute><attribute name="isused" type="bool">0</attribute>\
+        <relationship name="note" type="1/1" destination="NOTE" idrefs="z1"/></object>
         </database>
 
         """)

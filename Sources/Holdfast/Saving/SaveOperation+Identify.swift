@@ -12,7 +12,8 @@ extension SaveOperation {
 
   private func obtainPermanentIDs(_ part: StoreChanges) throws {
     if part.inserted.isEmpty { return }
-    var found = [ArraySlice<Int64>](repeating: [], count: part.insertedCounts.count)
+    var found = [[Int64]](repeating: [], count: part.insertedCounts.count)
+    var next = [Int](repeating: 0, count: part.insertedCounts.count)
     for (entity, count) in part.insertedCounts.enumerated() where count > 0 {
       let allocated = try part.store.wrapping("obtain permanent IDs") { try part.store.store.allocateKeys(entity: entity, count: count) }
       guard allocated.count == count else {
@@ -20,9 +21,13 @@ extension SaveOperation {
           .damaged, operation: "obtain permanent IDs", path: part.store.path,
           reason: "The store gave \(allocated.count) keys where \(count) were asked for (rule K1).")
       }
-      found[entity] = allocated[...]
+      found[entity] = allocated
     }
-    for object in part.inserted { keys.set(found[Int(object.flags.entityIndex)].removeFirst(), for: object.objectKey) }
+    for object in part.inserted {
+      let entity = Int(object.flags.entityIndex)
+      keys.set(found[entity][next[entity]], for: object.objectKey)
+      next[entity] += 1
+    }
   }
 
   /// The ID by which the context knows an object whose ID the store saw.

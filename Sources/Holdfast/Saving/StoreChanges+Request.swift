@@ -56,13 +56,32 @@ extension StoreChanges {
       inBatch = []
     }
     let derives = context.graph.derivations?.slots[entity].isEmpty == false
+    let targetSlots = StoreChanges.targetSlots(builder.layout)
     for object in objects {
-      append(object, key: permanent(object.objectKey), version: 1, to: builder, derives ? derivedCells(ofNew: object, entity) : [])
+      if derives {
+        append(object, key: permanent(object.objectKey), version: 1, to: builder, derivedCells(ofNew: object, entity))
+      } else {
+        append(object, key: permanent(object.objectKey), version: 1, to: builder, targetSlots: targetSlots)
+      }
       inBatch.append(object)
       if builder.isFull { seal() }
     }
     if builder.count > 0 { seal() }
     return batches
+  }
+
+  /// The slots of to-one relationships.
+  private static func targetSlots(_ layout: RowLayout) -> [Int] { layout.kinds.indices.filter { layout.kinds[$0] == .key } }
+
+  /// Appends an object's row as a whole, and then the keys that are not those of the store.
+  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [Int]) {
+    guard let base = rowToSave(object) else { return }
+    let row = RowPointer(base)
+    builder.append(row, key: key, version: version)
+    for slot in targetSlots where row.integer(slot) < 0 {
+      let target = permanent(row.integer(slot))
+      if target >= 0 { builder.replaceInLastRow(slot, integer: target) } else { builder.removeInLastRow(slot) }
+    }
   }
 
   /// Appends an object's row, with derived values, in slot order, in place of those that it has.
@@ -115,6 +134,7 @@ extension StoreChanges {
       versions = []
       masks = []
     }
+    let targetSlots = StoreChanges.targetSlots(layout)
     for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
       let committed = object.committedRow ?? object.readRow
       if object.isInaccessible { continue }
@@ -122,7 +142,12 @@ extension StoreChanges {
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
       for cell in cells where cell.isSet { mask[cell.slot / 64] |= 1 << UInt64(cell.slot % 64) }
-      append(object, key: object.objectKey, version: RowPointer.version(after: committed.version), to: builder, cells)
+      let version = RowPointer.version(after: committed.version)
+      if cells.isEmpty {
+        append(object, key: object.objectKey, version: version, to: builder, targetSlots: targetSlots)
+      } else {
+        append(object, key: object.objectKey, version: version, to: builder, cells)
+      }
       inBatch.append(object)
       versions.append(committed.version)
       masks += mask
@@ -190,12 +215,16 @@ extension StoreChanges {
     links.reserveCapacity(likelyLinkCount(relationship))
     func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64) {
       let start = links.count
+      var isAscending = true, last = Int64.min
       for key in keys {
         if checksDeleted && context.isDeleted(destination, key) { continue }
         let target = permanent(key)
-        if target >= 0 { links.append(SaveRequest.Link(source: source, target: target)) }
+        if target < 0 { continue }
+        links.append(SaveRequest.Link(source: source, target: target))
+        if target < last { isAscending = false }
+        last = target
       }
-      StoreChanges.sort(&links, from: start)
+      if !isAscending { links.withUnsafeMutableBufferPointer { StoreChanges.sort(UnsafeMutableBufferPointer(rebasing: $0[start...])) } }
     }
     let family = context.graph.entities[relationship.entityIndex].family
     for object in inserted where family.contains(Int(object.flags.entityIndex)) {
@@ -254,19 +283,18 @@ extension StoreChanges {
     return count == 0 ? 0 : insertedCounts[family].reduce(0, +) * links / count * 9 / 8
   }
 
-  /// Sorts the end of a list: an object's few links by insertion, which sorting as such is slow to begin with.
-  private static func sort(_ links: inout [SaveRequest.Link], from start: Int) {
-    if links.count - start > 16 { return links[start...].sort() }
-    var place = start + 1
-    while place < links.count {
+  /// Sorts an object's few links by insertion, which sorting as such is slow to begin with.
+  private static func sort(_ links: UnsafeMutableBufferPointer<SaveRequest.Link>) {
+    var links = links
+    if links.count > 16 { return links.sort() }
+    for place in links.indices.dropFirst() {
       let link = links[place]
       var hole = place
-      while hole > start, link < links[hole - 1] {
+      while hole > 0, link.target < links[hole - 1].target {
         links[hole] = links[hole - 1]
         hole -= 1
       }
       links[hole] = link
-      place += 1
     }
   }
 }

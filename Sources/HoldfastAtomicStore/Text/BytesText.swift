@@ -33,25 +33,39 @@ public enum BytesText {
 
   /// Decodes the 36 characters of a UUID into 16 bytes.
   public static func decodeUUID(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Bool {
-    guard text.count == 36 else { return false }
-    return hexadecimalValues.withUnsafeBufferPointer { values in
-      var (index, count) = (0, 0)
-      while index < 36 {
-        if index == 8 || index == 13 || index == 18 || index == 23 {
-          guard text[index] == UInt8(ascii: "-") else { return false }
-          index += 1
-        }
-        let (high, low) = (values[Int(text[index])], values[Int(text[index + 1])])
-        if high | low > 15 { return false }
-        output.storeBytes(of: high << 4 | low, toByteOffset: count, as: UInt8.self)
-        count += 1
-        index += 2
-      }
-      return true
-    }
+    guard text.count == 36, text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash else { return false }
+    func word(_ place: Int) -> UInt64 { UInt64(littleEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
+    func half(_ place: Int) -> UInt64 { UInt64(UInt32(littleEndian: text.loadUnaligned(fromByteOffset: place, as: UInt32.self))) }
+    let digits = (word(0), half(9) | half(14) << 32, half(19) | half(24) << 32, word(28))
+    guard let first = HexadecimalWord.bytes(digits.0), let second = HexadecimalWord.bytes(digits.1),
+      let third = HexadecimalWord.bytes(digits.2), let fourth = HexadecimalWord.bytes(digits.3)
+    else { return false }
+    output.storeBytes(of: first.littleEndian, as: UInt32.self)
+    output.storeBytes(of: second.littleEndian, toByteOffset: 4, as: UInt32.self)
+    output.storeBytes(of: third.littleEndian, toByteOffset: 8, as: UInt32.self)
+    output.storeBytes(of: fourth.littleEndian, toByteOffset: 12, as: UInt32.self)
+    return true
   }
 
-  private static let hexadecimalValues: [UInt8] = (0...255).map { NumberText.hexadecimal($0) ?? 255 }
+  /// Encodes 16 bytes as the 36 characters of a UUID, in upper case, and gives their number.
+  static func encodeUUID(_ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int {
+    func digits(_ place: Int) -> UInt64 {
+      HexadecimalWord.digits(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+    }
+    func store(_ digits: UInt64, _ place: Int) { output.storeBytes(of: digits.littleEndian, toByteOffset: place, as: UInt64.self) }
+    func storeParted(_ digits: UInt64, _ place: Int) {
+      output.storeBytes(of: UInt32(truncatingIfNeeded: digits).littleEndian, toByteOffset: place, as: UInt32.self)
+      output.storeBytes(of: UInt32(truncatingIfNeeded: digits >> 32).littleEndian, toByteOffset: place + 5, as: UInt32.self)
+    }
+    store(digits(0), 0)
+    storeParted(digits(4), 9)
+    storeParted(digits(8), 19)
+    store(digits(12), 28)
+    for place in [8, 13, 18, 23] { output.storeBytes(of: dash, toByteOffset: place, as: UInt8.self) }
+    return 36
+  }
+
+  private static let dash = UInt8(ascii: "-")
 
   static let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let pad = UInt8(ascii: "=")
@@ -60,4 +74,34 @@ public enum BytesText {
     for (value, digit) in base64Digits.enumerated() { values[Int(digit)] = UInt8(value) }
     return values
   }()
+}
+
+/// Eight hexadecimal digits at once, in the bytes of a word: the first one in the lowest.
+enum HexadecimalWord {
+  private static let ones: UInt64 = 0x0101_0101_0101_0101
+
+  /// The digits of values of four bits each, in upper case. Values from 10 on carry into their fifth bit when 6 is added.
+  @inline(__always) private static func digits(ofValues values: UInt64) -> UInt64 {
+    values &+ 0x30 &* ones &+ (((values &+ 6 &* ones) >> 4) & ones) &* 7
+  }
+
+  /// The digits of four bytes, the first one in the lowest.
+  @inline(__always) static func digits(_ bytes: UInt32) -> UInt64 {
+    var spread = UInt64(bytes)
+    spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
+    spread = (spread | spread << 8) & 0x00FF_00FF_00FF_00FF
+    return digits(ofValues: ((spread >> 4) & 0x000F_000F_000F_000F) | (spread & 0x000F_000F_000F_000F) << 8)
+  }
+
+  /// The four bytes of digits in upper or lower case; nil when one of them is none.
+  @inline(__always) static func bytes(_ digits: UInt64) -> UInt32? {
+    let letters = (digits >> 6) & ones
+    let values = (digits & (0x0F &* ones)) &+ 9 &* letters
+    // What is no digit has a value of more than four bits, or another digit for its value.
+    let upper = digits & ~(letters &* 0x20)
+    guard digits & (0x80 &* ones) == 0, values & (0xF0 &* ones) == 0, self.digits(ofValues: values) == upper else { return nil }
+    var packed = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF
+    packed = (packed | packed >> 8) & 0x0000_FFFF_0000_FFFF
+    return UInt32(truncatingIfNeeded: packed | packed >> 16)
+  }
 }

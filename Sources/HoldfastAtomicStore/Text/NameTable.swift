@@ -12,7 +12,10 @@ public final class NameTable {
   /// How many names there are.
   public let count: Int
   @usableFromInline let entries: UnsafeMutablePointer<Entry>
+  /// Followed by ``slack`` bytes that may be read.
   @usableFromInline let labels: UnsafeMutableRawPointer
+  /// In steps of so many bytes labels are copied.
+  @usableFromInline static let slack = 16
 
   /// Makes a table.
   ///
@@ -20,7 +23,9 @@ public final class NameTable {
   public init(_ names: [(before: String, name: String, behind: String)]) {
     count = names.count
     entries = .allocate(capacity: max(count, 1))
-    labels = .allocate(byteCount: max(names.reduce(0) { $0 + ($1.before + $1.name + $1.behind).utf8.count }, 1), alignment: 1)
+    let byteCount = names.reduce(NameTable.slack) { $0 + ($1.before + $1.name + $1.behind).utf8.count }
+    labels = .allocate(byteCount: byteCount, alignment: 1)
+    labels.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
     var start = 0
     for (place, entry) in names.enumerated() {
       let label = Array((entry.before + entry.name + entry.behind).utf8)
@@ -40,6 +45,11 @@ public final class NameTable {
   /// What stands in a file for a name: the name, with what stands before and behind it.
   @inlinable @inline(__always) public func label(_ place: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: labels + entries[place].labelStart, count: entries[place].labelCount)
+  }
+
+  /// Where the label of a name begins, and how many bytes it has. As many as ``slack`` behind it may be read.
+  @inlinable @inline(__always) func extent(_ place: Int) -> (UnsafeRawPointer, Int) {
+    (UnsafeRawPointer(labels + entries[place].labelStart), entries[place].labelCount)
   }
 
   /// The place of a name, which is likely behind another; nil when there is none.

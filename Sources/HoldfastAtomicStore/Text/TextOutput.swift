@@ -95,60 +95,56 @@ public final class TextOutput {
     text.withUTF8 { put(UnsafeRawBufferPointer($0)) }
   }
 
+  /// Puts the label of a name.
+  @inlinable @inline(__always) public func put(_ names: NameTable, _ place: Int) {
+    let (start, length) = names.extent(place)
+    let output = room(length + NameTable.slack)
+    var offset = 0
+    // In steps of 16 bytes without a call. The last one goes too far, on both sides into room that is there for that.
+    repeat {
+      let piece = (start + offset).loadUnaligned(as: SIMD2<UInt64>.self)
+      output.storeBytes(of: piece, toByteOffset: offset, as: SIMD2<UInt64>.self)
+      offset += NameTable.slack
+    } while offset < length
+    count += length
+  }
+
   /// Puts a whole number.
   @inlinable @inline(__always) public func put(decimal value: Int64) {
-    if value < 0 { put("-") }
-    put(digits: value.magnitude, atLeast: 1)
+    count += DigitText.write(value, to: room(DigitText.mostBytes))
   }
 
   /// Puts the digits of a number, with zeros before them to a number of digits.
-  @inlinable public func put(digits magnitude: UInt64, atLeast least: Int) {
-    var (length, bound) = (1, 10 as UInt64)
-    while length < 19 && magnitude >= bound {
-      length += 1
-      bound &*= 10
-    }
-    if length == 19 && magnitude >= bound { length = 20 }
-    length = max(length, least)
-    let output = room(length)
-    var (rest, place) = (magnitude, length)
-    while place > 0 {
-      place -= 1
-      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-      output.storeBytes(of: UInt8(truncatingIfNeeded: digit) &+ 0x30, toByteOffset: place, as: UInt8.self)
-      rest = quotient
-    }
+  @inlinable @inline(__always) public func put(digits magnitude: UInt64, atLeast least: Int) {
+    let length = max(DigitText.length(magnitude), least)
+    DigitText.write(magnitude, length: length, to: room(length))
     count += length
   }
 
   /// Puts a finite floating-point number by the shortest text that reads as the same number.
   public func put(shortest value: Double) {
-    if !putShort(value) { put(verbatim: value.description) }
+    if !put(short: value) { put(verbatim: value.description) }
   }
 
-  /// Puts a number that has a few digits behind the point. A text of up to 15 digits that reads as the number is the shortest
-  /// one, since no two such texts read as the same number.
-  private func putShort(_ value: Double) -> Bool {
+  /// Puts a number that has up to four digits behind the point; others are not put.
+  ///
+  /// A text of up to 15 digits that reads as the number is the shortest one, since no two such texts read as the same number.
+  ///
+  /// - Returns: whether it was put.
+  public func put(short value: Double) -> Bool {
     let magnitude = value.magnitude
     guard magnitude < 1e10 && magnitude >= 1e-3 || magnitude == 0 else { return false }
-    var (scale, fraction) = (1.0, 0)
-    while fraction <= 4 {
-      let scaled = (magnitude * scale).rounded()
-      if scaled / scale == magnitude {
-        let (whole, rest) = UInt64(scaled).quotientAndRemainder(dividingBy: UInt64(scale))
-        if value.sign == .minus { put("-") }
-        put(digits: whole, atLeast: 1)
-        put(".")
-        put(digits: rest, atLeast: max(fraction, 1))
-        return true
-      }
-      scale *= 10
-      fraction += 1
-    }
-    return false
+    // Both fit: the number is below 10^10. A half is rounded up, which does not matter to a whole number.
+    let scaled = UInt64(magnitude * 10_000 + 0.5)
+    guard Double(scaled) / 10_000 == magnitude else { return false }
+    if value.sign == .minus { put("-") }
+    let (whole, rest) = scaled.quotientAndRemainder(dividingBy: 10_000)
+    put(digits: whole, atLeast: 1)
+    put(".")
+    DigitText.write(rest, length: 4, to: room(4))
+    count += rest % 1000 == 0 ? 1 : rest % 100 == 0 ? 2 : rest % 10 == 0 ? 3 : 4
+    return true
   }
-
-  private static let upperDigits = Array("0123456789ABCDEF".utf8)
 
   /// Puts bytes as base64, in one line.
   public func put(base64 bytes: UnsafeRawBufferPointer) {
@@ -171,19 +167,7 @@ public final class TextOutput {
 
   /// Puts 16 bytes as a UUID, in upper case.
   public func put(uuid bytes: UnsafeRawBufferPointer) {
-    let output = room(36)
-    var length = 0
-    func store(_ byte: UInt8) {
-      output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
-      length += 1
-    }
-    TextOutput.upperDigits.withUnsafeBufferPointer { digits in
-      for (place, byte) in bytes.enumerated() {
-        if place == 4 || place == 6 || place == 8 || place == 10 { store(UInt8(ascii: "-")) }
-        store(digits[Int(byte >> 4)])
-        store(digits[Int(byte & 15)])
-      }
-    }
-    count += length
+    precondition(bytes.count == 16, "A UUID has 16 bytes, and not \(bytes.count).")
+    count += BytesText.encodeUUID(bytes, into: room(36))
   }
 }

@@ -42,37 +42,13 @@ extension TableGeneration {
     }
   }
 
-  /// Calls `body` with the targets of a to-many relationship of one object, ascending.
-  func withTargets<Result>(
-    of key: Int64, _ relationship: ManagedObjectModel.Relationship, _ body: (UnsafeBufferPointer<Int64>) throws -> Result
-  ) rethrows -> Result {
-    try adjacencies[forwardIndex(of: relationship)].withTargets(of: key, body)
-  }
-}
-
-/// The links of one to-many relationship of a ``TableGeneration``.
-public struct LinkReader: Sendable {
-  private let adjacency: AdjacencyIndex
-  private let order: OrderIndex?
-
-  init(adjacency: AdjacencyIndex, order: OrderIndex?) {
-    self.adjacency = adjacency
-    self.order = order
-  }
-
-  /// Calls `body` with the targets of one object, ascending.
-  public func withTargets<Result>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> Result) rethrows -> Result {
-    try adjacency.withTargets(of: key, body)
-  }
-
-  /// The targets of one object in their order, with the key by which each stands; ascending for an unordered relationship. A
-  /// target without a key stands last, with the largest key there is.
-  public func orderedTargets(of key: Int64) -> [(target: Int64, order: Int64)] {
-    adjacency.withTargets(of: key) { targets in
-      if targets.isEmpty { return [] }
-      guard let order else { return targets.map { (target: $0, order: .max) } }
-      return zip(targets, order.keys(of: targets, source: key)).map { (target: $0.0, order: $0.1) }
-        .sorted { $0.order != $1.order ? $0.order < $1.order : $0.target < $1.target }
-    }
+  /// Whether a to-many relationship that is one end of links has targets that are not there: left behind by a deletion whose rule
+  /// does nothing.
+  public func hasMissingTargets(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard case .links(_, let backward) = schema.storage(of: relationship) else { return false }
+    let table = table(of: relationship.destinationIndex)
+    var isMissing = false
+    adjacencies[backward].forEachSource { if table.location($0).isNone { isMissing = true } }
+    return isMissing
   }
 }

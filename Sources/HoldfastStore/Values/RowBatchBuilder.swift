@@ -240,6 +240,14 @@ public final class RowBatchBuilder {
     (base + rowStart).storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
+  /// Takes the value out of a slot of the row that was ended last.
+  package func removeInLastRow(_ slot: Int) {
+    let row = base + rowStart, word = RowLayout.presenceOffset(slot)
+    let bits = row.load(fromByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: bits & ~(1 << UInt64(slot & 63)), toByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: 0, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
+  }
+
   /// Makes a batch of the rows appended so far; the builder begins anew.
   public func seal() -> RowBatch {
     // The next page is likely filled as a full one was; a builder that sealed what there was is likely done, and gets a page
