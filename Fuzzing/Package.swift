@@ -5,6 +5,7 @@ import PackageDescription
 let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
   "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "HoldfastStoreConformance"],
+  "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "HoldfastStoreConformance"],
 ]
 
 // A package of its own: its programs link with the fuzzer alone. Scripts/fuzz builds and runs them.

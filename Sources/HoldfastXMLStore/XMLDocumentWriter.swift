@@ -17,8 +17,11 @@ struct XMLDocumentWriter {
   private let listed: [XMLLinks]
   private let stated: [XMLLinks]
 
-  init(image: StoreImage, metadata: String, output: TextOutput) {
+  private let mostListed: Int
+
+  init(image: StoreImage, metadata: String, output: TextOutput, mostListed: Int) {
     self.image = image
+    self.mostListed = mostListed
     model = XMLModel(image.model)
     self.metadata = metadata
     self.output = output
@@ -95,7 +98,7 @@ struct XMLDocumentWriter {
   @inline(__always) private func write(_ targets: UnsafeBufferPointer<Int64>, _ label: UnsafeRawBufferPointer) {
     var start = 0
     repeat {
-      let end = min(start + XMLFormat.mostListed, targets.count)
+      let end = min(start + mostListed, targets.count)
       output.put(label)
       for place in start..<end {
         output.put(place == start ? " idrefs=\"z" : " z")

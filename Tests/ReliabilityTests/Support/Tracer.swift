@@ -79,7 +79,8 @@ enum Tracer {
     }
     ready.wait { waitpid(child, nil, WNOHANG) != 0 }
     let inject = fatal.map { ["-e", "inject=\($0.name):signal=SIGKILL:when=\($0.nth)"] } ?? []
-    let tracer = spawn(["strace", "-f", "-p", "\(child)", "-o", notes, "-y", "-s", "4096", "-e", "trace=%file,%desc"] + inject, messages)
+    let tracer = spawn(
+      ["strace", "-f", "-p", "\(child)", "-o", notes, "-y", "-s", "4096", "-e", "trace=%file,%desc,%network"] + inject, messages)
     // It says that it is attached before anything is watched; when it may not watch, it says so and ends.
     let isAttached = tracer > 0 && messages.text().contains("attached")
     if isAttached { go.raise() } else { kill(child, SIGKILL) }
