@@ -84,9 +84,10 @@ import Testing
         .decimal(.greatestFiniteMagnitude), .decimal(.leastNonzeroMagnitude), .decimal(.pi), .null,
       ]
     ),
-    ("log", texts.map { .string($0) }), ("page", ["", "a/b", "x:", "https://example.org/%00?q=\u{E9}#\u{1F6A2}"].map { .uri($0) }),
+    ("log", texts.map { .string($0) } + [.null]),
+    ("page", ["", "a/b", "x:", "https://example.org/%00?q=\u{E9}#\u{1F6A2}"].map { .uri($0) } + [.null]),
     ("plan", [.data(Data()), .data(Data([0])), .data(Data([0xFF, 0, 0xFE])), .data(Data(repeating: 0xC0, count: 11_000_000)), .null]),
-    ("uid", [.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID())]),
+    ("uid", [.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID()), .null]),
   ]
 
   @Test(arguments: Kind.all)

@@ -274,18 +274,21 @@ import Testing
 
   // MARK: C3
 
+  /// 10,000 saves with `RELIABILITY=full`.
   @Test(arguments: FileStore.wholeFile)
   func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
     let random = Seeded("C3, \(store)")
     let (whole, short) = (SimulatedHarbour(store), SimulatedHarbour(store))
     short.disk.shortenAllTransfers(seed: random.seed)
     let contexts = [try whole.context(), try short.context()]
-    for save in 1...200 {
+    let saves = Battery.count(200, full: 10_000)
+    for save in 1...saves {
       for context in contexts { #expect(try Voyage.saveNext(context) == save) }
       guard Self.withoutIdentity(whole.contents) == Self.withoutIdentity(short.contents) else {
         Issue.record("Save \(save) made another file.")
         return
       }
+      if save % 100 == 0 { for context in contexts { context.reset() } }
       if save % 20 == 0 {
         let (context, other) = (try Self.reopened(contexts[1], short), save)
         #expect(try Voyage.check(context) == (other, nil))
