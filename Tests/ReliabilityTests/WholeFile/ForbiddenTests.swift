@@ -69,6 +69,40 @@ import Testing
       }
       report(child)
     }
+
+    /// What even root may not change.
+    @Test(arguments: FileStore.wholeFile, [true, false])
+    func C7_anImmutableFileOrFolderIsATypedErrorAndTheSameSaveSucceedsLater(store: FileStore, isFolder: Bool) throws {
+      let path = folder.file("harbour")
+      try Harbour.makeFile(store.description(at: path))
+      let context = try Harbour.context(store.description(at: path))
+      _ = try Voyage.changeNext(context)
+      let target = isFolder ? folder.path : path
+      guard change("+i", target) else {
+        try context.persistentStoreCoordinator.close()
+        return print("Skipped: chattr is not there, or makes nothing immutable here.")
+      }
+      let before = try folder.snapshot()
+      let error = #expect(throws: StoreError.self) { try context.save() }
+      let isAsBefore = try folder.snapshot() == before
+      #expect(change("-i", target))
+      #expect(error?.code == .notPermitted && error?.path == path && context.hasChanges, "\(String(describing: error))")
+      #expect(isAsBefore)
+      try context.save()
+      #expect(try Voyage.check(context) == (13, nil))
+      try context.persistentStoreCoordinator.close()
+    }
+
+    /// Runs the program that knows how to say it to the file system.
+    private func change(_ attribute: String, _ path: String) -> Bool {
+      let program = Process()
+      program.executableURL = URL(fileURLWithPath: "/usr/bin/chattr")
+      program.arguments = [attribute, path]
+      program.standardError = FileHandle.nullDevice
+      guard (try? program.run()) != nil else { return false }
+      program.waitUntilExit()
+      return program.terminationStatus == 0
+    }
   #endif
 }
 
