@@ -12,6 +12,7 @@ let package = Package(
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastXMLStore", targets: ["HoldfastXMLStore"]),
+    .library(name: "HoldfastBinaryStore", targets: ["HoldfastBinaryStore"]),
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
     .library(name: "HoldfastModelFile", targets: ["HoldfastModelFile"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
@@ -38,6 +39,7 @@ let package = Package(
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
     .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CLibXML2"]),
+    .target(name: "HoldfastBinaryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(
       name: "HoldfastSQLiteStore",
       dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
@@ -49,7 +51,7 @@ let package = Package(
     .target(
       name: "ExampleSupport",
       dependencies: [
-        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
         .product(name: "Logging", package: "swift-log"),
       ], path: "Sources/Examples/Support"),
     .executableTarget(
@@ -78,7 +80,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
@@ -86,6 +89,7 @@ let package = Package(
       name: "StoreConformanceTests",
       dependencies: [
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
+        "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
@@ -95,11 +99,17 @@ let package = Package(
     .testTarget(
       name: "HoldfastXMLStoreTests",
       dependencies: ["HoldfastXMLStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+    .testTarget(
+      name: "HoldfastBinaryStoreTests",
+      dependencies: [
+        "HoldfastBinaryStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance",
+      ]),
     .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
@@ -107,7 +117,8 @@ let package = Package(
     .testTarget(
       name: "ReliabilityTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastSQLiteStore",
+        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
       ]),

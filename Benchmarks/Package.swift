@@ -24,7 +24,8 @@ let package = Package(
         "BenchmarkData", "BenchmarkRunner", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"),
-        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
     .executableTarget(
       name: "HoldfastBench",
@@ -40,7 +41,8 @@ let package = Package(
         "BenchmarkData", "BenchmarkRunner", "BenchmarkStores", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"),
-        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
   ],
   swiftLanguageModes: [.v6]

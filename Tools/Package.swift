@@ -21,7 +21,7 @@ let package = Package(
       dependencies: [
         .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
         .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastJSONStore", package: "holdfast"),
-        .product(name: "HoldfastXMLStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
         .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
     // Parses the command line, and nothing else. Not named like the product, which a file system that ignores case would take for
@@ -34,7 +34,8 @@ let package = Package(
         "HoldfastCommands", "HoldfastTool", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastModelFile", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"),
-        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -1,14 +1,36 @@
 public import HoldfastStore
 
-extension TableGeneration {
+/// Rows of which fetch plans are carried out.
+protocol PlannedRows {
+  var schema: TableSchema { get }
+
+  /// How many rows of an entity there are, without those of sub-entities.
+  func rowCount(of entity: Int) -> Int
+
+  /// Calls `body` with all rows of an entity, without those of sub-entities, until it answers ``/HoldfastStore/SinkDemand/enough``.
+  func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws
+
+  /// The rows that a unique look-up finds, of the plan's entities.
+  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView]
+}
+
+extension TableGeneration: PlannedRows {
   /// Carries out a fetch plan that needs no more than ``TableStore/capabilities``.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` for a plan that needs more; what the sink throws.
-  public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws { try carryOut(plan, into: sink) }
+}
+
+extension PagedGeneration {
+  func fetch(_ plan: FetchPlan, into sink: any RowSink) throws { try carryOut(plan, into: sink) }
+}
+
+extension PlannedRows {
+  fileprivate func carryOut(_ plan: FetchPlan, into sink: any RowSink) throws {
     guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("a sorted or windowed fetch") }
     guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }
     let lookup = try UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema)
-    let matches = rows(matching: lookup, plan)
+    let matches = try rows(matching: lookup, plan)
     switch plan.output {
     case .rows:
       for row in matches where try sink.take(row.batch, .one(row.index)) == .enough { return }
@@ -36,7 +58,7 @@ extension TableGeneration {
     }
   }
 
-  private func forEachBatch(of entities: [Int], _ body: (Int, RowBatch, RowSelection) throws -> SinkDemand) rethrows {
+  private func forEachBatch(of entities: [Int], _ body: (Int, RowBatch, RowSelection) throws -> SinkDemand) throws {
     for entity in entities {
       var demand = SinkDemand.more
       try forEachBatch(of: entity) { batch, rows in
@@ -68,6 +90,22 @@ extension TableGeneration {
     _ = try sink.take(builder.seal(), .all)
   }
 
+  /// Looks at all rows for those that a look-up wants.
+  func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan) throws -> [RowView] {
+    guard case .scan(let predicate) = lookup else { return [] }
+    var found: [RowView] = []
+    let source = NoFurtherRows()
+    for entity in plan.concreteEntities {
+      try forEachBatch(of: entity) { batch, rows in
+        rows.forEach(in: batch) { if predicate.matches(batch.pointer($0), source) { found.append(batch[$0]) } }
+        return .more
+      }
+    }
+    return found
+  }
+}
+
+extension TableGeneration {
   /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go
   /// together.
   public func rows(_ request: FaultRequest, into sink: any RowSink) throws {

@@ -29,11 +29,20 @@ public final class TableSchema: Sendable {
 
   /// A uniqueness constraint and whom it concerns.
   struct Constraint: Sendable {
+    /// The entity that has the constraint.
+    var entity: Int
     var slots: [Int]
     var names: [String]
+    /// Those of all slots of the entity.
     var kinds: [CellKind]
     var entities: Set<Int>
   }
+
+  /// All uniqueness constraints of the model, each at the entity that declares it.
+  public let uniqueConstraints: [UniqueConstraint]
+
+  /// The place of a table's constraint among all.
+  func number(ofConstraint place: Int, table: Int) -> Int { constraints[..<table].reduce(place) { $0 + $1.count } }
 
   /// An attribute or to-one relationship that has a constraint of its own.
   struct UniqueProperty: Sendable {
@@ -71,6 +80,11 @@ public final class TableSchema: Sendable {
     tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }
     tableCount = roots.count
     constraints = roots.map { TableSchema.constraints(of: model.entities.filter { [root = $0] in $0.rootIndex == root }) }
+    uniqueConstraints = constraints.joined().map { constraint in
+      UniqueConstraint(
+        entity: constraint.entity, names: constraint.names, slots: constraint.slots, kinds: constraint.slots.map { constraint.kinds[$0] },
+        entities: constraint.entities.sorted())
+    }
     uniqueProperties = model.entities.map { [constraints, tableOfEntity] entity in
       constraints[tableOfEntity[entity.index]].enumerated().compactMap { place, constraint in
         guard constraint.slots.count == 1, constraint.entities.contains(entity.index) else { return nil }
@@ -115,7 +129,7 @@ public final class TableSchema: Sendable {
       for place in entity.inheritedConstraintCount..<entity.uniqueSlots.count {
         found.append(
           Constraint(
-            slots: entity.uniqueSlots[place], names: entity.uniquenessConstraints[place], kinds: entity.layout.kinds,
+            entity: entity.index, slots: entity.uniqueSlots[place], names: entity.uniquenessConstraints[place], kinds: entity.layout.kinds,
             entities: Set(entity.familyIndexes)))
       }
     }
@@ -143,4 +157,18 @@ public final class TableSchema: Sendable {
     }
     return (storages, count)
   }
+}
+
+/// A uniqueness constraint: no two rows of its entities have the same values, unless one of the values is missing.
+public struct UniqueConstraint: Sendable {
+  /// The entity that declares it.
+  public let entity: Int
+  /// The names of its properties.
+  public let names: [String]
+  /// The slots of its properties.
+  public let slots: [Int]
+  /// How the cells of these slots are to be read.
+  public let kinds: [CellKind]
+  /// The entities among whose rows it holds, ascending: the one that declares it, and its sub-entities.
+  public let entities: [Int]
 }

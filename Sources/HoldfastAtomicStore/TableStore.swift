@@ -16,7 +16,7 @@ public final class TableStore: Sendable {
   private let liveness = Liveness()
 
   private struct State {
-    var generation: TableGeneration
+    var source: RowSource
     var nextKeys: [Int64]
     var isSaving = false
   }
@@ -40,15 +40,24 @@ public final class TableStore: Sendable {
   ///   - nextKeys: for each root entity, in the order of the model's entities, the least key that was never handed out;
   ///     empty for a new store.
   ///   - isReadOnly: whether every change is refused.
-  public init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
-    schema = generation.schema
-    self.isReadOnly = isReadOnly
-    let keys = nextKeys.isEmpty ? Array(repeating: 1, count: generation.schema.tableCount) : nextKeys
-    state = Mutex(State(generation: generation, nextKeys: keys))
+  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
+    self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly)
   }
 
-  /// The generation that was published last.
-  public var generation: TableGeneration { state.withLock { $0.generation } }
+  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool) {
+    self.schema = schema
+    self.isReadOnly = isReadOnly
+    let keys = nextKeys.isEmpty ? Array(repeating: 1, count: schema.tableCount) : nextKeys
+    state = Mutex(State(source: source, nextKeys: keys))
+  }
+
+  /// The generation that was published last; nil while it lies in a file of which not all was needed.
+  public var generation: TableGeneration? {
+    if case .tables(let generation) = source { generation } else { nil }
+  }
+
+  /// The rows that were published last.
+  var source: RowSource { state.withLock { $0.source.settled } }
 
   /// For each root entity the least key that was never handed out, to be kept with the store.
   public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }
@@ -64,15 +73,18 @@ public final class TableStore: Sendable {
   /// The same, with files that the view keeps until it ends.
   func beginRead(keeping files: ExternalDataPin?) throws -> any ReadView {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("begin to read") }
-    return GenerationView(generation, liveness, files)
+    return GenerationView(source, liveness, files)
   }
 
   /// The generation that a view reads.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `notOpen` when the view ended or is another store's.
-  public func generation(of view: any ReadView) throws -> TableGeneration {
+  public func generation(of view: any ReadView) throws -> TableGeneration { try source(of: view).generation() }
+
+  /// The rows that a view reads.
+  func source(of view: any ReadView) throws -> RowSource {
     guard let view = view as? GenerationView, view.liveness === liveness else { throw TableError.foreignView() }
-    return try view.generation()
+    return try view.source()
   }
 
   // MARK: Saving
@@ -84,8 +96,8 @@ public final class TableStore: Sendable {
   func goOn(with generation: TableGeneration, nextKeys: [Int64]) {
     let old = state.withLock { state in
       precondition(!state.isSaving, "A store went on with other rows while a save was prepared.")
-      let old = state.generation
-      state.generation = generation
+      let old = state.source
+      state.source = .tables(generation)
       state.nextKeys = zip(state.nextKeys, nextKeys).map { max($0, $1) }
       return old
     }
@@ -130,10 +142,10 @@ public final class TableStore: Sendable {
     let base = try state.withLock { state throws in
       guard !state.isSaving else { throw TableError.saveInProgress() }
       state.isSaving = true
-      return state.generation
+      return state.source
     }
     do {
-      return TablePreparation(try TableSave.next(request, after: base), for: self)
+      return TablePreparation(try TableSave.next(request, after: base.generation()), for: self)
     } catch {
       finish(nil)
       throw error
@@ -143,9 +155,9 @@ public final class TableStore: Sendable {
   fileprivate func finish(_ next: TableGeneration?) {
     // The old generation is let go outside the lock: freeing its pages can take long.
     let old = state.withLock { state in
-      let old = state.generation
+      let old = state.source
       state.isSaving = false
-      if let next { state.generation = next }
+      if let next { state.source = .tables(next) }
       return old
     }
     _ = old
@@ -182,32 +194,32 @@ private final class Liveness: Sendable {
   let isOpen = Atomic(true)
 }
 
-/// A read view that pins a generation.
+/// A read view that pins rows.
 private final class GenerationView: ReadView {
   let liveness: Liveness
-  /// The generation until the view ends; guarded because a view may be ended by another thread.
-  private let pinned: Mutex<TableGeneration?>
+  /// The rows until the view ends; guarded because a view may be ended by another thread.
+  private let pinned: Mutex<RowSource?>
 
   private let files: ExternalDataPin?
 
-  init(_ generation: TableGeneration, _ liveness: Liveness, _ files: ExternalDataPin?) {
-    pinned = Mutex(generation)
+  init(_ source: RowSource, _ liveness: Liveness, _ files: ExternalDataPin?) {
+    pinned = Mutex(source)
     self.liveness = liveness
     self.files = files
   }
 
-  func generation() throws -> TableGeneration {
+  func source() throws -> RowSource {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("read") }
-    guard let generation = pinned.withLock({ $0 }) else { throw TableError.viewEnded() }
-    return generation
+    guard let source = pinned.withLock({ $0 }) else { throw TableError.viewEnded() }
+    return source
   }
 
   func end() {
-    let generation = pinned.withLock { pinned in
+    let source = pinned.withLock { pinned in
       defer { pinned = nil }
       return pinned
     }
-    _ = generation
+    _ = source
     files?.end()
   }
 }

@@ -102,6 +102,55 @@ struct UniqueLookup {
   }
 }
 
+extension UniqueLookup.Plan {
+  /// The constraint whose index is to be asked: a table, and the place of one of its constraints.
+  var constraint: (table: Int, place: Int)? {
+    switch self {
+    case .index(let table, let place, _, _), .probe(let table, let place, _): (table, place)
+    case .scan: nil
+    }
+  }
+
+  /// The digest under which a file's index has the values.
+  func digest(_ schema: TableSchema) -> UInt64? {
+    switch self {
+    case .index(_, _, _, let wanted): wanted.digest
+    case .probe(let table, let place, let like):
+      UniqueDigest.value(of: like.pointer(0), schema.uniqueConstraints[schema.number(ofConstraint: place, table: table)])
+    case .scan: nil
+    }
+  }
+
+  /// Whether a row has the values.
+  func isWanted(_ row: RowPointer, _ constraint: TableSchema.Constraint) -> Bool {
+    switch self {
+    case .index(_, _, let slot, let wanted): row.isPresent(slot) && wanted.isValue(of: row, slot)
+    case .probe(_, _, let like): Hashing.same(row, like.pointer(0), constraint.slots, constraint.kinds)
+    case .scan: false
+    }
+  }
+}
+
+extension UniqueLookup.Wanted {
+  fileprivate var digest: UInt64? {
+    switch self {
+    case .integer(let value): UniqueDigest.value(ofWord: UInt64(bitPattern: value))
+    case .real(let value): value.isNaN ? nil : UniqueDigest.value(ofWord: value.bitPattern)
+    case .text(var text): text.withUTF8 { UniqueDigest.value(of: UnsafeRawBufferPointer($0)) }
+    case .bytes(let bytes): bytes.withUnsafeBytes { UniqueDigest.value(of: $0) }
+    }
+  }
+
+  fileprivate func isValue(of row: RowPointer, _ slot: Int) -> Bool {
+    switch self {
+    case .integer(let value): row.integer(slot) == value
+    case .real(let value): row.real(slot) == value
+    case .text(var text): text.withUTF8 { Hashing.same(row.bytes(slot), UnsafeRawBufferPointer($0)) }
+    case .bytes(let bytes): bytes.withUnsafeBytes { Hashing.same(row.bytes(slot), $0) }
+    }
+  }
+}
+
 extension RowTable {
   /// The location of the row in which the only slot of a constraint has a value, or none.
   func location(of wanted: UniqueLookup.Wanted, slot: Int, constraint: Int) -> RowLocation {
@@ -135,7 +184,7 @@ extension RowTable {
 
 extension TableGeneration {
   /// The rows that a unique look-up finds, of the plan's entities.
-  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) -> [RowView] {
+  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
     switch lookup.plan {
     case .index(let table, let constraint, let slot, let wanted):
       let location = tables[table].location(of: wanted, slot: slot, constraint: constraint)
@@ -148,16 +197,7 @@ extension TableGeneration {
         plan.concreteEntities.contains(tables[table].entity(tables[table].location(key)))
       else { return [] }
       return tables[table].view(key).map { [$0] } ?? []
-    case .scan(let predicate):
-      var found: [RowView] = []
-      let source = NoFurtherRows()
-      for entity in plan.concreteEntities {
-        forEachBatch(of: entity) { batch, rows in
-          rows.forEach(in: batch) { if predicate.matches(batch.pointer($0), source) { found.append(batch[$0]) } }
-          return .more
-        }
-      }
-      return found
+    case .scan: return try scan(lookup.plan, plan)
     }
   }
 }

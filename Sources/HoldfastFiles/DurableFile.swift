@@ -207,5 +207,9 @@ final class KeptFile: Sendable {
     self.fileSystem = fileSystem
   }
 
+  func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+    try fileSystem.read(handle, at: offset, into: buffer)
+  }
+
   deinit { try? fileSystem.close(handle) }
 }

@@ -3,7 +3,7 @@ public import HoldfastStore
 /// The bytes of one state of a file, from the first to the last, in pieces.
 ///
 /// It hands out exactly the bytes that the file had when it was opened. Valid only while the closure that it was given
-/// to runs.
+/// to runs; its ``bytes`` can be kept.
 public final class FileReader {
   /// The most bytes of a piece.
   public static let largestChunk = 1 << 20
@@ -13,7 +13,7 @@ public final class FileReader {
   /// Which state of the file this is.
   public let identity: FileIdentity
 
-  private let file: StoreFileHandle
+  private let file: KeptFile
   private let folder: OpenFolder
   private let operation: String
   private let chunk: UnsafeMutableRawBufferPointer
@@ -22,7 +22,7 @@ public final class FileReader {
   private(set) var foundEarlyEnd = false
   private var isEnded = false
 
-  init(file: StoreFileHandle, identity: FileIdentity, folder: OpenFolder, operation: String) {
+  init(file: KeptFile, identity: FileIdentity, folder: OpenFolder, operation: String) {
     self.file = file
     self.identity = identity
     self.folder = folder
@@ -52,14 +52,16 @@ public final class FileReader {
   /// Begins again: the next piece is the first.
   public func rewind() { offset = 0 }
 
+  /// The bytes from any place on, which can be kept when the closure has returned.
+  public var bytes: FileBytes { FileBytes(file, byteCount: byteCount, path: folder.path) }
+
   /// Reads until the number of bytes is there: the one place where short reads are made whole.
   private func fill(_ wanted: Int) throws(StoreError) {
     var count = 0
     while count < wanted {
       let got: Int
       do throws(FileSystemError) {
-        got = try folder.fileSystem.read(
-          file, at: offset + Int64(count), into: UnsafeMutableRawBufferPointer(rebasing: chunk[count..<wanted]))
+        got = try file.read(at: offset + Int64(count), into: UnsafeMutableRawBufferPointer(rebasing: chunk[count..<wanted]))
       } catch {
         throw StoreError(error, operation: operation, path: folder.path)
       }
@@ -112,7 +114,7 @@ extension OpenFolder {
     guard status.identity.size <= options.largestByteCount else {
       throw tooLarge(status.identity.size, options: options, operation: operation)
     }
-    let reader = FileReader(file: file, identity: status.identity, folder: self, operation: operation)
+    let reader = FileReader(file: kept, identity: status.identity, folder: self, operation: operation)
     defer { reader.end() }
     do {
       let result = try body(reader)

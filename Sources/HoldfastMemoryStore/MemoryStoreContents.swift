@@ -50,7 +50,7 @@ public final class MemoryStoreContents: Sendable {
   func close(_ tables: TableStore) {
     tables.close()
     state.withLock { state in
-      state.saved = Saved(generation: tables.generation, nextKeys: tables.nextKeys)
+      if let generation = tables.generation { state.saved = Saved(generation: generation, nextKeys: tables.nextKeys) }
       state.isOpen = false
     }
   }

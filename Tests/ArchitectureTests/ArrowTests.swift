@@ -16,6 +16,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CYajl"],
   "HoldfastXMLStore": ["HoldfastAtomicStore", "HoldfastStore", "CLibXML2"],
+  "HoldfastBinaryStore": ["HoldfastAtomicStore", "HoldfastStore"],
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],

@@ -115,14 +115,15 @@ import Testing
 
   @Test func helpIsNoError() throws {
     let outcome = try Example.dogWalk.run("--help", in: folder)
-    #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output.contains("Usage: DogWalk --store memory|json|xml|sqlite"))
+    #expect(
+      outcome.status == 0 && outcome.errors.isEmpty && outcome.output.contains("Usage: DogWalk --store memory|json|xml|binary|sqlite"))
   }
 
   @Test func aStoreMustBeOneThatThereIs() throws {
     expect(
       try Example.dogWalk.run("--store", "yaml", "--at", "walks.yaml", "add", in: folder), 64,
-      "There is no store 'yaml'. Stores: memory, json, xml, sqlite.")
-    expect(try Example.dogWalk.run("list", in: folder), 64, "Say with --store what keeps the graph: memory, json, xml, sqlite.")
+      "There is no store 'yaml'. Stores: memory, json, xml, binary, sqlite.")
+    expect(try Example.dogWalk.run("list", in: folder), 64, "Say with --store what keeps the graph: memory, json, xml, binary, sqlite.")
     #expect(!folder.exists("walks.yaml"))
   }
 

@@ -6,7 +6,9 @@ import Synchronization
 
 /// Runs the workloads of a store in this process, on files in a folder of its own.
 final class StoreBench {
-  static let all: [StoreUnderTest] = [.resident(.memory), .wholeFile(.json), .wholeFile(.xml), .persistent(.sqlite)]
+  static let all: [StoreUnderTest] = [
+    .resident(.memory), .wholeFile(.json), .wholeFile(.xml), .wholeFile(.binary), .persistent(.sqlite),
+  ]
 
   private let folder = NSTemporaryDirectory() + "store-bench-" + UUID().uuidString
   private let files: WorkloadContext.PackageFiles?

@@ -7,7 +7,7 @@ import Holdfast
   static let usage = """
     A wardrobe of bow ties.
 
-    Usage: BowTies --store memory|json|xml|sqlite [--at PATH] COMMAND
+    Usage: BowTies --store memory|json|xml|binary|sqlite [--at PATH] COMMAND
 
       list                     prints every bow tie with its key
       show KEY                 prints all that is known of one

@@ -6,7 +6,7 @@ import Holdfast
   static let usage = """
     A diary of the walks of the dog Fido.
 
-    Usage: DogWalk --store memory|json|xml|sqlite [--at PATH] COMMAND
+    Usage: DogWalk --store memory|json|xml|binary|sqlite [--at PATH] COMMAND
 
       add [--date DATE]  records a walk: now, or at a time such as 2026-05-04T07:30:00Z
       list               prints the time of every walk, the newest last

@@ -5,7 +5,7 @@ import ExampleSupport
   static let usage = """
     A Debian package index as an object graph.
 
-    Usage: Packages --store memory|json|xml|sqlite [--at PATH] [--from FILE] [--explain] COMMAND
+    Usage: Packages --store memory|json|xml|binary|sqlite [--at PATH] [--from FILE] [--explain] COMMAND
 
       import                               reads an index into the store, in place of the one that is there
       what-depends-on NAME [--transitive]  prints the packages that depend on one, or that depend on those as well, and so on

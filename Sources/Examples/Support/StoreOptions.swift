@@ -1,4 +1,5 @@
 public import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
@@ -8,7 +9,7 @@ import HoldfastXMLStore
 public struct StoreOptions {
   /// The kinds of stores among which the user chooses.
   public enum Kind: String, CaseIterable, Sendable {
-    case memory, json, xml, sqlite
+    case memory, json, xml, binary, sqlite
   }
 
   /// What keeps the graph; memory forgets it when the program ends.
@@ -39,6 +40,7 @@ public struct StoreOptions {
     case .memory: .memory()
     case .json: .json(at: path, isReadOnly: isReadOnly)
     case .xml: .xml(at: path, isReadOnly: isReadOnly)
+    case .binary: .binary(at: path, isReadOnly: isReadOnly)
     case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly))
     }
   }

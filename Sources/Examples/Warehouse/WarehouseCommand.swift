@@ -5,7 +5,7 @@ import ExampleSupport
   static let usage = """
     Wires a stack by hand, puts goods into a warehouse, and tells what it did.
 
-    Usage: Warehouse [--store memory|json|xml|sqlite] [--at PATH]
+    Usage: Warehouse [--store memory|json|xml|binary|sqlite] [--at PATH]
 
     Memory unless said otherwise, and it needs no PATH. A file keeps the warehouse. The next run clears it away first.
     """

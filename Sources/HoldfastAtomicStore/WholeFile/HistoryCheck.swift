@@ -31,10 +31,11 @@ struct HistoryCheck {
   ///   - tables: what this process has read or saved last.
   ///   - number: the generation that its file bore.
   ///   - found: what lies there now.
-  init(_ tables: TableStore, number: Int64, found: LoadedStore) {
+  init(_ tables: TableStore, number: Int64, found: LoadedStore) throws {
+    let known = try tables.source.generation()
     let isLater = found.header.generation >= number
     isSame = found.header.generation == number
-    (older, newer) = isLater ? (tables.generation, found.generation) : (found.generation, tables.generation)
+    (older, newer) = isLater ? (known, found.generation) : (found.generation, known)
     newerKeys = isLater ? found.nextKeys : tables.nextKeys
   }
 

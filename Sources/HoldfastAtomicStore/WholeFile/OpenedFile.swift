@@ -76,14 +76,14 @@ final class OpenedFile: Sendable {
       guard let entity = model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
         entity.externalSlots.contains(slot)
       else { throw StoreError(.general, operation: "look for a file", path: path, reason: "The model has no such attribute.") }
-      return tables.generation.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
+      return try tables.source.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
     }
   }
 
   /// The files of a save, written; nil when the model allows none.
   private func writeFiles(_ request: SaveRequest) throws -> ExternalDataSave? {
     guard let files else { return nil }
-    let generation = tables.generation
+    let generation = try tables.source.generation()
     return try ExternalDataSave(request, model: tables.schema.model, folder: files) { entity, key, slots in
       let row = generation.row(entity: entity, key: key)
       return slots.map { row?.pointer.externalID($0) }
@@ -150,7 +150,7 @@ final class OpenedFile: Sendable {
     do {
       let header = try nextHeader(metadata: metadata)
       replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
-      try write(StoreImage(header: header, generation: tables.generation), to: replacement)
+      try write(StoreImage(header: header, generation: tables.source.generation()), to: replacement)
       try replacement.commit()
     } catch {
       replacement.abort()
@@ -243,7 +243,7 @@ final class OpenedFile: Sendable {
     if loaded.header.storeUUID != uuid {
       throw replaced("Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
     }
-    if HistoryCheck(tables, number: known, found: loaded).contradicts() {
+    if try HistoryCheck(tables, number: known, found: loaded).contradicts() {
       throw replaced(
         "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
           + "Close the store, and open the one that is there.")

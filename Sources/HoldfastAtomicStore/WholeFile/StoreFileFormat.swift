@@ -18,6 +18,11 @@ public protocol StoreFileFormat: Sendable {
   /// - Throws: ``/HoldfastStore/StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`; what reader and loader throw.
   func read(_ reader: FileReader, into loader: TableLoader) throws
 
+  /// Opens a file whose rows are read page by page, when they are asked for; nil for a format that reads files as a whole.
+  ///
+  /// - Throws: as ``read(_:into:)``, for what is read when a file is opened.
+  func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)?
+
   /// Reads what a file says of its store, and no rows: takes no longer for a large file than for a small one, unless its
   /// metadata are large. It need not find damage that only reading the whole file finds.
   ///
@@ -54,6 +59,15 @@ public struct StoreImage: Sendable {
 extension StoreFileFormat {
   /// Keys name objects among those of the same root entity.
   public var keySpace: KeySpace { .family }
+
+  /// Reads files as a whole.
+  public func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? { nil }
+
+  /// Opens a file, reading as much as the format needs.
+  func opened(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> OpenedStore {
+    if let file = try open(reader, model: model, path: path) { return OpenedStore(file) }
+    return OpenedStore(try load(reader, model, path))
+  }
 
   /// Reads a file into tables.
   func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> LoadedStore {

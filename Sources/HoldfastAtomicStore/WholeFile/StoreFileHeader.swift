@@ -52,8 +52,8 @@ public struct StoreFileHeader: Sendable {
 
   /// For each table the least key that was never handed out: what the file says, and more than any key in use. In a key space of the
   /// whole store it is the same for all.
-  func nextKeys(_ schema: TableSchema, after generation: TableGeneration) -> [Int64] {
-    var keys = generation.tables.map { $0.largestKey + 1 }
+  func nextKeys(_ schema: TableSchema, largestKeys: [Int64]) -> [Int64] {
+    var keys = largestKeys.map { $0 + 1 }
     for entity in schema.model.entities where entity.rootIndex == entity.index {
       let table = schema.tableOfEntity[entity.index]
       keys[table] = max(keys[table], nextKeys[entity.name] ?? 1)

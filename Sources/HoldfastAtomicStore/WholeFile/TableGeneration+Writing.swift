@@ -16,6 +16,11 @@ extension TableGeneration {
     LinkReader(adjacency: adjacencies[forwardIndex(of: relationship)], order: schema.order(of: relationship).map { orders[$0] })
   }
 
+  /// Calls `body` with the keys of the objects that have targets of a to-many relationship, ascending.
+  public func forEachSource(of relationship: ManagedObjectModel.Relationship, _ body: (Int64) throws -> Void) rethrows {
+    try adjacencies[forwardIndex(of: relationship)].forEachSource { if hasRow(entity: relationship.entityIndex, key: $0) { try body($0) } }
+  }
+
   /// Calls `body` with the targets of a to-many relationship of one object, ascending.
   func withTargets<Result>(
     of key: Int64, _ relationship: ManagedObjectModel.Relationship, _ body: (UnsafeBufferPointer<Int64>) throws -> Result

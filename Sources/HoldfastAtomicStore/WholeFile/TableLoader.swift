@@ -29,13 +29,17 @@ public final class TableLoader {
   /// - Returns: the identity with which batches are to be built.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` when the file was written with another model, `damaged` when
   ///   its generation is none of ``StoreFileHeader/generations``.
-  public func begin(_ header: StoreFileHeader) throws -> StoreIdentity {
+  public func begin(_ header: StoreFileHeader) throws -> StoreIdentity { try beginTables(header).identity }
+
+  /// As ``begin(_:)``, for a format that wants to know more of the tables than the identity.
+  public func beginTables(_ header: StoreFileHeader) throws -> TableSchema {
     precondition(begun == nil, "A format began twice to load one file.")
     if !StoreFileHeader.generations.contains(header.generation) { throw damaged("Its generation is \(header.generation).") }
     try header.check(model, path)
     let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
-    begun = (header, TableSchema(model: model, identity: identity, keySpace: keySpace))
-    return identity
+    let schema = TableSchema(model: model, identity: identity, keySpace: keySpace)
+    begun = (header, schema)
+    return schema
   }
 
   /// Takes rows of an entity, in any order. The batch becomes a page of the table: large ones are better.
@@ -89,7 +93,8 @@ public final class TableLoader {
     {
       throw damaged(contradiction)
     }
-    return LoadedStore(header: header, generation: generation, nextKeys: header.nextKeys(schema, after: generation))
+    return LoadedStore(
+      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)))
   }
 
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
@@ -97,9 +102,26 @@ public final class TableLoader {
   }
 }
 
-/// What was read from a file.
+/// What was read from a file as a whole.
 struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
   var nextKeys: [Int64]
+}
+
+/// What there is of a store when its file was opened.
+struct OpenedStore {
+  var header: StoreFileHeader
+  var schema: TableSchema
+  var source: RowSource
+  var nextKeys: [Int64]
+
+  init(_ loaded: LoadedStore) {
+    (header, schema, source, nextKeys) = (loaded.header, loaded.generation.schema, .tables(loaded.generation), loaded.nextKeys)
+  }
+
+  init(_ file: any PagedStoreFile) {
+    let paged = PagedGeneration(file)
+    (header, schema, source, nextKeys) = (file.header, file.schema, .paged(paged), paged.nextKeys)
+  }
 }

@@ -7,7 +7,7 @@ import Synchronization
   public import Foundation
 #endif
 
-/// A store that lies in one file, which is read as a whole when it is opened and written as a whole when it is saved.
+/// A store that lies in one file, which is read as a whole and written as a whole when it is saved.
 ///
 /// What kind of file it is a ``StoreFileFormat`` says; the rows live in a ``TableStore`` as those of the memory store do, and a
 /// ``/HoldfastFiles/DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.
@@ -23,8 +23,8 @@ import Synchronization
 /// others. Reading never waits nor looks at the file: what others have saved is seen from this store's next save on, whether that
 /// succeeds or is a conflict.
 ///
-/// **Costs.** Opening reads the whole file; a save writes all of it, however little has changed. A save that finds another version
-/// reads it and compares all rows and links.
+/// **Costs.** Opening reads the whole file, unless the format can read it page by page; a save writes all of it, however little has
+/// changed. A save that finds another version reads it and compares all rows and links.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
   private let path: String
@@ -53,33 +53,33 @@ public final class WholeFileStore: IncrementalStore {
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     let file = try DurableFile(path: path, options: options.file)
     do {
-      let loaded = try load(file, model) ?? create(file, model)
-      let tables = TableStore(loaded.generation, nextKeys: loaded.nextKeys, isReadOnly: options.file.isReadOnly)
-      let open = OpenedFile(format: format, path: path, file: file, tables: tables, header: loaded.header, options: options)
+      let found = try find(file, model) ?? create(file, model)
+      let tables = TableStore(schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly)
+      let open = OpenedFile(format: format, path: path, file: file, tables: tables, header: found.header, options: options)
       if !options.file.isReadOnly { open.collectFiles() }
       opened.withLock { $0 = open }
-      return StoreMetadata(identity: loaded.generation.schema.identity, userInfo: loaded.header.metadata)
+      return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)
     } catch {
       file.close()
       throw error
     }
   }
 
-  private func load(_ file: DurableFile, _ model: ManagedObjectModel) throws -> LoadedStore? {
-    try file.read(operation: "open the store") { [format, path] in try format.load($0, model, path) }
+  private func find(_ file: DurableFile, _ model: ManagedObjectModel) throws -> OpenedStore? {
+    try file.read(operation: "open the store") { [format, path] in try format.opened($0, model, path) }
   }
 
   /// Writes a file without rows, unless somebody else does so first.
-  private func create(_ file: DurableFile, _ model: ManagedObjectModel) throws -> LoadedStore {
+  private func create(_ file: DurableFile, _ model: ManagedObjectModel) throws -> OpenedStore {
     if options.file.isReadOnly {
       throw StoreError(
         .notFound, operation: "open the store", path: path, reason: "There is no file, and a store that is opened read-only makes none.")
     }
     let replacement = try file.beginReplacing(operation: "open the store")
     do {
-      if let loaded = try replacement.read({ [format, path] in try format.load($0, model, path) }) {
+      if let found = try replacement.read({ [format, path] in try format.opened($0, model, path) }) {
         replacement.abort()
-        return loaded
+        return found
       }
       let uuid = UUID().uuidString
       let schema = TableSchema(
@@ -91,12 +91,18 @@ public final class WholeFileStore: IncrementalStore {
       try format.write(StoreImage(header: header, generation: generation), to: replacement)
       try replacement.finish()
       try replacement.commit()
-      return LoadedStore(header: header, generation: generation, nextKeys: keys)
+      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys))
     } catch {
       replacement.abort()
       throw error
     }
   }
+
+  /// Reads what nobody has needed yet of the file as it was opened, so that all damage in it is found. A format that reads files as a
+  /// whole has found it when the store was opened.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`; what reading throws.
+  public func verify() throws { _ = try open(to: "verify the store").tables.source.generation() }
 
   /// Closes the file. What was saved stays.
   public func close() throws { closeFile() }
@@ -121,17 +127,17 @@ public final class WholeFileStore: IncrementalStore {
 
   /// Delivers pages of the store itself, without copying.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
-    try open(to: "fetch rows").tables.generation(of: view).fetch(plan, into: sink)
+    try open(to: "fetch rows").tables.source(of: view).fetch(plan, into: sink)
   }
 
   /// Delivers rows by key, in the order of the request.
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
-    try open(to: "read rows").tables.generation(of: view).rows(request, into: sink)
+    try open(to: "read rows").tables.source(of: view).rows(request, into: sink)
   }
 
   /// Tells the targets of each source, ascending.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
-    try open(to: "read relationships").tables.generation(of: view).relationships(request)
+    try open(to: "read relationships").tables.source(of: view).relationships(request)
   }
 
   // MARK: Writing

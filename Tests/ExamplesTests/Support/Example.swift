@@ -73,9 +73,9 @@ enum Example: String {
 
 /// The stores among which the examples let their user choose.
 enum ExampleStore: String, CaseIterable {
-  case memory, json, xml, sqlite
+  case memory, json, xml, binary, sqlite
 
-  static let files: [ExampleStore] = [.json, .xml, .sqlite]
+  static let files: [ExampleStore] = [.json, .xml, .binary, .sqlite]
 
   /// The options that choose it, in a folder.
   var options: [String] { ["--store", rawValue] + (self == .memory ? [] : ["--at", "store.\(rawValue)"]) }

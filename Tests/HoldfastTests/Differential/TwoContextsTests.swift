@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastStoreConformance
 import HoldfastXMLStore
@@ -17,7 +18,7 @@ import Testing
 @Suite struct TwoContextsTests {
   private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 60
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
     try run("\(store)") { try Race(store, seed: $0) }
   }
 
@@ -202,7 +203,7 @@ private struct Race {
   private mutating func checkSaved(_ context: ManagedObjectContext) throws {
     let place = places[context === contexts[0] ? 0 : places.count - 1]
     if places.count == 1 { try check(place.context()) }
-    if place.store == .json || place.store == .xml { try checkCopy(place) }
+    if [.json, .xml, .binary].contains(place.store) { try checkCopy(place) }
     for other in places where other !== place { try Data(contentsOf: Race.file(place)).write(to: Race.file(other), options: .atomic) }
   }
 
@@ -213,7 +214,12 @@ private struct Race {
     let copy = place.folder.appendingPathComponent("copy.\(place.store)")
     try Data(contentsOf: Race.file(place)).write(to: copy)
     do {
-      let store: StoreDescription = place.store == .xml ? .xml(at: copy.path) : .json(at: copy.path)
+      let store: StoreDescription =
+        switch place.store {
+        case .xml: .xml(at: copy.path)
+        case .binary: .binary(at: copy.path)
+        default: .json(at: copy.path)
+        }
       let coordinator = try PersistentStoreCoordinator(model: model.model, store: store)
       try check(ManagedObjectContext(coordinator: coordinator))
       try coordinator.close()

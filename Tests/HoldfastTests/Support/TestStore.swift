@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
@@ -12,13 +13,14 @@ enum TestStore: String, CaseIterable, Sendable {
   case memory
   case json
   case xml
+  case binary
   case sqlite
   case weakest
   /// A store in memory that is the second of its coordinator, behind one that has no entity: all its keys are translated.
   case second
 
   /// Whether all rows lie in memory anyway, so that nothing is read ahead.
-  var hasResidentRows: Bool { self == .memory || self == .json || self == .xml }
+  var hasResidentRows: Bool { self == .memory || self == .json || self == .xml || self == .binary }
 
   /// A store with contents of its own, which can be opened again and again.
   func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
@@ -67,6 +69,8 @@ enum TestStore: String, CaseIterable, Sendable {
       case .memory, .second: .memory(contents: contents)
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStore.Options(wholeFile: Place.fast))
       case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStore.Options(wholeFile: Place.fast))
+      case .binary:
+        .binary(at: folder.appendingPathComponent("Kennel.binary").path, options: BinaryStore.Options(wholeFile: Place.fast))
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path, options: SQLiteStoreOptions(storesExactDecimals: true))
       case .weakest: MinimalStore.description(contents: minimal)
       }

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
@@ -11,9 +12,10 @@ enum FileStore: Codable, Hashable, Sendable {
   case sqlite(SQLiteStoreOptions.JournalMode)
   case json
   case xml
+  case binary
 
   /// Those that are one file, replaced as a whole by each save.
-  static let wholeFile: [FileStore] = [.json, .xml]
+  static let wholeFile: [FileStore] = [.json, .xml, .binary]
   static let all = [.sqlite(.wal)] + wholeFile
 
   /// One that is one file, with options that all of those have.
@@ -22,6 +24,7 @@ enum FileStore: Codable, Hashable, Sendable {
     case .sqlite: preconditionFailure("SQLite makes its own calls to the operating system, and has no digest of the whole file.")
     case .json: .json(at: path, options: JSONStore.Options(wholeFile: options))
     case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: options))
+    case .binary: .binary(at: path, options: BinaryStore.Options(wholeFile: options))
     }
   }
 

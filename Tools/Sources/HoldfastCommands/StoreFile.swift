@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 public import HoldfastStore
@@ -31,8 +32,12 @@ public struct StoreFile: Sendable {
     } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "<") {
       description = .xml(at: path, isReadOnly: true)
       isSQLite = false
+    } else if beginning.starts(with: [0x89, 0x48, 0x46, 0x42]) {
+      description = .binary(at: path, isReadOnly: true)
+      isSQLite = false
     } else {
-      throw CommandError(path: path, reason: "It is neither a SQLite nor a JSON nor an XML file, so no store that is known.")
+      throw CommandError(
+        path: path, reason: "It is neither a SQLite nor a JSON nor an XML nor a binary store's file, so no store that is known.")
     }
   }
 

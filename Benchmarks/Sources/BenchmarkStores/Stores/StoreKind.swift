@@ -1,3 +1,4 @@
+internal import HoldfastBinaryStore
 internal import HoldfastJSONStore
 internal import HoldfastMemoryStore
 internal import HoldfastSQLiteStore
@@ -36,6 +37,13 @@ public struct StoreKind: Sendable {
     var options = XMLStore.Options()
     options.wholeFile.file.largestByteCount = .max
     return .xml(at: path, options: options)
+  }
+
+  /// A binary file with full durability, as the store opens it unless told otherwise, but of any size.
+  public static let binary = StoreKind("binary") { path in
+    var options = BinaryStore.Options()
+    options.wholeFile.file.largestByteCount = .max
+    return .binary(at: path, options: options)
   }
 
   /// A SQLite file with full durability, as the store opens it unless told otherwise.

@@ -1,0 +1,60 @@
+public import HoldfastStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// A digest of the values of a uniqueness constraint that files keep: XXH64 of the values one after the other, in the order of the
+/// constraint. A whole number, truth value or key is 8 bytes, little-endian; so is a floating-point number, as IEEE 754 has it; text and
+/// other bytes are their count as 8 such bytes, and then themselves. On disk: do not change.
+public enum UniqueDigest {
+  /// The digest of a row's values; nil when one of them is missing or is a NaN, which equals nothing.
+  public static func value(of row: RowPointer, _ constraint: UniqueConstraint) -> UInt64? {
+    if constraint.slots.count == 1 { return single(row, constraint.slots[0], constraint.kinds[0]) }
+    var digest = ContentDigest()
+    for (slot, kind) in zip(constraint.slots, constraint.kinds) {
+      guard row.isPresent(slot) else { return nil }
+      if kind == .real && row.real(slot).isNaN { return nil }
+      kind == .bytes ? update(&digest, row.bytes(slot)) : update(&digest, word: UInt64(bitPattern: row.integer(slot)))
+    }
+    return digest.value
+  }
+
+  private static func single(_ row: RowPointer, _ slot: Int, _ kind: CellKind) -> UInt64? {
+    guard row.isPresent(slot) else { return nil }
+    switch kind {
+    case .bytes: return value(of: row.bytes(slot))
+    case .real where row.real(slot).isNaN: return nil
+    case .integer, .key, .real: return value(ofWord: UInt64(bitPattern: row.integer(slot)))
+    }
+  }
+
+  /// The digest of one value of 8 bytes.
+  static func value(ofWord word: UInt64) -> UInt64 { withUnsafeBytes(of: word.littleEndian) { ContentDigest.value(of: $0) } }
+
+  /// The digest of one text.
+  static func value(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+    // Most are short: in one piece they need no state.
+    if bytes.count > 248 {
+      var digest = ContentDigest()
+      update(&digest, bytes)
+      return digest.value
+    }
+    return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { buffer in
+      buffer.storeBytes(of: UInt64(bytes.count).littleEndian, as: UInt64.self)
+      if let source = bytes.baseAddress, let target = buffer.baseAddress { memcpy(target + 8, source, bytes.count) }
+      return ContentDigest.value(of: UnsafeRawBufferPointer(rebasing: buffer[..<(bytes.count + 8)]))
+    }
+  }
+
+  private static func update(_ digest: inout ContentDigest, _ bytes: UnsafeRawBufferPointer) {
+    update(&digest, word: UInt64(bytes.count))
+    digest.update(bytes)
+  }
+
+  private static func update(_ digest: inout ContentDigest, word: UInt64) { withUnsafeBytes(of: word.littleEndian) { digest.update($0) } }
+}

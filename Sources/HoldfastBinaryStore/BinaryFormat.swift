@@ -1,0 +1,56 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// The format of binary stores; see the article *The binary store's format*.
+struct BinaryFormat: StoreFileFormat {
+  /// Core Data's `NSBinaryStoreType`, whose files are others.
+  static let type = "Binary"
+
+  let options: BinaryStore.Options
+  let path: String
+  private let encodedModel = EncodedModel()
+
+  init(options: BinaryStore.Options, path: String) {
+    self.options = options
+    self.path = path
+  }
+
+  var storeType: String { BinaryFormat.type }
+
+  private var errors: BinaryErrors { BinaryErrors(path: path) }
+
+  func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? {
+    try BinaryFile(reader.bytes, model: model, errors, allowsUnverified: options.wholeFile.allowsUnverified)
+  }
+
+  func read(_ reader: FileReader, into loader: TableLoader) throws {
+    try BinaryFile(reader.bytes, model: loader.model, errors, allowsUnverified: options.wholeFile.allowsUnverified).read(into: loader)
+  }
+
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
+    try BinaryOpening(reader.bytes, errors, allowsUnverified: options.wholeFile.allowsUnverified).info().header
+  }
+
+  func readModel(_ reader: FileReader) throws -> ManagedObjectModel? {
+    let opening = try BinaryOpening(reader.bytes, errors, allowsUnverified: options.wholeFile.allowsUnverified)
+    do {
+      return try ManagedObjectModel.decoded(canonicalJSON: opening.model())
+    } catch let error as StoreError where error.path != nil {
+      throw error
+    } catch {
+      throw StoreError(
+        .damaged, operation: "read the store's model", path: path,
+        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+    }
+  }
+
+  func write(_ image: StoreImage, to file: FileReplacement) throws {
+    do {
+      var writer = BinaryWriter(image, model: try encodedModel.bytes(of: image.model), to: file)
+      try writer.write()
+    } catch var error as StoreError {
+      error.path = error.path ?? path
+      throw error
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// What a file says of its store besides UUID and generation, as a binary property list; and which entities, relationships and
+/// constraints the sections mean by their numbers.
+struct BinaryInfo {
+  var header: StoreFileHeader
+  /// The names of entities by number.
+  var entities: [String]
+  /// Entity and name of relationships by number.
+  var relationships: [[String]]
+  /// Entity and properties of constraints by number.
+  var constraints: [[String]]
+
+  /// On disk: do not change.
+  private enum Key {
+    static let hashes = "hashes"
+    static let layouts = "layouts"
+    static let nextKeys = "nextKeys"
+    static let entities = "entities"
+    static let relationships = "relationships"
+    static let constraints = "constraints"
+    static let metadata = "metadata"
+  }
+
+  /// What can be read again.
+  static let limits = PropertyListLimits()
+
+  // MARK: Writing
+
+  init(_ image: StoreImage) {
+    let model = image.model
+    header = image.header
+    entities = model.entities.map(\.name)
+    relationships = BinaryInfo.listed(model).map { [model.entities[$0.entityIndex].name, $0.name] }
+    constraints = image.generation.schema.uniqueConstraints.map { [model.entities[$0.entity].name] + $0.names }
+  }
+
+  /// The relationships of which there are sections: those whose links are pairs of their own, and those that are ordered.
+  static func listed(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
+    model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && (isListOfLinks($0) || $0.isOrdered) }
+  }
+
+  /// Whether links of a relationship are pairs of their own, and are named at its side.
+  static func isListOfLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    relationship.isManyToMany && relationship.namesLinks
+  }
+
+  /// The property list.
+  ///
+  /// - Throws: ``StoreError`` with code `unstorableValue` for metadata that could not be read again.
+  func bytes() throws -> [UInt8] {
+    func names(_ list: [String]) -> PropertyList { .array(list.map { .string($0) }) }
+    var metadata = StoreMetadataList([:])
+    for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
+      throw StoreError(
+        .unstorableValue, operation: "write the store", reason: "The metadata name an object that was never saved. Save it first.")
+    }
+    try metadata.setUserInfo(header.metadata)
+    let bytes = PropertyList.dictionary([
+      Key.hashes: .dictionary(header.versionHashes.mapValues { .data($0) }),
+      Key.layouts: .dictionary((header.layoutHashes ?? [:]).mapValues { .data($0) }),
+      Key.nextKeys: .dictionary(header.nextKeys.mapValues { .integer($0) }),
+      Key.entities: names(entities), Key.relationships: .array(relationships.map(names)),
+      Key.constraints: .array(constraints.map(names)), Key.metadata: .dictionary(metadata.entries),
+    ]).binary
+    do {
+      _ = try BinaryInfo(bytes, storeUUID: header.storeUUID, generation: header.generation)
+    } catch {
+      throw StoreError(
+        .unstorableValue, operation: "write the store", reason: "The metadata are too large to be read again.", cause: error)
+    }
+    return bytes
+  }
+
+  // MARK: Reading
+
+  init(_ bytes: [UInt8], storeUUID: String, generation: Int64) throws(PropertyListError) {
+    let list = try PropertyList(binary: bytes, limits: BinaryInfo.limits)
+    guard let hashes = list[Key.hashes]?.dictionary, let layouts = list[Key.layouts]?.dictionary,
+      let keys = list[Key.nextKeys]?.dictionary, let metadata = list[Key.metadata]?.dictionary,
+      let entities = BinaryInfo.names(list[Key.entities]), let relationships = list[Key.relationships]?.array?.map(BinaryInfo.names),
+      let constraints = list[Key.constraints]?.array?.map(BinaryInfo.names)
+    else { throw PropertyListError(.notAPropertyList, "It does not say what every store says of itself.") }
+    header = StoreFileHeader(
+      storeUUID: storeUUID, generation: generation, versionHashes: hashes.compactMapValues(\.data),
+      layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues(\.integer),
+      metadata: StoreMetadataList(metadata).userInfo)
+    self.entities = entities
+    self.relationships = relationships.map { $0 ?? [] }
+    self.constraints = constraints.map { $0 ?? [] }
+  }
+
+  private static func names(_ list: PropertyList?) -> [String]? { list?.array?.map { $0.string ?? "" } }
+}
+
+/// What the sections of a file mean by their numbers, in a model.
+struct BinarySubjects: Sendable {
+  /// The model's entity of each number; nil for one that the model has not.
+  let entities: [Int?]
+  let relationships: [ManagedObjectModel.Relationship?]
+  /// The number of each of the schema's constraints; nil for one of which the file has no index.
+  let constraintNumbers: [Int?]
+
+  init(_ info: BinaryInfo, _ schema: TableSchema) {
+    let model = schema.model
+    entities = info.entities.map { model.entity(named: $0)?.index }
+    let listed = Dictionary(
+      BinaryInfo.listed(model).map { ([model.entities[$0.entityIndex].name, $0.name], $0) }, uniquingKeysWith: { first, _ in first })
+    relationships = info.relationships.map { listed[$0] }
+    constraintNumbers = schema.uniqueConstraints.map { constraint in
+      info.constraints.firstIndex(of: [model.entities[constraint.entity].name] + constraint.names)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// Links in sections: for each source how far its key is from the one before, how many targets it has, and the targets.
+///
+/// All numbers take as many bytes as they need (``ByteWriter/put(varying:)``).
+enum LinkSections {
+  /// Takes links that come by source, then target.
+  struct Writer {
+    private(set) var bytes = ByteWriter()
+    private(set) var first: Int64 = 0
+    private(set) var last: Int64 = 0
+    private(set) var count = 0
+    private var targets: [Int64] = []
+
+    /// Takes the next link.
+    mutating func add(_ link: SaveRequest.Link) {
+      if link.source != last || targets.isEmpty { begin(link.source) }
+      targets.append(link.target)
+      count += 1
+    }
+
+    private mutating func begin(_ source: Int64) {
+      endSource()
+      if count == 0 { first = source }
+      bytes.put(varying: UInt64(bitPattern: source &- (count == 0 ? first : last)))
+      last = source
+    }
+
+    /// Ends the targets of the last source.
+    mutating func endSource() {
+      guard let least = targets.first else { return }
+      bytes.put(varying: UInt64(targets.count))
+      bytes.put(varying: UInt64(bitPattern: least))
+      for (target, before) in zip(targets.dropFirst(), targets) { bytes.put(varying: UInt64(bitPattern: target &- before)) }
+      targets.removeAll(keepingCapacity: true)
+    }
+
+    mutating func removeAll() {
+      bytes.removeAll()
+      count = 0
+    }
+  }
+
+  static func read(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry, into links: inout [SaveRequest.Link]) throws(SectionFault) {
+    var reader = ByteReader(section)
+    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It has too few bytes for its links.") }
+    var source = entry.first, rest = entry.count, isFirst = true
+    while rest > 0 {
+      guard let distance = reader.varying(), let count = reader.varying(), var target = reader.varying(), count > 0, count <= UInt64(rest),
+        (distance == 0) == isFirst, distance <= UInt64(bitPattern: entry.last &- source)
+      else { throw SectionFault("Its links cannot be read.") }
+      source &+= Int64(bitPattern: distance)
+      isFirst = false
+      rest -= Int(count)
+      try append(source, target, to: &links)
+      for _ in 1..<count {
+        guard let distance = reader.varying(), distance > 0, distance < 1 << 62 else { throw SectionFault("Its links cannot be read.") }
+        target &+= distance
+        try append(source, target, to: &links)
+      }
+    }
+    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its links are not those that the directory says.") }
+  }
+
+  private static func append(_ source: Int64, _ target: UInt64, to links: inout [SaveRequest.Link]) throws(SectionFault) {
+    let target = Int64(bitPattern: target)
+    guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
+      throw SectionFault("A link leads to or from an object that cannot be.")
+    }
+    links.append(SaveRequest.Link(source: source, target: target))
+  }
+}
+
+/// Lists in sections: for each source how far its key is from the one before, how many targets it has and whether they stand by the
+/// usual order keys, the targets in their order, and the order keys unless they are the usual ones.
+enum OrderSections {
+  struct Writer {
+    private(set) var bytes = ByteWriter()
+    private(set) var first: Int64 = 0
+    private(set) var last: Int64 = 0
+    private(set) var count = 0
+
+    mutating func add(_ source: Int64, _ targets: [(target: Int64, order: Int64)]) {
+      if count == 0 { first = source }
+      bytes.put(varying: UInt64(bitPattern: source &- (count == 0 ? first : last)))
+      last = source
+      count += targets.count
+      let isUsual = targets.indices.allSatisfy { targets[$0].order == UsualOrder.key($0) }
+      bytes.put(varying: UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
+      var before: Int64 = 0
+      for target in targets {
+        bytes.put(signed: target.target &- before)
+        before = target.target
+      }
+      if isUsual { return }
+      before = 0
+      for target in targets {
+        bytes.put(signed: target.order &- before)
+        before = target.order
+      }
+    }
+
+    mutating func removeAll() {
+      bytes.removeAll()
+      count = 0
+    }
+  }
+
+  static func read(
+    _ section: UnsafeRawBufferPointer, _ entry: SectionEntry, into links: inout [SaveRequest.Link], _ keys: inout [Int64]
+  ) throws(SectionFault) {
+    var reader = ByteReader(section)
+    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It has too few bytes for its lists.") }
+    var source = entry.first, rest = entry.count, isFirst = true
+    while rest > 0 {
+      guard let distance = reader.varying(), let form = reader.varying(), form >> 1 > 0, form >> 1 <= UInt64(rest),
+        (distance == 0) == isFirst, distance <= UInt64(bitPattern: entry.last &- source)
+      else { throw SectionFault("Its lists cannot be read.") }
+      source &+= Int64(bitPattern: distance)
+      isFirst = false
+      let count = Int(form >> 1)
+      rest -= count
+      try readTargets(&reader, source, count, into: &links)
+      try readKeys(&reader, count, isUsual: form & 1 == 1, into: &keys)
+    }
+    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its lists are not those that the directory says.") }
+  }
+
+  private static func readTargets(
+    _ reader: inout ByteReader, _ source: Int64, _ count: Int, into links: inout [SaveRequest.Link]
+  ) throws(SectionFault) {
+    var target: Int64 = 0
+    for _ in 0..<count {
+      guard let distance = reader.signed() else { throw SectionFault("Its lists cannot be read.") }
+      target &+= distance
+      guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
+        throw SectionFault("A list leads to or from an object that cannot be.")
+      }
+      links.append(SaveRequest.Link(source: source, target: target))
+    }
+  }
+
+  private static func readKeys(_ reader: inout ByteReader, _ count: Int, isUsual: Bool, into keys: inout [Int64]) throws(SectionFault) {
+    if isUsual {
+      for place in 0..<count { keys.append(UsualOrder.key(place)) }
+      return
+    }
+    var key: Int64 = 0
+    for _ in 0..<count {
+      guard let distance = reader.signed() else { throw SectionFault("Its order keys cannot be read.") }
+      key &+= distance
+      keys.append(key)
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import HoldfastStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Encodes rows of an entity as a section: column by column, so that what is alike lies together and numbers take as many bytes as
+/// they differ by. Used again for the next rows, so that its buffer is made once.
+final class PageEncoder {
+  private let columns: [ColumnType]
+  private let kinds: [CellKind]
+  @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private var capacity = 1 << 16
+  @exclusivity(unchecked) private var used = 0
+
+  init(_ layout: RowLayout) {
+    columns = layout.columns
+    kinds = layout.kinds
+    guard let bytes = malloc(capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    base = bytes
+  }
+
+  deinit { free(base) }
+
+  /// Encodes rows that are in the order of their keys.
+  ///
+  /// - Parameter bytesCount: how many bytes of text and of other values they have.
+  /// - Returns: bytes that are valid until the next call.
+  func encode(_ rows: [RowPointer], bytesCount: Int) -> UnsafeRawBufferPointer {
+    used = 0
+    // No column takes more than its numbers as they are, their presence, and a few bytes that say how they lie.
+    reserve(rows.count * (16 + 8 * columns.count) + columns.count * (32 + 2 * (rows.count / 8 + 1)) + 64 + bytesCount)
+    rows.withUnsafeBufferPointer { rows in
+      putKeys(rows)
+      putWhole(rows.count, { rows[$0].version })
+      for slot in columns.indices { put(rows, slot) }
+    }
+    return UnsafeRawBufferPointer(start: base, count: used)
+  }
+
+  private func reserve(_ count: Int) {
+    if count <= capacity { return }
+    capacity = count + count / 4
+    guard let bytes = realloc(base, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    base = bytes
+  }
+
+  @inline(__always) private func put(_ number: some FixedWidthInteger) {
+    base.storeBytes(of: number.littleEndian, toByteOffset: used, as: type(of: number))
+    used += number.bitWidth / 8
+  }
+
+  /// Keys have four bytes each, or eight, so that a small file cannot stand for many rows.
+  private func putKeys(_ rows: UnsafeBufferPointer<RowPointer>) {
+    let first = rows[0].key, isWide = rows[rows.count - 1].key - first > UInt32.max
+    put(isWide ? 8 : 4 as UInt8)
+    if isWide {
+      for row in rows { put(UInt64(row.key - first)) }
+    } else {
+      for row in rows { put(UInt32(truncatingIfNeeded: row.key - first)) }
+    }
+  }
+
+  // MARK: Whole numbers
+
+  /// Puts numbers as differences from the least; nil for rows that have none.
+  @inline(__always) private func putWhole(_ count: Int, _ value: (Int) -> Int64?) {
+    var (low, high) = (Int64.max, Int64.min)
+    for index in 0..<count {
+      guard let value = value(index) else { continue }
+      low = min(low, value)
+      high = max(high, value)
+    }
+    if low > high { (low, high) = (0, 0) }
+    let range = UInt64(bitPattern: high &- low)
+    let width: UInt8 = range == 0 ? 0 : range <= 0xFF ? 1 : range <= 0xFFFF ? 2 : range <= 0xFFFF_FFFF ? 4 : 8
+    if width == 8 { low = 0 }
+    put(width)
+    put(low)
+    switch width {
+    case 0: break
+    case 1: for index in 0..<count { put(UInt8(truncatingIfNeeded: (value(index) ?? low) &- low)) }
+    case 2: for index in 0..<count { put(UInt16(truncatingIfNeeded: (value(index) ?? low) &- low)) }
+    case 4: for index in 0..<count { put(UInt32(truncatingIfNeeded: (value(index) ?? low) &- low)) }
+    default: for index in 0..<count { put(value(index) ?? 0) }
+    }
+  }
+
+  // MARK: Columns
+
+  private func put(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+    let present = rows.reduce(0) { $0 + ($1.isPresent(slot) ? 1 : 0) }
+    if present == 0 { return put(0 as UInt8) }
+    let isFull = present == rows.count
+    put(isFull ? 1 : 2 as UInt8)
+    if !isFull { putBits(rows.count) { rows[$0].isPresent(slot) } }
+    switch kinds[slot] {
+    case .integer, .key:
+      if isFull {
+        putWhole(rows.count) { rows[$0].integer(slot) }
+      } else {
+        putWhole(rows.count) { rows[$0].isPresent(slot) ? rows[$0].integer(slot) : nil }
+      }
+    case .real: putReals(rows, slot)
+    case .bytes: putBytes(rows, slot)
+    }
+  }
+
+  @inline(__always) private func putBits(_ count: Int, _ isSet: (Int) -> Bool) {
+    for start in stride(from: 0, to: count, by: 8) {
+      var bits: UInt8 = 0
+      for index in start..<min(start + 8, count) where isSet(index) { bits |= 1 << UInt8(index - start) }
+      put(bits)
+    }
+  }
+
+  /// Numbers of 32 bits as such; others as whole numbers where all are, or else as they are.
+  private func putReals(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+    if columns[slot] == .attribute(.float) {
+      put(RealForm.single.rawValue)
+      for row in rows { put(Float(row.real(slot)).bitPattern) }
+    } else if rows.allSatisfy({ PageEncoder.isWhole($0.real(slot)) }) {
+      put(RealForm.whole.rawValue)
+      putWhole(rows.count) { rows[$0].isPresent(slot) ? Int64(rows[$0].real(slot)) : nil }
+    } else {
+      put(RealForm.double.rawValue)
+      for row in rows { put(row.real(slot).bitPattern) }
+    }
+  }
+
+  @inline(__always) private static func isWhole(_ value: Double) -> Bool {
+    abs(value) < RealForm.wholeLimit && value.rounded(.towardZero) == value
+  }
+
+  private func putBytes(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+    if rows.contains(where: { $0.isExternal(slot) }) {
+      put(1 as UInt8)
+      putBits(rows.count) { rows[$0].isExternal(slot) }
+    } else {
+      put(0 as UInt8)
+    }
+    putWhole(rows.count) { rows[$0].isPresent(slot) ? Int64(rows[$0].bytes(slot).count) : nil }
+    for row in rows {
+      let bytes = row.bytes(slot)
+      guard row.isPresent(slot), let source = bytes.baseAddress else { continue }
+      memcpy(base + used, source, bytes.count)
+      used += bytes.count
+    }
+  }
+}
+
+/// How a column of floating-point numbers lies in a section. On disk: do not change.
+enum RealForm: UInt8 {
+  /// As whole numbers, which all of them are.
+  case whole = 1
+  /// 32 bits each.
+  case single = 4
+  /// 64 bits each.
+  case double = 8
+
+  /// Whole numbers below are exact.
+  static let wholeLimit = 9_007_199_254_740_992.0
+}

@@ -1,0 +1,164 @@
+import Foundation
+import Holdfast
+import HoldfastBinaryStore
+import HoldfastStore
+import Testing
+
+/// Files that are not as they were written: all of them are refused with a typed error, at the latest when they are read to the end,
+/// and left as they are.
+@Suite struct BinaryDamageTests {
+  private let file: BinaryTestFile
+  private let whole: [UInt8]
+
+  init() throws {
+    file = try BinaryTestFile()
+    let context = try file.context()
+    try Library.fill(context)
+    try context.persistentStoreCoordinator.close()
+    whole = try file.bytes()
+  }
+
+  private func expectRefusal(_ bytes: [UInt8], _ what: @autoclosure () -> String) throws {
+    try file.write(bytes)
+    let refusal = file.refusal()
+    let isTyped = refusal.map { [.damaged, .notAStore, .newerFormat, .incompatibleModel].contains($0.code) } ?? false
+    if !isTyped { Issue.record("\(what()): \(refusal.map { "\($0)" } ?? "opened")") }
+  }
+
+  @Test func E1_everyChangedByteIsRefused() throws {
+    var random = Seeded("Changed bytes")
+    for place in whole.indices {
+      var bytes = whole
+      bytes[place] ^= UInt8.random(in: 1...255, using: &random)
+      try expectRefusal(bytes, "byte \(place) became \(bytes[place])")
+    }
+    try file.write(whole)
+    try file.open()
+  }
+
+  @Test func E1_everyChangedBitIsRefused() throws {
+    // All bits of every nineteenth byte: others in every run.
+    var random = Seeded("Changed bits")
+    let first = Int.random(in: 0..<19, using: &random)
+    for place in stride(from: first, to: whole.count, by: 19) {
+      for bit in 0..<8 {
+        var bytes = whole
+        bytes[place] ^= 1 << UInt8(bit)
+        try expectRefusal(bytes, "bit \(bit) of byte \(place)")
+      }
+    }
+  }
+
+  @Test func E2_everyMissingEndIsRefused() throws {
+    for length in whole.indices { try expectRefusal(Array(whole[..<length]), "\(length) bytes") }
+  }
+
+  @Test func E2_whatIsAppendedZeroedExchangedOrSplicedIsRefused() throws {
+    for junk in [[0], [0x0A], Array(whole.suffix(40)), Array(whole.suffix(64)), whole] as [[UInt8]] {
+      try expectRefusal(whole + junk, "with \(junk.count) more bytes")
+    }
+    for start in stride(from: 0, to: whole.count, by: 512) {
+      var bytes = whole
+      for place in start..<min(start + 512, bytes.count) { bytes[place] = 0 }
+      try expectRefusal(bytes, "zeros from \(start)")
+    }
+    for start in stride(from: 0, to: whole.count - 512, by: 256) {
+      var bytes = whole
+      bytes.replaceSubrange(start..<start + 256, with: whole[start + 256..<start + 512])
+      bytes.replaceSubrange(start + 256..<start + 512, with: whole[start..<start + 256])
+      if bytes != whole { try expectRefusal(bytes, "blocks exchanged at \(start)") }
+    }
+    try file.write(whole)
+    let context = try file.context()
+    let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
+    try author.setValue(.string("Eva"), forKey: "name")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let next = try file.bytes()
+    for place in stride(from: 1, to: min(whole.count, next.count), by: 3) {
+      let spliced = Array(whole[..<place] + next[place...])
+      if spliced != next && spliced != whole { try expectRefusal(spliced, "spliced at \(place)") }
+    }
+  }
+
+  @Test func E4_aNewerFormatIsRefusedAndLeftAlone() throws {
+    let version = BinaryParts(whole) { $0[8] = 2 }
+    let marks = BinaryParts(whole) { $0[12] = 1 }
+    let kind = BinaryParts(whole, directory: { $0[$0.count - 56] = 7 })
+    let rows = BinaryParts(whole, info: { $0.replace("Sign", with: "Lamp") })
+    for (what, changed) in [("version", version), ("marks", marks), ("kind", kind), ("entity", rows)] {
+      let sealed = changed.bytes
+      #expect(sealed != whole)
+      try file.write(sealed)
+      for options in [BinaryStore.Options(), BinaryTestFile.unverified] {
+        let refusal = try #require(file.refusal(options: options), "\(what)")
+        // A model that has no such entity is another model.
+        let isRight = refusal.code == .newerFormat && refusal.reason.contains("newer version") || what == "entity"
+        #expect(isRight && refusal.path == file.path, "\(what): \(refusal)")
+      }
+      #expect(try file.bytes() == sealed)
+      #expect(file.names.filter { !$0.hasSuffix("SUPPORT") } == [".store.holdfast.lock", "store.holdfast"])
+    }
+  }
+
+  @Test func X17_lengthsAndCountsThatCannotBeAreRefusedWithoutTakingMemory() throws {
+    let numbers: [UInt64] = [
+      0, 1, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, .max - 1, .max,
+    ]
+    let entryCount = BinaryParts(whole).entryCount
+    var refused = 0
+    for field in 0..<6 {
+      for number in numbers {
+        let changed = BinaryParts(whole, footer: { $0.set(number, at: 8 * field) })
+        if changed.bytes != whole, field != 3 { refused += try isRefused(changed.bytes, "footer \(field) \(number)") }
+      }
+    }
+    for entry in 0..<entryCount {
+      for field in [1, 2, 4, 5, 6] {
+        for number in numbers {
+          let changed = BinaryParts(whole, directory: { $0.set(number, at: entry * 56 + 8 * field) })
+          // What an index covers, and how many there are of what is one, nobody has to believe.
+          if changed.bytes != whole { refused += try isRefused(changed.bytes, nil) }
+        }
+      }
+    }
+    #expect(refused > entryCount * 20)
+  }
+
+  private func isRefused(_ bytes: [UInt8], _ required: String?) throws -> Int {
+    try file.write(bytes)
+    let before = peakMemory()
+    let refusal = file.refusal()
+    #expect(peakMemory() - before <= 1 << 20, "\(required ?? "")")
+    if let refusal, refusal.code == .general { Issue.record("\(refusal)") }
+    if let required, refusal == nil { Issue.record("\(required) was opened.") }
+    return refusal == nil ? 0 : 1
+  }
+
+  /// The most memory that this process has had so far, in bytes.
+  private func peakMemory() -> Int {
+    guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+      let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") })
+    else { return 0 }
+    return (Int(line.split(whereSeparator: { !$0.isNumber }).first ?? "") ?? 0) * 1024
+  }
+
+  @Test func aDamagedSectionIsFoundWhenItIsUsedAndTheRestCanBeRead() throws {
+    var bytes = whole
+    let parts = BinaryParts(whole)
+    let rows = try #require(parts.entries.last { $0.kind == 3 })
+    bytes[rows.offset] ^= 1
+    try file.write(bytes)
+    let context = try file.context(isReadOnly: true)
+    var (failed, read) = (0, 0)
+    for entity in ["Book", "Author", "Shelf", "Sign"] {
+      do {
+        read += try context.fetch(FetchRequest<ManagedObject>(entityName: entity)).count
+      } catch let error as StoreError {
+        #expect(error.code == .damaged && error.path == file.path && error.reason.contains("a section of rows"), "\(error)")
+        failed += 1
+      }
+    }
+    #expect(failed == 1 && read > 3)
+  }
+}

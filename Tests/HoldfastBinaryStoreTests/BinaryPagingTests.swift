@@ -1,0 +1,153 @@
+import Foundation
+import Holdfast
+import HoldfastBinaryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+/// What is read of a file, and when: as much as an answer needs.
+@Suite struct BinaryPagingTests {
+  private static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Book",
+          attributes: [
+            AttributeDescription("number", .integer64), AttributeDescription("title", .string), AttributeDescription("isbn", .string),
+          ],
+          relationships: [.toOne("shelf", to: "Shelf", inverse: "books"), .toMany("similar", to: "Book", inverse: "similar")],
+          uniquenessConstraints: [["number"], ["title", "isbn"]]),
+        EntityDescription("Atlas", superentity: "Book", attributes: [AttributeDescription("maps", .integer32, isOptional: true)]),
+        EntityDescription(
+          "Shelf", attributes: [AttributeDescription("row", .integer16)],
+          relationships: [.toMany("books", to: "Book", inverse: "shelf", isOrdered: true)]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  private static func store(_ disk: SimulatedFileSystem) -> StoreDescription {
+    var options = BinaryStore.Options()
+    options.wholeFile.file.fileSystem = disk
+    return .binary(at: "/library", options: options)
+  }
+
+  private static func context(_ disk: SimulatedFileSystem) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store(disk)))
+  }
+
+  /// A disk with a file of so many books, every tenth of which is an atlas.
+  private static func disk(_ count: Int) throws -> SimulatedFileSystem {
+    let disk = SimulatedFileSystem()
+    let context = try context(disk)
+    let shelf = try context.insert(entityNamed: "Shelf")
+    try shelf.setValue(.int16(1), forKey: "row")
+    for number in 0..<count {
+      let book = try context.insert(entityNamed: number % 10 == 9 ? "Atlas" : "Book")
+      try book.setValue(.int64(Int64(number) * 7), forKey: "number")
+      try book.setValue(.string("Volume \(number)"), forKey: "title")
+      try book.setValue(.string("978-\(number)"), forKey: "isbn")
+      if number < 3 { try shelf.ordered(forKey: "books").append(book) }
+    }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    return disk
+  }
+
+  private static func book(_ number: Int, _ context: ManagedObjectContext) throws -> ManagedObject? {
+    let request = FetchRequest<ManagedObject>(
+      entityName: "Book", where: FetchPredicate(.comparison(.property("number"), .equalTo, .constant(.int64(Int64(number) * 7)), [])))
+    return try context.fetch(request).first
+  }
+
+  @Test func theFirstObjectCostsAsManyReadingsHoweverManyThereAre() throws {
+    var counts: [Int] = []
+    for count in [100, 3_000, 30_000] {
+      let disk = try Self.disk(count), before = disk.count(of: .read)
+      let context = try Self.context(disk)
+      let opened = disk.count(of: .read) - before
+      // Beginning, end, directory, and what the file says of itself.
+      #expect(opened == 4)
+      let book = try #require(try Self.book(count / 2, context))
+      #expect(try book.value(forKey: "title") == .string("Volume \(count / 2)"))
+      // An index and a page.
+      counts.append(disk.count(of: .read) - before - opened)
+      #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Book")) == count)
+      #expect(disk.count(of: .read) - before - opened == counts.last)
+      try context.persistentStoreCoordinator.close()
+    }
+    #expect(counts == [2, 2, 2])
+  }
+
+  @Test func anObjectIsFoundByItsIDAndByTheValuesOfAnyConstraint() throws {
+    let disk = try Self.disk(3_000)
+    let first = try Self.context(disk)
+    let ids = try [0, 9, 1_000, 2_999].map { try #require(try Self.book($0, first)).objectID }
+    #expect(try Self.book(3_000, first) == nil && Self.book(-1, first) == nil)
+    try first.persistentStoreCoordinator.close()
+
+    let context = try Self.context(disk), before = disk.count(of: .read)
+    // The first of all books, of all atlases, and two further ones.
+    for (id, number) in zip(ids, [0, 9, 1_000, 2_999]) {
+      let book = try context.existingObject(with: id)
+      #expect(try book.value(forKey: "title") == .string("Volume \(number)") && book.entity.name == (number % 10 == 9 ? "Atlas" : "Book"))
+    }
+    #expect((1...4).contains(disk.count(of: .read) - before), "a page for each at most")
+    func find(_ title: String, _ isbn: String, _ entity: String) throws -> [ManagedObject] {
+      try context.fetch(
+        FetchRequest<ManagedObject>(
+          entityName: entity,
+          where: FetchPredicate(
+            .and([
+              .comparison(.property("title"), .equalTo, .constant(.string(title)), []),
+              .comparison(.property("isbn"), .equalTo, .constant(.string(isbn)), []),
+            ]))))
+    }
+    #expect(try find("Volume 1009", "978-1009", "Book").count == 1)
+    #expect(try find("Volume 1009", "978-1009", "Atlas").count == 1 && find("Volume 1008", "978-1008", "Atlas").isEmpty)
+    #expect(try find("Volume 1009", "978-1008", "Book").isEmpty)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func everyPageIsReadOnceWhateverIsAsked() throws {
+    let disk = try Self.disk(3_000)
+    let pages = BinaryParts(disk.contents(of: "library") ?? []).entries.filter { $0.kind == 3 }.count
+    let context = try Self.context(disk), before = disk.count(of: .read)
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).count == 3_000)
+    // The shelf's page was not needed.
+    #expect(pages > 5 && disk.count(of: .read) - before == pages - 1)
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Atlas")).count == 300)
+    #expect(disk.count(of: .read) - before == pages - 1)
+    let shelf = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first)
+    #expect(try shelf.ordered(forKey: "books").count == 3)
+    let all = disk.count(of: .read)
+    try #require(try Self.book(5, context)).setValue(.string("Changed"), forKey: "title")
+    #expect(try shelf.ordered(forKey: "books").count == 3 && disk.count(of: .read) == all)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try Self.context(disk)
+    #expect(try #require(try Self.book(5, again)).value(forKey: "title") == .string("Changed"))
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test func aFileThatSomebodyReplacedIsReadAsItWasUntilTheNextSave() throws {
+    let disk = try Self.disk(3_000)
+    let context = try Self.context(disk)
+    #expect(try Self.book(7, context) != nil)
+    // Another process saves.
+    let elsewhere = SimulatedFileSystem()
+    elsewhere.setContents(of: "library", disk.contents(of: "library") ?? [])
+    let other = try Self.context(elsewhere)
+    try #require(try Self.book(2_000, other)).setValue(.string("Theirs"), forKey: "title")
+    try other.save()
+    try other.persistentStoreCoordinator.close()
+    disk.setContents(of: "library", elsewhere.contents(of: "library") ?? [])
+
+    #expect(try #require(try Self.book(2_500, context)).value(forKey: "title") == .string("Volume 2500"))
+    #expect(try #require(try Self.book(1_000, context)).value(forKey: "title") == .string("Volume 1000"))
+    try #require(try Self.book(1_000, context)).setValue(.string("Mine"), forKey: "title")
+    try context.save()
+    try context.refreshAllObjects()
+    #expect(try #require(try Self.book(2_000, context)).value(forKey: "title") == .string("Theirs"))
+    try context.persistentStoreCoordinator.close()
+  }
+}
