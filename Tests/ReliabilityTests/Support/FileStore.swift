@@ -16,6 +16,8 @@ enum FileStore: Codable, Hashable, Sendable {
 
   /// Those that are one file, replaced as a whole by each save.
   static let wholeFile: [FileStore] = [.json, .xml, .binary]
+  /// Those of them that check every byte when they are opened. A binary store checks a page when it is read; its own tests damage it.
+  static let checkedWhenOpened: [FileStore] = [.json, .xml]
   static let all = [.sqlite(.wal)] + wholeFile
 
   /// One that is one file, with options that all of those have.

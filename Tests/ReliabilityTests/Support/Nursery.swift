@@ -39,7 +39,7 @@ struct Nursery {
     // The earliest instant is the fork itself, so some are killed while they open the store. The latest leaves time for a few saves,
     // also where building is slow and the machine busy.
     let survey = (DispatchTime.now().uptimeNanoseconds - began) / 1000
-    let longestMicroseconds = UInt32(min(max(50_000, 4 * survey), 500_000))
+    let longestMicroseconds = UInt32(min(max(50_000, survey), 120_000))
     while report.kills < rounds && report.faults.isEmpty {
       let acks = try killOne(after: UInt32.random(in: 0...longestMicroseconds, using: &random))
       report.kills += 1

@@ -47,7 +47,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.checkedWhenOpened)
   func E1_everyChangedByteIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = Seeded("E1, \(store), bytes")
@@ -61,7 +61,7 @@ import Testing
   }
 
   /// All bits of every nineteenth byte, others in every run; of every byte with `RELIABILITY=full`.
-  @Test(.timeLimit(.minutes(20)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(20)), arguments: FileStore.checkedWhenOpened)
   func E1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = Seeded("E1, \(store), bits")
@@ -75,14 +75,14 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.checkedWhenOpened)
   func E2_everyMissingEndIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     for length in whole.indices { try expectRefusal(Array(whole[..<length]), store, "\(length) bytes") }
     print("E2, \(store): \(whole.count) ends")
   }
 
-  @Test(arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.checkedWhenOpened)
   func E2_whatIsAppendedOrPutBeforeIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     let texts = ["\n", " ", "\t", "{}", "<!-- -->", "<!-- xxh64:0123456789abcdef -->\n", "\"}\n", "\u{FEFF}"].map { Array($0.utf8) }
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test(arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.checkedWhenOpened)
   func E2_blocksOfZerosOrAtEachOthersPlacesAreRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     for size in [512, 64, 7] {
@@ -112,7 +112,7 @@ import Testing
   }
 
   /// The beginning of one save and the end of the next, or the other way round.
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.checkedWhenOpened)
   func E2_partsOfTwoSavesAreRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     let harbour = SimulatedHarbour(store, contents: whole)
