@@ -6,6 +6,7 @@ let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
   "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "HoldfastStoreConformance"],
   "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "HoldfastStoreConformance"],
+  "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "HoldfastStoreConformance"],
 ]
 
 // A package of its own: its programs link with the fuzzer alone. Scripts/fuzz builds and runs them.

@@ -226,6 +226,9 @@ final class XMLDocumentReader {
     do throws(XMLMetadata.Fault) {
       try metadata.setList(list.bytes, limits)
     } catch {
+      if (error.cause as? PropertyListError)?.code == .tooLarge {
+        throw errors.limit("It has metadata of more than \(options.mostMembers) values.")
+      }
       throw error.isNewer ? errors.newerFormat(error.reason) : errors.damaged(error.reason, "That is in the metadata.", error.cause)
     }
   }

@@ -17,8 +17,11 @@ struct XMLDocumentWriter {
   private let listed: [XMLLinks]
   private let stated: [XMLLinks]
 
-  init(image: StoreImage, metadata: String, output: TextOutput) {
+  private let mostListed: Int
+
+  init(image: StoreImage, metadata: String, output: TextOutput, mostListed: Int) {
     self.image = image
+    self.mostListed = mostListed
     model = XMLModel(image.model)
     self.metadata = metadata
     self.output = output
@@ -95,7 +98,7 @@ struct XMLDocumentWriter {
   private func write(_ targets: UnsafeBufferPointer<Int64>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {
-      let end = min(start + XMLFormat.mostListed, targets.count)
+      let end = min(start + mostListed, targets.count)
       output.put(fields.names, field)
       if end > start { output.put(idrefs: UnsafeBufferPointer(rebasing: targets[start..<end])) }
       output.put("/>")

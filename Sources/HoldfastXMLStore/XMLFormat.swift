@@ -22,11 +22,14 @@ struct XMLFormat: StoreFileFormat {
 
   let options: XMLStore.Options
   let path: String
+  /// ``XMLFormat/mostListed``, but for tests.
+  private let mostListed: Int
   private let encodedModel = EncodedModel()
 
-  init(options: XMLStore.Options, path: String) {
+  init(options: XMLStore.Options, path: String, mostListed: Int = mostListed) {
     self.options = options
     self.path = path
+    self.mostListed = mostListed
   }
 
   var storeType: String { XMLFormat.type }
@@ -38,7 +41,7 @@ struct XMLFormat: StoreFileFormat {
     let errors = XMLErrors(path: path)
     let model = XMLModel(loader.model)
     try readTwice(reader) { uuid in
-      XMLDocumentReader(rows: XMLRowReader(loader, model, options, errors), errors: errors, options: options, madeUpUUID: uuid)
+      XMLDocumentReader(rows: XMLRowReader(loader, model, options, errors, mostListed), errors: errors, options: options, madeUpUUID: uuid)
     }
   }
 
@@ -93,7 +96,7 @@ struct XMLFormat: StoreFileFormat {
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     let output = TextOutput { try file.write($0) }
     let metadata = try metadata(of: image)
-    try XMLDocumentWriter(image: image, metadata: metadata, output: output).write()
+    try XMLDocumentWriter(image: image, metadata: metadata, output: output, mostListed: mostListed).write()
     return []
   }
 

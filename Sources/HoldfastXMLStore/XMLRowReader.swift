@@ -15,6 +15,7 @@ final class XMLRowReader {
   private let model: XMLModel
   private let options: XMLStore.Options
   private let errors: XMLErrors
+  private let mostListed: Int
   private var identity: StoreIdentity?
   private var notes = XMLRowNotes()
   /// What makes the rows of each entity, and how its objects look, by the entity's index; nil until one comes.
@@ -49,8 +50,9 @@ final class XMLRowReader {
   /// How much of the file was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
 
-  init(_ loader: TableLoader, _ model: XMLModel, _ options: XMLStore.Options, _ errors: XMLErrors) {
+  init(_ loader: TableLoader, _ model: XMLModel, _ options: XMLStore.Options, _ errors: XMLErrors, _ mostListed: Int) {
     self.loader = loader
+    self.mostListed = mostListed
     self.model = model
     self.options = options
     self.errors = errors
@@ -304,7 +306,7 @@ final class XMLRowReader {
 
   /// A list may go on in another element when the one before was full. What was seen of a list is its elements and its targets.
   private func checkContinuation() throws {
-    if seen[field] % (XMLFormat.mostListed + 1) != 1 { throw damaged("It is there twice.") }
+    if seen[field] % (mostListed + 1) != 1 { throw damaged("It is there twice.") }
   }
 
   private func check(_ destination: UnsafeRawBufferPointer) throws {

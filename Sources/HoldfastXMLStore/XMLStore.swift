@@ -17,7 +17,8 @@ public enum XMLStore {
     public var longestAttributeValue: Int
     /// How many bytes the text of a value may have; 256 MiB unless said.
     public var largestText: Int
-    /// How many attributes and relationships an object, and how many values the metadata may have; 1,000,000 unless said.
+    /// How many attributes and relationships an object, and how many values, lists and keys among them, the metadata may have; 1,000,000
+    /// unless said.
     public var mostMembers: Int
 
     /// Makes options.

@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [StoreFileOperation.link, .rename, .unlink, .statusOfName])
-  func c1WhatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
+  func C1_whatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
     var cases = 0
     for number in [EIO, ENOSPC, EACCES, EROFS, EMLINK, EPERM] {
       for nth in 1...20 {
@@ -111,7 +111,7 @@ import Testing
     #expect(cases >= 6)
   }
 
-  @Test func b1NoPowerLossLeavesATornFileOrBackup() throws {
+  @Test func B1_noPowerLossLeavesATornFileOrBackup() throws {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
     let store = try TestStore("/store", options(2, disk))

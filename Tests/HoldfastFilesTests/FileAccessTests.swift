@@ -174,7 +174,7 @@ import Testing
 
   // MARK: E3
 
-  @Test func e3OtherThingsThanFilesAreRefusedAtOnce() throws {
+  @Test func E3_otherThingsThanFilesAreRefusedAtOnce() throws {
     RealFile.makePipe(folder.file("pipe"))
     RealFile.makeFolder(folder.file("folder"))
     RealFile.makeLink(folder.file("to folder"), to: "folder")
@@ -197,7 +197,7 @@ import Testing
     return best!
   }
 
-  @Test func e3AnEmptyFileHasNoBytes() throws {
+  @Test func E3_anEmptyFileHasNoBytes() throws {
     RealFile.write([], to: folder.file())
     let file = try DurableFile(path: folder.file())
     #expect(try file.read { ($0.byteCount, try $0.next() == nil) }! == (0, true))
@@ -205,7 +205,7 @@ import Testing
     #expect(throws: TestImage.Wrong.self) { try TestStore(folder.file()) }
   }
 
-  @Test func e3AHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
+  @Test func E3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
     RealFile.write([1], to: folder.file())
     guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk has no files of a terabyte.") }
     let file = try DurableFile(path: folder.file())
@@ -216,7 +216,7 @@ import Testing
   }
 
   /// In a process of its own, in which nobody else takes memory.
-  @Test func e3AHugeFileTakesNoMoreMemoryThanOnePiece() async {
+  @Test func E3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
       let folder = RealFolder()
       RealFile.write([1], to: folder.file())
@@ -244,7 +244,7 @@ import Testing
 
   // MARK: D3
 
-  @Test func d3AnotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
+  @Test func D3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
@@ -259,7 +259,7 @@ import Testing
     #expect(store.generation == 78 && folder.names == [".store.lock", "store"])
   }
 
-  @Test func d3WritingWithoutHavingLookedIsRefused() throws {
+  @Test func D3_writingWithoutHavingLookedIsRefused() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
     RealFile.write([2, 2], to: folder.file())
@@ -275,7 +275,7 @@ import Testing
     #expect(try file.contents() == [])
   }
 
-  @Test func d3AFileThatWasChangedInPlaceIsFound() throws {
+  @Test func D3_aFileThatWasChangedInPlaceIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setSize(10, of: folder.file())
@@ -285,7 +285,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func d3AFileThatWasRemovedIsFound() throws {
+  @Test func D3_aFileThatWasRemovedIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -300,14 +300,14 @@ import Testing
     #expect(store.generation == 1)
   }
 
-  @Test func d3AFileThatAppearedIsFound() throws {
+  @Test func D3_aFileThatAppearedIsFound() throws {
     let store = try TestStore(folder.file())
     RealFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
     #expect(storeError { try store.save() }?.code == .storeReplaced)
     #expect(try TestImage.decode(RealFile.read(folder.file())) == 5)
   }
 
-  @Test func d3OtherPermissionsAreNoOtherContents() throws {
+  @Test func D3_otherPermissionsAreNoOtherContents() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setPermissions(0o640, of: folder.file())
@@ -316,7 +316,7 @@ import Testing
     #expect(store.generation == 2 && RealFile.permissions(folder.file()) == 0o640)
   }
 
-  @Test func d3AFileThatBecameALinkOrAFolderIsRefused() throws {
+  @Test func D3_aFileThatBecameALinkOrAFolderIsRefused() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -331,7 +331,7 @@ import Testing
 
   // MARK: D4
 
-  @Test func d4ASecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
+  @Test func D4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
     let first = try DurableFile(path: folder.file())
     try first.replace([1])
     RealFile.makeLink(folder.file("link"), to: "store")
@@ -347,7 +347,7 @@ import Testing
     #expect(try second.contents() == [1])
   }
 
-  @Test func d4OfManyThreadsOneOpensTheFile() async throws {
+  @Test func D4_ofManyThreadsOneOpensTheFile() async throws {
     let path = folder.file()
     let outcomes = await withTaskGroup(of: (DurableFile?, StoreError.Code?).self) { group in
       for _ in 0..<8 {
@@ -362,7 +362,7 @@ import Testing
   }
 
   /// In a process of its own, because a fork of the test process has only one of its threads.
-  @Test func d4AForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
+  @Test func D4_aForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
     await #expect(processExitsWith: .success) {
       let folder = RealFolder()
       let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))

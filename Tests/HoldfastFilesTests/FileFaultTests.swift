@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(arguments: StoreFileOperation.allCases.filter { ![.link, .makeDirectory].contains($0) })
-  func c1EveryFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
+  func C1_everyFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
     var cases = 0
     for number in Self.numbers {
       for isPersistent in [false, true] {
@@ -93,7 +93,7 @@ import Testing
   /// Whether no save came so far as to remove what the killed process had left.
   private func isStillStale(_ temporary: [String]) -> Bool { temporary == [".store.0123456789abcdef.tmp"] }
 
-  @Test func c1ErrorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
+  @Test func C1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
     let expected: [(StoreFileOperation, Int32, StoreError.Code, Bool)] = [
       (.write, ENOSPC, .diskFull, true), (.write, EDQUOT, .diskFull, true), (.write, EFBIG, .diskFull, true),
       (.write, EIO, .inputOutput, false),
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func c1WhenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
+  @Test func C1_whenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func c1ASaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
+  @Test func C1_aSaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     let before = disk.count(of: .status)
@@ -141,7 +141,7 @@ import Testing
     #expect(disk.contents(of: "store") == TestImage.encode(4, byteCount: 40))
   }
 
-  @Test func c3ShortReadingsAndWritingsLoseNothing() throws {
+  @Test func C3_shortReadingsAndWritingsLoseNothing() throws {
     let disk = SimulatedFileSystem()
     let seed = TestSeed.fromEnvironment ?? UInt64.random(in: .min ... .max)
     print("c3: HOLDFAST_SEED=\(seed)")
@@ -159,7 +159,7 @@ import Testing
     #expect(store.generation == 10_000 && disk.count(of: .write) > 40_000 && disk.names == [".store.lock", "store"])
   }
 
-  @Test func c3OneByteAtATimeIsEnough() throws {
+  @Test func C3_oneByteAtATimeIsEnough() throws {
     let disk = SimulatedFileSystem()
     disk.inject(FileFault(.read, .short(1), isPersistent: true))
     disk.inject(FileFault(.write, .short(1), isPersistent: true))
@@ -173,7 +173,7 @@ import Testing
     #expect(store.generation == 1 && disk.count(of: .write) > 500)
   }
 
-  @Test func c6AFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
+  @Test func C6_aFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
     for number in Self.numbers {
       let disk = try Self.disk()
       let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))

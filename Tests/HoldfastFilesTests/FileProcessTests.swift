@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func d1NoUpdateOfSeveralProcessesIsLost() async throws {
+  @Test func D1_noUpdateOfSeveralProcessesIsLost() async throws {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask { [path = folder.file()] in
@@ -41,7 +41,7 @@ import Testing
   }
 
   /// Each child says after each save which one it was; then it is killed.
-  @Test func a1AKilledProcessLosesNoSaveThatHadReturned() async throws {
+  @Test func A1_aKilledProcessLosesNoSaveThatHadReturned() async throws {
     for round in 0..<20 {
       let before = try { try TestStore(folder.file()).generation }()
       let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {

@@ -74,29 +74,29 @@ import Testing
   }
 
   @Test(arguments: DurableFileOptions.Durability.allCases, [true, false])
-  func b1NoPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
+  func B1_noPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
     let found = try findings(saves: [40, 7], base: base, durability: durability)
     #expect(found.acceptsOnlyWhole, "\(found.example)")
     #expect(found.summary.isExhaustive && found.summary.stateCount > 50)
   }
 
-  @Test(arguments: [true, false]) func b1NorDoesOneDuringManyWrites(base: Bool) throws {
+  @Test(arguments: [true, false]) func B1_norDoesOneDuringManyWrites(base: Bool) throws {
     let found = try findings(saves: [600, 3, 300], base: base, shortens: true)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
     #expect(!found.summary.isExhaustive && found.summary.stateCount == 20_000)
   }
 
-  @Test(arguments: [true, false]) func b2ASaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
+  @Test(arguments: [true, false]) func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
     let found = try findings(saves: [40, 7, 100], base: base)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
   }
 
-  @Test func b2WithFastDurabilityThePreviousVersionMayComeBack() throws {
+  @Test func B2_withFastDurabilityThePreviousVersionMayComeBack() throws {
     let found = try findings(saves: [40, 7], durability: .fast)
     #expect(found.acceptsOnlyWhole && found.stale > 0)
   }
 
-  @Test(arguments: AlteredFileSystem.Mistake.allCases) func b3EveryWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
+  @Test(arguments: AlteredFileSystem.Mistake.allCases) func B3_everyWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
     let found = try findings(saves: [40, 7], mistake: mistake)
     switch mistake {
     case .noFolderSynchronization: #expect(found.stale > 0 && found.torn == 0)
@@ -105,7 +105,7 @@ import Testing
     #expect(found.silentlyWrong == 0, "The digest finds every torn file.")
   }
 
-  @Test func b3AFormatWithoutADigestIsCaught() throws {
+  @Test func B3_aFormatWithoutADigestIsCaught() throws {
     #expect(try findings(saves: [40, 7], mistake: .noSynchronization, checksDigest: false).silentlyWrong > 0)
   }
 

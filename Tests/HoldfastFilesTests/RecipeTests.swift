@@ -41,7 +41,7 @@ import Testing
     ["status temporary"] + (hasFile ? ["close store"] : []) + ["unlock .store.lock", "close .store.lock"]
   }
 
-  @Test func b7AnExistingFileIsReplacedInThisOrderAndNoOther() throws {
+  @Test func B7_anExistingFileIsReplacedInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "status temporary", "copyAttributes store", "setPermissions temporary"]
       + ["write temporary", "write temporary", "write temporary"]
@@ -49,7 +49,7 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true) == expected)
   }
 
-  @Test func b7ANewFileIsMadeInThisOrderAndNoOther() throws {
+  @Test func B7_aNewFileIsMadeInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "setPermissions temporary", "allocate temporary"]
       + ["write temporary", "write temporary", "write temporary", "setSize temporary"]
@@ -57,7 +57,7 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: false, 3_000_000) == expected)
   }
 
-  @Test func b7FastDurabilityLeavesOutTheFolderAndNothingElse() throws {
+  @Test func B7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
     let full = try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true)
     let fast = try calls({ DurableFileOptions(durability: .fast, fileSystem: $0) }, hasFile: true)
     #expect(fast == full.filter { $0 != "synchronize /" } && fast.count == full.count - 1)
@@ -65,7 +65,7 @@ import Testing
 
   // MARK: B7, C4 and C6, as the operating system saw them
 
-  @Test func b7TheOperatingSystemSeesTheSameOrder() async throws {
+  @Test func B7_theOperatingSystemSeesTheSameOrder() async throws {
     let folder = RealFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, []) { file in try file.replace([UInt8](repeating: 2, count: 1_500_000)) }
@@ -79,7 +79,7 @@ import Testing
   }
 
   /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.
-  @Test func c4InterruptedCallsAreRepeatedOnTheRealSystem() async throws {
+  @Test func C4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
     let folder = RealFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
@@ -96,7 +96,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func c6TheOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
+  @Test func C6_theOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
     let folder = RealFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
@@ -117,7 +117,7 @@ import Testing
 
   #if os(Linux)
     /// In a process of its own, so that the signals hit nobody else.
-    @Test func c4AThousandSignalsASecondDisturbNoSave() async {
+    @Test func C4_aThousandSignalsASecondDisturbNoSave() async {
       let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let folder = RealFolder()
         let store = try TestStore(folder.file())

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: ["\(last)", "\"\(last)\""])
-  func afterTheLastGenerationASaveIsRefusedAndTheFileStaysAsItWas(_ generation: String) throws {
+  func G4_afterTheLastGenerationASaveIsRefusedAndTheFileStaysAsItWas(_ generation: String) throws {
     try edit("\"generation\":3", "\"generation\":\(generation)")
     let before = try file.bytes()
     let context = try file.context()
@@ -47,7 +47,7 @@ import Testing
     #expect(isAsBefore && file.refusal() == nil && file.names == [".store.json.lock", "store.json"])
   }
 
-  @Test func theLastGenerationCanBeSavedAndOpensAgain() throws {
+  @Test func G4_theLastGenerationCanBeSavedAndOpensAgain() throws {
     try edit("\"generation\":3", "\"generation\":\(Self.last - 1)")
     let context = try file.context()
     try rename(context, "Eva")
@@ -58,13 +58,13 @@ import Testing
   }
 
   @Test(arguments: ["0", "\(last + 1)", "\"\(last + 1)\"", "\(Int64.max)"])
-  func aGenerationBeyondTheLastIsRefusedWhenTheFileIsOpened(_ generation: String) throws {
+  func G4_aGenerationBeyondTheLastIsRefusedWhenTheFileIsOpened(_ generation: String) throws {
     try edit("\"generation\":3", "\"generation\":\(generation)")
     let refusal = try #require(file.refusal())
     #expect(refusal.code == .damaged && refusal.path == file.path && refusal.reason.contains("generation"), "\(refusal)")
   }
 
-  @Test func theLargestVersionOfAnObjectIsFollowedByTheFirstAndOpensAgain() throws {
+  @Test func G4_theLargestVersionOfAnObjectIsFollowedByTheFirstAndOpensAgain() throws {
     try edit("\"name\":\"Ada\"", "\"$version\":\"\(Int64.max)\",\"name\":\"Ada\"")
     for name in ["Eva", "Ann"] {
       let context = try file.context()
@@ -76,7 +76,7 @@ import Testing
     #expect(try file.text().contains("\"$version\":2,\"name\":\"Ann\""))
   }
 
-  @Test func withTheLastKeyInUseNothingCanBeInsertedAndEverythingElseSaved() throws {
+  @Test func G4_withTheLastKeyInUseNothingCanBeInsertedAndEverythingElseSaved() throws {
     try edit("\"Sign\":2", "\"Sign\":\"\(TableLoader.nextKeys.upperBound)\"")
     let context = try file.context()
     let sign = try context.insert(entityNamed: "Sign")
@@ -88,5 +88,89 @@ import Testing
     try context.save()
     try context.persistentStoreCoordinator.close()
     #expect(file.refusal() == nil)
+  }
+
+  // MARK: Options
+
+  /// Something of which a file has so many, and the option that bounds it.
+  struct Limit: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let option: any WritableKeyPath<JSONStore.Options, Int> & Sendable
+    let bound: Int
+    /// What stands in the metadata or the model, and what is put in its place.
+    let edit: @Sendable (_ count: Int) -> (String, String)
+  }
+
+  static let limits: [Limit] = [
+    Limit(testDescription: "nesting", option: \.deepestNesting, bound: 20) { count in
+      // The document and the model are two of them.
+      let arrays = String(repeating: "[", count: count - 2) + String(repeating: "]", count: count - 2)
+      return ("\"model\":{", "\"model\":{\"a\":\(arrays),")
+    },
+    Limit(testDescription: "a name", option: \.longestName, bound: 300) { count in
+      ("\"metadata\":{", "\"metadata\":{\"\(String(repeating: "n", count: count))\":[\"null\",null]")
+    },
+    Limit(testDescription: "members of the metadata", option: \.mostMembers, bound: 30) { count in
+      ("\"metadata\":{", "\"metadata\":{" + (0..<count).map { "\"k\($0)\":[\"null\",null]" }.joined(separator: ","))
+    },
+  ]
+
+  @Test(arguments: limits) func G4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
+    var options = JSONStore.Options()
+    options[keyPath: limit.option] = limit.bound
+    for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
+      let (old, new) = limit.edit(count)
+      try edit(old, new)
+      let refusal = file.refusal(options: options)
+      #expect((refusal == nil) == isWithin, "\(count): \(refusal as Any)")
+      #expect(isWithin || refusal?.code == .damaged && refusal?.reason.contains("\(limit.bound)") == true, "\(count): \(refusal as Any)")
+      var raised = options
+      raised[keyPath: limit.option] = limit.bound + 1
+      #expect(file.refusal(options: raised) == nil, "\(count), raised")
+    }
+  }
+
+  @Test func G4_theUsualLimitsAreThoseThatAreSaid() {
+    let options = JSONStore.Options()
+    #expect((options.deepestNesting, options.longestName, options.mostMembers) == (64, 65_536, 65_536))
+    #expect(options.wholeFile.file.largestByteCount == 256 << 20)
+    #expect(StoreFileHeader.generations == 1...(1 << 62) && TableLoader.keys == 1...(1 << 62))
+  }
+
+  // MARK: X17
+
+  /// Numbers at and beyond the ends of what numbers of some bits can be.
+  static let numbers = [
+    "-1", "0", "2147483646", "2147483647", "2147483648", "2147483649", "4294967295", "4294967296", "4294967297", "4611686018427387903",
+    "4611686018427387904", "4611686018427387905", "4611686018427387906", "9223372036854775806", "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615", "18446744073709551616", "-2147483649", "-9223372036854775808", "-9223372036854775809", "1e18", "1e400", "0.5",
+  ]
+
+  /// Each number that says which, how many or where, one after the other.
+  @Test(arguments: numbers) func X17_aNumberBeyondAllBoundsIsRefusedOrReadAndSaved(_ number: String) throws {
+    let pattern = try NSRegularExpression(
+      pattern:
+        "(?<=\"version\":|\"generation\":|\"\\$key\":|\"\\$version\":|\"shelf\":|\"(?:Shelf|Sign|Author|Book)\":)[0-9]+|(?<=[\\[,])[0-9]+(?=[\\],])"
+    )
+    let whole = text as NSString
+    let places = pattern.matches(in: text, range: NSRange(location: 0, length: whole.length)).map(\.range)
+    #expect(places.count > 30)
+    var opened = 0
+    for place in places {
+      for written in [number, "\"\(number)\""] {
+        let changed = whole.replacingCharacters(in: place, with: written)
+        try? FileManager.default.removeItem(at: file.folder.appendingPathComponent(".store.json.lock"))
+        try file.write(JSONFile.sealed(changed))
+        do {
+          try file.open()
+          opened += 1
+        } catch let error as StoreError {
+          let isTyped = [.damaged, .newerFormat, .notAStore].contains(error.code) && error.path == file.path
+          if !isTyped { Issue.record("\(whole.substring(with: place)) at \(place.location) became \(written): \(error)") }
+        }
+      }
+    }
+    print("X17, \(number): \(2 * places.count) files, \(opened) opened")
   }
 }

@@ -36,7 +36,8 @@ struct XMLCorpusTests {
     #expect(document.objects.count > 3)
     try file.write(text)
     if let repeated = document.repeated {
-      // The test data of another project: two objects with one number.
+      // The test data of another project, to which somebody added an object by hand: with the number of another, and with a link whose
+      // other end does not say it. What leads to that number could mean either, so the file is refused, and the number named.
       let error = try #require(file.refusal(model))
       #expect(error.code == .damaged && "\(error)".contains("key \(repeated)"), "\(error)")
       return

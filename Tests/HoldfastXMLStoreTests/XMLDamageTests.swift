@@ -16,28 +16,44 @@ import Testing
     return try file.bytes()
   }
 
-  @Test(.timeLimit(.minutes(10))) func E1_everyChangedByteIsFound() throws {
-    let bytes = try make()
-    var numbers = Seeded("changed bytes")
-    for place in bytes.indices {
-      var changed = bytes
-      changed[place] ^= UInt8.random(in: 1...255, using: &numbers)
-      try file.write(changed)
-      let refusal = try #require(file.refusal(), "Byte \(place), now \(changed[place]), is not found.")
-      #expect([.damaged, .notAStore, .newerFormat, .incompatibleModel].contains(refusal.code), "\(refusal)")
+  @Test func E4_aNewerFormatIsRefusedAndTheFileLeftAlone() throws {
+    let text = String(decoding: try make(), as: UTF8.self)
+    let mark = "<key>_HoldfastSeal</key>"
+    let newer = [
+      text.replacingOccurrences(of: "<version>134481920<", with: "<version>134481921<"),
+      text.replacing(/<key>_HoldfastSeal<\/key>\s*<integer>1</, with: "\(mark)<integer>2<"),
+      text.replacing(/<key>_HoldfastSeal<\/key>\s*<integer>1</, with: "\(mark)<integer>9223372036854775807<"),
+    ]
+    for text in newer {
+      let sealed = XMLFile.sealed(text)
+      try file.write(sealed)
+      for options in [XMLStore.Options(), XMLFile.unverified] {
+        let refusal = try #require(file.refusal(options: options))
+        #expect(refusal.code == .newerFormat && refusal.path == file.path, "\(refusal)")
+      }
+      #expect(try file.bytes() == sealed)
     }
+    #expect(Set(newer).count == 3 && !newer.contains(text))
   }
 
-  @Test(.timeLimit(.minutes(10))) func E2_everyMissingEndAndEveryAdditionIsFound() throws {
-    let bytes = try make()
-    for count in 0..<bytes.count {
-      try file.write(Array(bytes[..<count]))
-      #expect(file.refusal() != nil, "\(count) of \(bytes.count) bytes pass.")
+  /// What another program, or a later one, may have put into the layout.
+  @Test(
+    arguments: [
+      ("<databaseInfo>", "<databaseInfo><compression>1</compression>"), ("</database>", "<index/></database>"),
+      ("</database>", "<object type=\"LAMP\" id=\"z900\"/></database>"), ("<object type=\"SIGN\"", "<object colour=\"red\" type=\"SIGN\""),
+      ("<attribute name=\"text\" type=\"string\">", "<attribute name=\"txt\" type=\"string\">"),
+      ("<attribute name=\"text\" type=\"string\">", "<attribute name=\"text\" type=\"rope\">"),
+      ("<attribute name=\"text\" type=\"string\">", "<attribute name=\"text\" unit=\"m\" type=\"string\">"),
+    ])
+  func E4_whatTheLayoutOrTheModelHasNotIsRefusedAndTheFileLeftAlone(old: String, new: String) throws {
+    _ = try make()
+    try file.edit(old, new)
+    let sealed = try file.bytes()
+    for options in [XMLStore.Options(), XMLFile.unverified] {
+      let refusal = try #require(file.refusal(options: options))
+      #expect([.damaged, .incompatibleModel, .newerFormat].contains(refusal.code) && refusal.path == file.path, "\(refusal)")
     }
-    for addition in ["\n", " ", "<!-- -->", "<!-- xxh64:0123456789abcdef -->\n", "\u{0}"] {
-      try file.write(bytes + addition.utf8)
-      #expect(file.refusal()?.code == .damaged)
-    }
+    #expect(try file.bytes() == sealed)
   }
 
   @Test func theMarkOrTheDigestAloneIsDamageAndNeitherIsAForeignFile() throws {

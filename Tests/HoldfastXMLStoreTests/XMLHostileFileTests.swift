@@ -9,7 +9,7 @@ import Testing
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 
-  private static let signs: ManagedObjectModel = {
+  static let signs: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [
         EntityDescription(
@@ -23,10 +23,10 @@ import Testing
   private static let type = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">\n"
 
   /// A foreign file with one object.
-  private static func document(_ inside: String, declaration: String = declaration, type: String = type) -> String {
+  static func document(_ inside: String, declaration: String = declaration, type: String = type) -> String {
     "\(declaration)\(type)<database><databaseInfo><UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID></databaseInfo>\(inside)</database>"
   }
-  private static func sign(_ text: String) -> String {
+  static func sign(_ text: String) -> String {
     "<object type=\"SIGN\" id=\"z1\"><attribute name=\"text\" type=\"string\">\(text)</attribute></object>"
   }
 
@@ -91,7 +91,7 @@ import Testing
     ),
   ]
 
-  private static func metadata(_ inside: String) -> String {
+  static func metadata(_ inside: String) -> String {
     document(sign("a")).replacingOccurrences(of: "</databaseInfo>", with: "<metadata>\(inside)</metadata></databaseInfo>")
   }
 
@@ -130,28 +130,6 @@ import Testing
   @Test func X10_anAttributeOfTwelveMegabytesIsRefused() throws {
     try file.write(Self.document("<object type=\"\(String(repeating: "S", count: 12 << 20))\" id=\"z1\"/>"))
     #expect(try #require(file.refusal(Self.signs)).code == .damaged)
-  }
-
-  @Test func namesAndListsHaveTheirLimitsAndOptionsRaiseThem() throws {
-    try file.write(Self.document("<object type=\"\(String(repeating: "S", count: 65_537))\" id=\"z1\"/>"))
-    #expect(try #require(file.refusal(Self.signs)).reason.contains("raise the limit"))
-    var options = XMLStore.Options()
-    options.longestName = 65_537
-    #expect(try #require(file.refusal(Self.signs, options: options)).code == .incompatibleModel)
-    options = XMLStore.Options()
-    (options.largestText, options.longestAttributeValue, options.mostMembers) = (5_000, 9, 2)
-    try file.write(Self.document(Self.sign(String(repeating: "a", count: 5_001))))
-    #expect(try #require(file.refusal(Self.signs, options: options)).reason.contains("raise the limit"))
-    try file.write(Self.document(Self.sign(String(repeating: "a", count: 5_000))))
-    #expect(file.refusal(Self.signs, options: options) == nil)
-    let near = "<relationship name=\"near\" type=\"0/0\" destination=\"SIGN\" idrefs=\"z1\"/>"
-    try file.write(Self.document("<object type=\"SIGN\" id=\"z1\">\(near)</object>"))
-    #expect(file.refusal(Self.signs, options: options) == nil)
-    for ids in ["z1        ", "z000000001"] {
-      try file.write(
-        Self.document("<object type=\"SIGN\" id=\"z1\">\(near.replacingOccurrences(of: "\"z1\"", with: "\"\(ids)\""))</object>"))
-      #expect(try #require(file.refusal(Self.signs, options: options)).reason.contains("raise the limit"))
-    }
   }
 
   @Test func X17_numbersBeyondAllBoundsAreRefused() throws {

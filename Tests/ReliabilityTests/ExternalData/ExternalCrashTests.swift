@@ -15,13 +15,13 @@ import Testing
 /// Processes that are killed, disks that lose power, fail and are full, while values go to files.
 @Suite(.serialized) struct ExternalCrashTests {
   /// `HOLDFAST_KILL_ROUNDS` says how often.
-  @Test(arguments: Gallery.Kind.allCases)
-  func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: Gallery.Kind) async throws {
+  @Test(arguments: FileStore.all)
+  func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
     let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 120
     let gallery = try GalleryFolder(kind)
     let random = Seeded("External data, kill \(kind), \(rounds) rounds")
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {
-      [kind = kind as Gallery.Kind, path = gallery.folder.path as String, seed = random.seed as UInt64, rounds = rounds as Int] in
+      [kind = kind as FileStore, path = gallery.folder.path as String, seed = random.seed as UInt64, rounds = rounds as Int] in
       var random = Seeded(seed: seed)
       let report = try KilledGallery(kind, path).run(rounds, &random)
       print("REPORT \(report)")
@@ -82,19 +82,19 @@ import Testing
   }
 
   /// A disk of a megabyte; only root may make one.
-  @Test(arguments: Gallery.Kind.allCases)
-  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: Gallery.Kind) async throws {
+  @Test(arguments: FileStore.all)
+  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = try Folder()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-        [path = folder.path as String, kind = kind as Gallery.Kind] in
+        [path = folder.path as String, kind = kind as FileStore] in
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
         let store = path + "/gallery.store"
-        let context = try Gallery.context(kind.description(at: store))
+        let context = try Gallery.context(kind.description(at: store, Gallery.small))
         let photo = Gallery.insert(1, Gallery.bytes(1, 50_000), context)
         try context.save()
-        let data = path + "/" + kind.folderName + "/_EXTERNAL_DATA"
+        let data = path + "/" + kind.supportFolderName + "/_EXTERNAL_DATA"
         let files = try FileManager.default.contentsOfDirectory(atPath: data)
         for size in [2_000_000, 900_000] {
           photo.image = Gallery.bytes(2, size)
@@ -112,7 +112,7 @@ import Testing
         photo.image = Gallery.bytes(2, 200_000)
         try context.save()
         try context.persistentStoreCoordinator.close()
-        let again = try Gallery.context(kind.description(at: store))
+        let again = try Gallery.context(kind.description(at: store, Gallery.small))
         let images = try Gallery.photos(again).map(\.image)
         precondition(images == [Gallery.bytes(2, 200_000)])
         let left = try FileManager.default.contentsOfDirectory(atPath: data).count
@@ -124,13 +124,13 @@ import Testing
   }
 
   /// Whoever opens the store removes nothing of a save that another process has under way.
-  @Test(arguments: Gallery.Kind.allCases)
-  func filesOfASaveThatIsUnderWayElsewhereStay(kind: Gallery.Kind) async throws {
+  @Test(arguments: FileStore.all)
+  func filesOfASaveThatIsUnderWayElsewhereStay(kind: FileStore) async throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-      [kind = kind as Gallery.Kind, path = gallery.path as String] in
-      let store = kind.description(at: path).makeStore()
+      [kind = kind as FileStore, path = gallery.path as String] in
+      let store = kind.description(at: path, Gallery.small).makeStore()
       _ = try store.open(model: Gallery.model)
       let entity = Gallery.model.entities[0]
       let builder = RowBatchBuilder(entity: entity, identity: try store.identityForTests(path, kind))
@@ -144,7 +144,7 @@ import Testing
       // A second process opens and closes the store meanwhile.
       let other = try Nursery.fork()
       if other == 0 {
-        let second = try? Gallery.context(kind.description(at: path))
+        let second = try? Gallery.context(kind.description(at: path, Gallery.small))
         try? second?.persistentStoreCoordinator.close()
         _exit(second == nil ? 1 : 0)
       }
@@ -163,7 +163,7 @@ import Testing
 
 extension IncrementalStore {
   /// The identity of a store that is open, for rows that are made by hand.
-  fileprivate func identityForTests(_ path: String, _ kind: Gallery.Kind) throws -> StoreIdentity {
+  fileprivate func identityForTests(_ path: String, _ kind: FileStore) throws -> StoreIdentity {
     let view = try beginRead(.latest)
     defer { view.end() }
     let sink = IdentitySink()
@@ -184,12 +184,12 @@ private final class IdentitySink: RowSink {
 
 /// A store whose writers are killed.
 private struct KilledGallery {
-  let kind: Gallery.Kind
+  let kind: FileStore
   let folder: String
   private var path: String { folder + "/gallery.store" }
   private static let photoCount: Int64 = 6
 
-  init(_ kind: Gallery.Kind, _ folder: String) {
+  init(_ kind: FileStore, _ folder: String) {
     self.kind = kind
     self.folder = folder
   }
@@ -207,7 +207,7 @@ private struct KilledGallery {
       var status: Int32 = 0
       waitpid(child, &status, 0)
       precondition(status & 0x7F == SIGKILL, "A process ended by itself in round \(round).")
-      let support = folder + "/" + kind.folderName
+      let support = folder + "/" + kind.supportFolderName
       let notes = ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" }
       if !notes.isEmpty { interrupted += 1 }
       saves = try survey(round)
@@ -219,7 +219,7 @@ private struct KilledGallery {
 
   /// Saves for ever: every save gives each photo the next revision, and removes and inserts one.
   private func save() throws {
-    let context = try Gallery.context(kind.description(at: path))
+    let context = try Gallery.context(kind.description(at: path, Gallery.small))
     while true {
       var photos = try Gallery.photos(context)
       let revision = (photos.map(\.revision).max() ?? 0) + 1
@@ -239,7 +239,7 @@ private struct KilledGallery {
 
   /// Every value is that of its number and revision, all of one save; every file is named, and there is no note.
   private func survey(_ round: Int) throws -> Int64 {
-    let context = try Gallery.context(kind.description(at: path))
+    let context = try Gallery.context(kind.description(at: path, Gallery.small))
     let photos = try Gallery.photos(context)
     precondition(Set(photos.map(\.revision)).count <= 1, "Round \(round): parts of two saves.")
     for photo in photos {
@@ -249,7 +249,7 @@ private struct KilledGallery {
     }
     let names = try GalleryFolder.names(context).compactMap { $0 }.sorted()
     try context.persistentStoreCoordinator.close()
-    let support = folder + "/" + kind.folderName
+    let support = folder + "/" + kind.supportFolderName
     let files = ((try? FileManager.default.contentsOfDirectory(atPath: support + "/_EXTERNAL_DATA")) ?? []).sorted()
     precondition(files == names, "Round \(round): \(files) where rows name \(names).")
     let notes = ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" }

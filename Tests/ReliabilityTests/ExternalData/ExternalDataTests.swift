@@ -9,8 +9,8 @@ import Testing
 /// Values in files of their own, through the stack, on every store with files.
 @Suite struct ExternalDataTests {
   /// What a save with these images leaves.
-  @Test(arguments: Gallery.Kind.allCases)
-  func valuesOverTheThresholdGoToFilesAndComeBack(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func valuesOverTheThresholdGoToFilesAndComeBack(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let images: [Data?] = [nil, Data(), Gallery.bytes(1, 999), Gallery.bytes(2, 1000), Gallery.bytes(3, 1001), Gallery.bytes(4, 2_000_000)]
     let names = try gallery.make(images)
@@ -24,8 +24,8 @@ import Testing
     for name in gallery.files { #expect(try permissions(gallery.data + "/" + name) == 0o600) }
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func aReadOnlyStoreReadsFilesAndWritesNothing(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func aReadOnlyStoreReadsFilesAndWritesNothing(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 3000)])
     let before = try gallery.folder.snapshot()
@@ -35,16 +35,16 @@ import Testing
     #expect(try Set(gallery.folder.snapshot().keys).isSubset(of: Set(before.keys).union(["gallery.store-wal", "gallery.store-shm"])))
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func aStoreWhoseModelAllowsNoFilesMakesNone(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func aStoreWhoseModelAllowsNoFilesMakesNone(kind: FileStore) throws {
     let folder = try Folder()
     let path = folder.file("harbour.store")
-    try Harbour.makeFile(kind.description(at: path))
+    try Harbour.makeFile(kind.description(at: path, Gallery.small))
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).allSatisfy { !$0.contains("_SUPPORT") })
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func aValueMovesBetweenRowAndFileAndItsOldFileGoes(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func aValueMovesBetweenRowAndFileAndItsOldFileGoes(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let context = try gallery.open()
     let photo = Gallery.insert(1, Gallery.bytes(1, 4000), context)
@@ -73,8 +73,8 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func whatIsNotSavedLeavesNoFile(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func whatIsNotSavedLeavesNoFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 10)])
     let before = gallery.files
@@ -102,8 +102,8 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func filesAreReadWhenTheValueIsAskedForAndNotBefore(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func filesAreReadWhenTheValueIsAskedForAndNotBefore(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 4000), Gallery.bytes(3, 10)])
     let box = RecordingBox()
@@ -123,8 +123,8 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func anObjectThatIsStaleSaysSoUntilItIsRefreshed(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func anObjectThatIsStaleSaysSoUntilItIsRefreshed(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let first = try gallery.open()
@@ -144,7 +144,7 @@ import Testing
 
   @Test func queriesAskWhetherThereIsAValueAndNothingMoreOnEveryStore() throws {
     var stores: [StoreDescription] = [.memory(), StoreDescription(type: "minimal") { MinimalStore() }]
-    let galleries = try Gallery.Kind.allCases.map { try GalleryFolder($0) }
+    let galleries = try FileStore.all.map { try GalleryFolder($0) }
     stores += galleries.map { $0.kind.description(at: $0.path, Gallery.small) }
     for store in stores {
       let context = try Gallery.context(store)
@@ -193,8 +193,8 @@ import Testing
     #expect(throws: ModelError.self) { try ManagedObjectModel(entities: [EntityDescription("Photo", attributes: [image])]) }
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func valuesAreRefusedBeyondTheLargestThatTheOptionsAllow(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func valuesAreRefusedBeyondTheLargestThatTheOptionsAllow(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let options = ExternalDataOptions(threshold: 1000, largestByteCount: 5000)
     let context = try gallery.open(options)
@@ -217,8 +217,8 @@ import Testing
     try strict.persistentStoreCoordinator.close()
   }
 
-  @Test(arguments: Gallery.Kind.allCases)
-  func randomSavesLeaveTheFilesThatRowsNameAndNoOthers(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func randomSavesLeaveTheFilesThatRowsNameAndNoOthers(kind: FileStore) throws {
     var random = Seeded("External data, random saves, \(kind)")
     let gallery = try GalleryFolder(kind)
     var expected: [Int64: Data?] = [:]

@@ -5,8 +5,8 @@ import Testing
 
 /// Objects whose values lie in files: what is asked of them beside the value.
 @Suite struct ExternalObjectTests {
-  @Test(arguments: Gallery.Kind.allCases)
-  func aRefreshThatMergesKeepsTheValueInItsFile(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func aRefreshThatMergesKeepsTheValueInItsFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let context = try gallery.open()
@@ -28,12 +28,13 @@ import Testing
   }
 
   /// Rules of a class see each property of a changed object; a value that was right when it was saved is not read for them.
-  @Test(arguments: Gallery.Kind.allCases)
-  func rulesOfAClassReadNoValueFromAFile(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func rulesOfAClassReadNoValueFromAFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let context = try ManagedObjectContext(
-      coordinator: PersistentStoreCoordinator(model: Gallery.model, store: kind.description(at: gallery.path)), classes: [JudgedPhoto.self])
+      coordinator: PersistentStoreCoordinator(model: Gallery.model, store: kind.description(at: gallery.path, Gallery.small)),
+      classes: [JudgedPhoto.self])
     let photo = try #require(try context.fetch(FetchRequest<JudgedPhoto>()).first)
     for name in gallery.files { try FileManager.default.removeItem(atPath: gallery.data + "/" + name) }
     photo.title = "Renamed"

@@ -1,11 +1,7 @@
 import Foundation
-import HoldfastBinaryStore
 import HoldfastFiles
-import HoldfastJSONStore
 import HoldfastMemoryStore
-import HoldfastSQLiteStore
 import HoldfastStoreConformance
-import HoldfastXMLStore
 
 @testable import Holdfast
 
@@ -20,24 +16,6 @@ enum Gallery {
         AttributeDescription("revision", .integer64, default: .int64(0)), AttributeDescription("title", .string, isOptional: true),
       ])
   ])
-
-  /// Stores with files.
-  enum Kind: String, Codable, CaseIterable, Sendable {
-    case sqlite, json, xml, binary
-
-    func description(at path: String, _ options: ExternalDataOptions = small, isReadOnly: Bool = false) -> StoreDescription {
-      switch self {
-      case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, externalData: options))
-      case .json: .json(at: path, isReadOnly: isReadOnly, options: JSONStore.Options(wholeFile: WholeFileOptions(externalData: options)))
-      case .xml: .xml(at: path, isReadOnly: isReadOnly, options: XMLStore.Options(wholeFile: WholeFileOptions(externalData: options)))
-      case .binary:
-        .binary(at: path, isReadOnly: isReadOnly, options: BinaryStore.Options(wholeFile: WholeFileOptions(externalData: options)))
-      }
-    }
-
-    /// What stands for NAME in the name of the support folder of `gallery.store`.
-    var folderName: String { self == .sqlite ? ".gallery_SUPPORT" : ".gallery.store_SUPPORT" }
-  }
 
   /// More than 1,000 bytes go to files.
   static let small = ExternalDataOptions(threshold: 1000)
@@ -96,13 +74,18 @@ final class Photo: ManagedObject {
   }
 }
 
+extension FileStore {
+  /// The name of the support folder of `gallery.store`.
+  var supportFolderName: String { if case .sqlite = self { ".gallery_SUPPORT" } else { ".gallery.store_SUPPORT" } }
+}
+
 /// A store in a folder of its own, and the files beside it.
 struct GalleryFolder {
-  let kind: Gallery.Kind
+  let kind: FileStore
   let folder: Folder
   let path: String
 
-  init(_ kind: Gallery.Kind) throws {
+  init(_ kind: FileStore) throws {
     self.kind = kind
     folder = try Folder()
     path = folder.file("gallery.store")
@@ -112,7 +95,7 @@ struct GalleryFolder {
     try Gallery.context(kind.description(at: path, options, isReadOnly: isReadOnly))
   }
 
-  var support: String { folder.path + "/" + kind.folderName }
+  var support: String { folder.path + "/" + kind.supportFolderName }
   var data: String { support + "/_EXTERNAL_DATA" }
 
   /// The names of the files with values.

@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  @Test(arguments: Gallery.Kind.allCases, Harm.allCases)
-  func X15_aFileThatIsNotAsItWasIsAnErrorWhenItsValueIsAskedFor(kind: Gallery.Kind, harm: Harm) throws {
+  @Test(arguments: FileStore.all, Harm.allCases)
+  func X15_aFileThatIsNotAsItWasIsAnErrorWhenItsValueIsAskedFor(kind: FileStore, harm: Harm) throws {
     let gallery = try GalleryFolder(kind)
     let names = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 10), Gallery.bytes(3, 4000)])
     let name = try #require(names[0])
@@ -124,7 +124,7 @@ import Testing
     "x'02' || CAST('01234567-89AB-8DEF-8123-456789ABCDE/' AS BLOB) || x'00'",
   ])
   func X15_aColumnThatNamesNoFileIsRefusedWithItsRow(column: String) throws {
-    let gallery = try GalleryFolder(.sqlite)
+    let gallery = try GalleryFolder(.sqlite(.wal))
     _ = try gallery.make([Gallery.bytes(1, 10)])
     try BareDatabase.change(gallery.path, "UPDATE ZPHOTO SET ZIMAGE = CAST(\(column) AS BLOB)")
     let context = try gallery.open()
@@ -169,7 +169,7 @@ import Testing
 
   /// Files that Core Data gave names to are read as they are; values beside them keep its marks.
   @Test func filesOfCoreDataAreReadAndItsMarksAreWritten() throws {
-    let gallery = try GalleryFolder(.sqlite)
+    let gallery = try GalleryFolder(.sqlite(.wal))
     let names = try gallery.make([Gallery.bytes(1, 10), Gallery.bytes(2, 4000), nil, Data()])
     let name = try #require(names[1])
     let columns = try BareDatabase(gallery.path).rows("SELECT hex(ZIMAGE) FROM ZPHOTO ORDER BY ZNUMBER")
@@ -189,8 +189,8 @@ import Testing
   }
 
   /// Only notes of this store's own form are followed, and only names in them.
-  @Test(arguments: Gallery.Kind.allCases)
-  func X15_notesOfSavesLeadNowhereElse(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func X15_notesOfSavesLeadNowhereElse(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
     let context = try gallery.open()
@@ -219,8 +219,8 @@ import Testing
   }
 
   /// A note about an attribute that the model does not have is left for one that has.
-  @Test(arguments: Gallery.Kind.allCases)
-  func whatTheModelDoesNotKnowIsLeft(kind: Gallery.Kind) throws {
+  @Test(arguments: FileStore.all)
+  func whatTheModelDoesNotKnowIsLeft(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let context = try gallery.open()

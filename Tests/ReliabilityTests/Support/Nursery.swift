@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 #if canImport(Glibc)
@@ -29,13 +30,16 @@ struct Nursery {
 
   let victim: Victim
   var order = Order.afterSaving
-  /// The latest instant, from the fork on. The earliest is the fork itself, so some are killed while they open the store.
-  var longestMicroseconds: UInt32 = 50_000
 
   /// All rounds work on one file. They end at the first fault.
   func run(rounds: Int, random: inout Seeded) throws -> Report {
     var report = Report()
+    let began = DispatchTime.now().uptimeNanoseconds
     var saves = try victim.survey().saves + 1
+    // The earliest instant is the fork itself, so some are killed while they open the store. The latest leaves time for a few saves,
+    // also where building is slow and the machine busy.
+    let survey = (DispatchTime.now().uptimeNanoseconds - began) / 1000
+    let longestMicroseconds = UInt32(min(max(50_000, survey), 120_000))
     while report.kills < rounds && report.faults.isEmpty {
       let acks = try killOne(after: UInt32.random(in: 0...longestMicroseconds, using: &random))
       report.kills += 1

@@ -1,0 +1,1 @@
+../../../Tests/HoldfastJSONStoreTests/JSONStoreProperty.swift

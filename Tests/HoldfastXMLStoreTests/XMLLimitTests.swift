@@ -1,0 +1,213 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastStore
+import Testing
+
+@testable import HoldfastXMLStore
+
+/// What is read up to a limit and refused beyond it, and lists that go on in further elements.
+@Suite struct XMLLimitTests {
+  private let file: XMLFile
+  init() throws { file = try XMLFile() }
+
+  /// Something of which a document has so many, and the option that bounds it.
+  struct Limit: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let option: any WritableKeyPath<XMLStore.Options, Int> & Sendable
+    let bound: Int
+    let document: @Sendable (_ count: Int) -> String
+  }
+
+  static let limits: [Limit] = [
+    Limit(testDescription: "nesting", option: \.deepestNesting, bound: 12) { count in
+      // The list lies in four elements, and what it holds in a fifth.
+      let arrays = String(repeating: "<array>", count: count - 5) + String(repeating: "</array>", count: count - 5)
+      return XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>")
+    },
+    Limit(testDescription: "a name", option: \.longestName, bound: 70_000) { count in
+      let name = "text" + String(repeating: "x", count: count - 4)
+      return XMLHostileFileTests.document(
+        "<object type=\"SIGN\" id=\"z1\"><attribute name=\"\(name)\" type=\"string\">a</attribute></object>")
+    },
+    Limit(testDescription: "a list", option: \.longestAttributeValue, bound: 3_000) { count in
+      list("z1" + String(repeating: " ", count: count - 2))
+    },
+    Limit(testDescription: "a text", option: \.largestText, bound: 5_000) { count in
+      XMLHostileFileTests.document(XMLHostileFileTests.sign(String(repeating: "a", count: count)))
+    },
+    Limit(testDescription: "members of an object", option: \.mostMembers, bound: 20) { count in
+      let members = (0..<count).map { "<attribute name=\"a\($0)\" type=\"string\">a</attribute>" }.joined()
+      return "<database><object type=\"BROAD\" id=\"z1\">\(members)</object></database>"
+    },
+    Limit(testDescription: "values of the metadata", option: \.mostMembers, bound: 50) { count in
+      // The dictionary, its key and the array are three of them.
+      XMLHostileFileTests.metadata(
+        "<plist><dict><key>a</key><array>\(String(repeating: "<true/>", count: count - 3))</array></dict></plist>")
+    },
+  ]
+
+  private static func list(_ ids: String) -> String {
+    XMLHostileFileTests.document(
+      "<object type=\"SIGN\" id=\"z1\"><relationship name=\"near\" type=\"0/0\" destination=\"SIGN\" idrefs=\"\(ids)\"/></object>")
+  }
+
+  private static let broad: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Sign", attributes: [AttributeDescription("text", .string, isOptional: true)],
+          relationships: [.toMany("near", to: "Sign", inverse: "near")]),
+        EntityDescription("Broad", attributes: (0..<40).map { AttributeDescription("a\($0)", .string, isOptional: true) }),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  @Test(arguments: limits) func G4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
+    var options = XMLStore.Options()
+    options[keyPath: limit.option] = limit.bound
+    for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
+      try file.write(limit.document(count))
+      let refusal = file.refusal(Self.broad, options: options)
+      let isOfLimit = refusal?.reason.contains("raise the limit") == true
+      // A name of that length is none of the model's, which is found out when it is within the limit.
+      #expect(isOfLimit != isWithin && (refusal == nil || !isWithin || refusal?.code == .incompatibleModel), "\(count): \(refusal as Any)")
+      var raised = options
+      raised[keyPath: limit.option] = limit.bound + 1
+      let other = file.refusal(Self.broad, options: raised)
+      #expect(other == nil || other?.code == .incompatibleModel, "\(count), raised: \(other as Any)")
+    }
+  }
+
+  @Test func G4_theUsualLimitsAreThoseThatAreSaid() {
+    let options = XMLStore.Options()
+    #expect(
+      (options.deepestNesting, options.longestName, options.longestAttributeValue, options.largestText, options.mostMembers) == (
+        64, 65_536, 10_000_000, 256 << 20, 1_000_000
+      ))
+    #expect(XMLFormat.mostListed == 400_000)
+    // A full list of the longest ids can be read.
+    #expect(XMLFormat.mostListed * ("z".count + "\(Int64(1) << 62)".count + 1) <= options.longestAttributeValue)
+  }
+
+  // MARK: Long lists
+
+  /// A store whose lists go on after three targets.
+  private func context() throws -> ManagedObjectContext {
+    let path = file.path
+    let store = StoreDescription(type: XMLFormat.type, path: path, isReadOnly: false, metadataAccess: nil) {
+      WholeFileStore(format: XMLFormat(options: XMLStore.Options(), path: path, mostListed: 3), at: path, options: WholeFileOptions())
+    }
+    return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.shelves, store: store))
+  }
+
+  private static let shelves: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Shelf",
+          relationships: [
+            .toMany("row", to: "Book", inverse: "shelf", isOrdered: true), .toMany("loans", to: "Book", inverse: "lender"),
+            .toMany("topics", to: "Topic", inverse: "shelves"),
+          ]),
+        EntityDescription(
+          "Book", relationships: [.toOne("shelf", to: "Shelf", inverse: "row"), .toOne("lender", to: "Shelf", inverse: "loans")]),
+        EntityDescription("Topic", relationships: [.toMany("shelves", to: "Shelf", inverse: "topics", isOrdered: true)]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  /// Makes a shelf with so many targets of each relationship.
+  private func make(_ count: Int) throws -> (rows: [Int64], topics: [Int64]) {
+    let context = try context()
+    let shelf = try context.insert(entityNamed: "Shelf")
+    for number in 0..<count {
+      let (book, topic) = (try context.insert(entityNamed: "Book"), try context.insert(entityNamed: "Topic"))
+      if number % 2 == 0 { try shelf.ordered(forKey: "row").insert(book, at: 0) } else { try shelf.ordered(forKey: "row").append(book) }
+      try shelf.toMany(forKey: "loans").insert(book)
+      try topic.ordered(forKey: "shelves").append(shelf)
+    }
+    try context.save()
+    let row = try shelf.ordered(forKey: "row").map(\.objectID.key), topics = try shelf.toMany(forKey: "topics").map(\.objectID.key).sorted()
+    try context.persistentStoreCoordinator.close()
+    return (row, topics)
+  }
+
+  @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func G4_aListThatIsFullGoesOnInAnotherElement(_ count: Int) throws {
+    let made = try make(count)
+    #expect(made.rows.count == count && made.topics.count == count)
+    let text = try file.text()
+    let elements = max(1, (count + 2) / 3)
+    for name in ["row", "loans", "topics"] {
+      let found = text.components(separatedBy: "<relationship name=\"\(name)\"").count - 1
+      #expect(found == elements, "\(name): \(found) elements for \(count) targets")
+    }
+    let context = try context()
+    let shelf = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first)
+    #expect(try shelf.ordered(forKey: "row").map(\.objectID.key) == made.rows)
+    #expect(try shelf.toMany(forKey: "loans").map(\.objectID.key).sorted() == made.rows.sorted())
+    #expect(try shelf.toMany(forKey: "topics").map(\.objectID.key).sorted() == made.topics)
+    // A save of what was read makes the same lists.
+    try context.persistentStoreCoordinator.setMetadata(["a": .bool(true)])
+    try context.persistentStoreCoordinator.close()
+    let again = try file.text()
+    #expect(again.components(separatedBy: "<relationship ").count == text.components(separatedBy: "<relationship ").count)
+  }
+
+  @Test(arguments: ["row", "loans", "topics"]) func aListThatGoesOnAlthoughItIsNotFullIsRefused(_ name: String) throws {
+    _ = try make(4)
+    let text = try file.text()
+    let first = try #require(text.range(of: "<relationship name=\"\(name)\""))
+    let end = try #require(text.range(of: "/>", range: first.upperBound..<text.endIndex))
+    let element = text[first.lowerBound..<end.upperBound]
+    let last = try #require(element.range(of: " z", options: .backwards))
+    // One of the three targets moves to an element between the two.
+    let (start, moved) = (element[..<last.lowerBound] + "\"/>", element[last.lowerBound...].dropFirst().dropLast(3))
+    let label = element[..<(try #require(element.range(of: " idrefs")).lowerBound)]
+    try file.write(
+      XMLFile.sealed(text.replacingCharacters(in: first.lowerBound..<end.upperBound, with: start + label + " idrefs=\"\(moved)\"/>")))
+    let error = try #require(throws: StoreError.self) { try context() }
+    #expect(error.code == .damaged && error.reason.contains("twice"), "\(error)")
+  }
+
+  // MARK: What an element says of a relationship
+
+  /// The bounds are part of what the version hashes say, which are compared before; what objects lead to decides.
+  @Test(arguments: ["0/1", "1/1", "0/0", "1/0", "2/9", ""]) func theBoundsOfARelationshipAreNotComparedButItsTargetsAre(_ type: String)
+    throws
+  {
+    let model = Self.shelves
+    func text(_ row: String, _ shelf: String) -> String {
+      """
+      <database><object type="SHELF" id="z1"><relationship name="row" type="\(type)" destination="BOOK" idrefs="\(row)"/></object>
+      <object type="BOOK" id="z2"><relationship name="shelf" type="\(type)" destination="SHELF" idrefs="\(shelf)"/></object>
+      <object type="SHELF" id="z3"/></database>
+      """
+    }
+    try file.write(text("z2", "z1"))
+    let context = try file.context(model)
+    let book = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).first)
+    #expect(
+      try book.value(forKey: "shelf").storeValue
+        == .objectID(try #require(context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first { $0.objectID.key == 1 }).objectID))
+    try context.persistentStoreCoordinator.close()
+    // One place has no room for two.
+    try file.write(text("z2", "z1 z3"))
+    #expect(try #require(file.refusal(model)).code == .damaged)
+  }
+
+  @Test(arguments: [("row", "SHELF"), ("row", "PAPER"), ("row", ""), ("shelf", "BOOK")])
+  func aDestinationThatIsNotTheModelsIsRefused(_ name: String, _ destination: String) throws {
+    let (entity, other) = name == "row" ? ("SHELF", "BOOK") : ("BOOK", "SHELF")
+    func text(_ destination: String) -> String {
+      "<database><object type=\"\(entity)\" id=\"z1\"><relationship name=\"\(name)\" type=\"0/0\" destination=\"\(destination)\"/></object></database>"
+    }
+    for right in [other, other.lowercased(), other.capitalized] {
+      try file.write(text(right))
+      #expect(file.refusal(Self.shelves) == nil)
+    }
+    try file.write(text(destination))
+    let refusal = try #require(file.refusal(Self.shelves))
+    #expect(refusal.code == .damaged && refusal.reason.contains("destination"), "\(refusal)")
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import HoldfastStore
+import HoldfastXMLStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What hostile files make the process take and open, as the operating system sees it.
+@Suite(.serialized) struct XMLWatchedTests {
+  #if os(Linux)
+    /// Files that take much to write are refused in little memory as well.
+    static let large: [(String, String)] = [
+      ("an attribute of 12 MB", XMLHostileFileTests.document("<object type=\"\(String(repeating: "S", count: 12 << 20))\" id=\"z1\"/>")),
+      (
+        "a text of 20 MB that does not end",
+        String(XMLHostileFileTests.document(XMLHostileFileTests.sign(String(repeating: "a", count: 20 << 20))).dropLast(20))
+      ),
+      ("200,000 deep elements", XMLHostileFileTests.document(String(repeating: "<object type=\"SIGN\" id=\"z1\">", count: 200_000))),
+      ("200,000 deep lists", XMLHostileFileTests.metadata("<plist><dict><key>a</key>" + String(repeating: "<array>", count: 200_000))),
+      ("a declaration of 5 MB", "<?xml version=\"1.0\" \(String(repeating: " ", count: 5 << 20))?><database/>"),
+      (
+        "a comment of 12 MB",
+        XMLHostileFileTests.document("<!--\(String(repeating: "a", count: 12 << 20))-->" + XMLHostileFileTests.sign("\u{1}"))
+      ),
+      (
+        "100,000 attributes of an element",
+        XMLHostileFileTests.document("<object \((0..<100_000).map { "a\($0)=\"\"" }.joined(separator: " ")) type=\"SIGN\" id=\"z1\"/>")
+      ),
+    ]
+
+    @Test func X10_aHostileFileTakesLittleMemoryAndOpensNoOtherFile() async {
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        let file = try XMLFile()
+        var (watched, most) = (0, 0)
+        for (name, text) in XMLHostileFileTests.hostile + Self.large {
+          try file.write(text)
+          let result = file.folder.path + "-taken"
+          defer { unlink(result) }
+          let run = try Tracer.run(notes: file.folder.path + ".trace") {
+            try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+            return Self.peak()
+          } _: { before in
+            let refusal = file.refusal(XMLHostileFileTests.signs)
+            try Data("\(refusal == nil ? "opened" : "\(Self.peak() - before)")".utf8).write(to: URL(fileURLWithPath: result))
+          }
+          guard let run else { return print(Tracer.skipped) }
+          let said = try String(contentsOfFile: result, encoding: .utf8)
+          guard run.isSuccess, let taken = Int(said) else { complain("\(name): \(said), ended with \(run.status)") }
+          demand(taken <= 4 * text.utf8.count / 1024 + 32 * 1024, "\(name): \(taken) KiB for \(text.utf8.count) bytes")
+          let others = run.opened.filter {
+            ![file.path, file.folder.path, "store.xml", "/proc/self/status"].contains($0) && !$0.hasPrefix(result)
+          }
+          demand(others.isEmpty, "\(name): \(others)")
+          demand(run.opened.contains("store.xml"), "\(name): \(run.opened)")
+          demand(!run.lines.contains { $0.hasPrefix("connect(") || $0.hasPrefix("socket(") }, "\(name): \(run.lines)")
+          (watched, most) = (watched + 1, max(most, taken))
+        }
+        print("REPORT X10: \(watched) files, at most \(most) KiB taken, no other file opened")
+      }
+      report(child)
+    }
+
+    /// The most memory that this process has had, in KiB.
+    private static func peak() -> Int {
+      let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+      let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+      return line.flatMap { Int($0.filter(\.isNumber)) } ?? .max / 2
+    }
+  #endif
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastStoreConformance
+import Testing
+
+/// Files of which a part is not as it was written: all of them are refused with a typed error, and left as they are.
+@Suite struct DamagedFileTests {
+  private static let codes: [StoreError.Code] = [.damaged, .notAStore, .newerFormat, .incompatibleModel]
+
+  /// A file with values of every type, links of every kind, and a few versions of the same rows.
+  private static func fixture(_ store: FileStore) throws -> [UInt8] {
+    let harbour = SimulatedHarbour(store)
+    try Harbour.makeFile(harbour.description(), saves: 5)
+    let context = try harbour.context()
+    let ship = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == 5)).first)
+    (ship.tons, ship.crew, ship.isAfloat, ship.length, ship.draught) = (-3, 70_000, false, 0.1, 1.5)
+    (ship.price, ship.launched) = (Decimal(string: "12345678901234567890.5"), Date(timeIntervalSinceReferenceDate: -1e9 - 0.25))
+    (ship.plan, ship.uid, ship.page) = (Data([0, 1, 0xFF]), UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)), "x:y")
+    ship.log = "<&>\\\"\u{E9}\u{1F6A2}\u{0}\r\n"
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let bytes = try #require(harbour.contents)
+    #expect(bytes.count > 1000 && bytes.count <= 64 << 10)
+    return bytes
+  }
+
+  /// What a store does not read when it is opened it reads when it is verified.
+  private static func openAndVerify(_ harbour: SimulatedHarbour) throws {
+    let store = try #require(harbour.description().makeStore() as? WholeFileStore)
+    defer { try? store.close() }
+    _ = try store.open(model: Harbour.model)
+    try store.verify()
+  }
+
+  /// Opens bytes, for writing and read-only; an issue when that succeeds, or fails otherwise than a damaged file does.
+  private func expectRefusal(_ bytes: [UInt8], _ store: FileStore, _ what: @autoclosure () -> String) throws {
+    let harbour = SimulatedHarbour(store, contents: bytes)
+    do {
+      try Self.openAndVerify(harbour)
+      Issue.record("\(store): \(what()): opened")
+    } catch let error as StoreError {
+      let isTyped = Self.codes.contains(error.code) && error.path == SimulatedHarbour.path && !error.reason.isEmpty
+      if !isTyped { Issue.record("\(store): \(what()): \(error)") }
+    }
+    let isLeftAlone = harbour.contents.map { $0.elementsEqual(bytes) } == true && harbour.disk.openCount == 0
+    if !isLeftAlone { Issue.record("\(store): \(what()): the file was changed or stays open.") }
+  }
+
+  private func expectOpen(_ bytes: [UInt8], _ store: FileStore) throws {
+    let context = try SimulatedHarbour(store, contents: bytes).context()
+    #expect(try context.count(for: FetchRequest<Ship>()) == 5)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  func E1_everyChangedByteIsRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    var random = Seeded("E1, \(store), bytes")
+    for place in whole.indices {
+      var bytes = whole
+      bytes[place] ^= UInt8.random(in: 1...255, using: &random)
+      try expectRefusal(bytes, store, "byte \(place) became \(bytes[place])")
+    }
+    try expectOpen(whole, store)
+    print("E1, \(store): \(whole.count) bytes")
+  }
+
+  /// All bits of every nineteenth byte, others in every run; of every byte with `RELIABILITY=full`.
+  @Test(.timeLimit(.minutes(20)), arguments: FileStore.wholeFile)
+  func E1_everyChangedBitIsRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    var random = Seeded("E1, \(store), bits")
+    let step = Battery.count(19, full: 1)
+    for place in stride(from: Int.random(in: 0..<step, using: &random), to: whole.count, by: step) {
+      for bit in 0..<8 {
+        var bytes = whole
+        bytes[place] ^= 1 << UInt8(bit)
+        try expectRefusal(bytes, store, "bit \(bit) of byte \(place)")
+      }
+    }
+  }
+
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  func E2_everyMissingEndIsRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    for length in whole.indices { try expectRefusal(Array(whole[..<length]), store, "\(length) bytes") }
+    print("E2, \(store): \(whole.count) ends")
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E2_whatIsAppendedOrPutBeforeIsRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    let texts = ["\n", " ", "\t", "{}", "<!-- -->", "<!-- xxh64:0123456789abcdef -->\n", "\"}\n", "\u{FEFF}"].map { Array($0.utf8) }
+    for junk in texts + [[0], [0xFF], Array(repeating: 0, count: 4096), Array(whole.suffix(8)), Array(whole.suffix(40)), whole] {
+      try expectRefusal(whole + junk, store, "with \(junk.count) more bytes")
+      try expectRefusal(junk + whole, store, "with \(junk.count) bytes before it")
+    }
+  }
+
+  @Test(arguments: FileStore.wholeFile)
+  func E2_blocksOfZerosOrAtEachOthersPlacesAreRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    for size in [512, 64, 7] {
+      for start in stride(from: 0, to: whole.count, by: size) {
+        var bytes = whole
+        for place in start..<min(start + size, bytes.count) { bytes[place] = 0 }
+        if bytes != whole { try expectRefusal(bytes, store, "\(size) zeros from \(start)") }
+      }
+      let starts = Array(stride(from: 0, to: whole.count - size, by: size))
+      for (start, other) in Array(zip(starts, starts.dropFirst())) + Array(zip(starts, starts.reversed())) where start < other {
+        var bytes = whole
+        bytes.replaceSubrange(start..<start + size, with: whole[other..<other + size])
+        bytes.replaceSubrange(other..<other + size, with: whole[start..<start + size])
+        if bytes != whole { try expectRefusal(bytes, store, "\(size) bytes at \(start) and \(other) exchanged") }
+      }
+    }
+  }
+
+  /// The beginning of one save and the end of the next, or the other way round.
+  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  func E2_partsOfTwoSavesAreRefused(store: FileStore) throws {
+    let whole = try Self.fixture(store)
+    let harbour = SimulatedHarbour(store, contents: whole)
+    let context = try harbour.context()
+    let ship = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == 3)).first)
+    ship.name = "Boat 3"
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let next = try #require(harbour.contents)
+    let step = Battery.count(5, full: 1)
+    for (first, second) in [(whole, next), (next, whole)] {
+      for place in stride(from: 1, to: min(first.count, second.count), by: step) {
+        let spliced = Array(first[..<place] + second[place...])
+        if spliced != first && spliced != second { try expectRefusal(spliced, store, "spliced at \(place)") }
+      }
+    }
+  }
+
+  /// What a later version of a program saves whose model has more, or other things.
+  @Test(arguments: FileStore.wholeFile)
+  func E4_anUnknownEntityOrAttributeIsRefusedAndTheFileLeftAlone(store: FileStore) throws {
+    var entities = Harbour.entities
+    let ship = try #require(entities.firstIndex { $0.name == "Ship" })
+    entities[ship].attributes.append(AttributeDescription("colour", .string, isOptional: true))
+    var renamed = Harbour.entities
+    renamed[ship].relationships[0].isOptional = false
+    for (others, name) in [(entities, "Ship"), (Harbour.entities + [EntityDescription("Lamp")], "Lamp"), (renamed, "Ship")] {
+      let folder = try Folder()
+      let path = folder.file("harbour")
+      let coordinator = try PersistentStoreCoordinator(model: Harbour.made(others), store: store.description(at: path))
+      try coordinator.close()
+      let error = try ReliabilityTests.expectRefusal([.incompatibleModel], by: store.description(at: path), of: path, in: folder)
+      #expect(error?.reason.contains(name) == true && error?.coreDataCode == 134_100, "\(String(describing: error))")
+      // Nor does somebody who trusts what is edited by hand get a store of another model.
+      try ReliabilityTests.expectRefusal([.incompatibleModel], by: store.unverified(at: path), of: path, in: folder)
+    }
+  }
+
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Holdfast
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Whole-file stores on real disks that have hardly any space, or hardly any files.
+@Suite(.serialized) struct SmallDiskTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  #if os(Linux)
+    @Test(arguments: FileStore.wholeFile)
+    func C5_onADiskOfAnySizeASaveIsWholeOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
+      guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [folder = folder.path as String, store = store as FileStore] in
+        guard SmallDisk.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
+        var report = SmallDisk.Report()
+        // Twice as much as the old file and the new one take, which lie beside each other for a while.
+        let size = try SmallDisk.size(store)
+        for kilobytes in stride(from: 4, through: 4 * size / 1024 + 8, by: 4) {
+          try SmallDisk(store: store, folder: folder, options: "size=\(kilobytes)k").run(&report)
+        }
+        demand(report.refused >= 2 && report.whole >= 2, "\(report)")
+        print("REPORT C5, \(store): sizes of a disk: \(report)")
+      }
+      report(child)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was seen outside the process.")
+    }
+
+    @Test(arguments: FileStore.wholeFile)
+    func C5_onADiskOfFewFilesASaveIsWholeOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
+      guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [folder = folder.path as String, store = store as FileStore] in
+        guard SmallDisk.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
+        var report = SmallDisk.Report()
+        for files in 1...8 { try SmallDisk(store: store, folder: folder, options: "size=1m,nr_inodes=\(files)").run(&report) }
+        demand(report.refused >= 1 && report.whole >= 1, "\(report)")
+        print("REPORT C5, \(store): numbers of files on a disk: \(report)")
+      }
+      report(child)
+    }
+  #endif
+}
+
+#if os(Linux)
+  /// Runs in a process of its own.
+  private struct SmallDisk {
+    struct Report: CustomStringConvertible {
+      var refused = 0
+      var whole = 0
+      var description: String { "\(refused) too small, \(whole) enough" }
+    }
+
+    private static let saves = 14
+
+    let store: FileStore
+    let folder: String
+    let options: String
+    private var path: String { folder + "/harbour" }
+
+    /// From here on nobody else sees what this process mounts, and it goes with it.
+    static func leaveMounts() -> Bool {
+      typealias Unshare = @convention(c) (Int32) -> Int32
+      let newMounts: Int32 = 0x20000
+      guard let unshare = System.symbol("unshare", as: Unshare.self), unshare(newMounts) == 0 else { return false }
+      return Glibc.mount(nil, "/", nil, 1 << 18 | 1 << 14, nil) == 0
+    }
+
+    /// The bytes of a file after all saves.
+    static func size(_ store: FileStore) throws -> Int {
+      try SimulatedHarbour.contents(store, saves: saves).count
+    }
+
+    private func mount(_ flags: UInt, _ options: String) {
+      demand(Glibc.mount("tmpfs", folder, "tmpfs", flags, options) == 0, "No disk with \(options): errno \(errno)")
+    }
+
+    /// Saves until something does not fit, gives the disk more space, and goes on.
+    func run(_ report: inout Report) throws {
+      mount(0, options)
+      defer { umount2(folder, Int32(2)) }
+      var saved = 0
+      var context: ManagedObjectContext?
+      do {
+        let opened = try Harbour.context(store.description(at: path))
+        context = opened
+        while saved < Self.saves { saved = try Voyage.saveNext(opened) }
+        report.whole += 1
+      } catch let error as StoreError {
+        report.refused += 1
+        demand(error.code == .diskFull && error.isRetryable && error.path == path, "\(options), save \(saved + 1): \(error)")
+        demand(context?.hasChanges != false, "\(options): the changes are gone.")
+        demand(try store.fault(at: path) == nil, "\(options): something is left behind.")
+        try look(saved, while: context)
+      }
+      let remount: UInt = 32
+      mount(remount, "size=4m,nr_inodes=100")
+      let again = try context ?? Harbour.context(store.description(at: path))
+      if again.hasChanges {
+        try again.save()
+        saved += 1
+      }
+      demand(try Voyage.check(again) == (saved, nil), "\(options): \(saved) saves are not there.")
+      try Voyage.saveNext(again)
+      try again.persistentStoreCoordinator.close()
+    }
+
+    /// What another program finds on the full disk that opens a copy of the file.
+    private func look(_ saved: Int, while context: ManagedObjectContext?) throws {
+      guard Folder.exists(path) else { return demand(context == nil, "\(options): there is no file.") }
+      let found = try SimulatedHarbour.found(store, Folder.read(path))
+      demand(found == (saved, nil), "\(options): \(found) after \(saved) saves")
+    }
+  }
+#endif

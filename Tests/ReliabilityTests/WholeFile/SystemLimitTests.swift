@@ -1,0 +1,181 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Signals, and limits that the operating system sets a process, while whole-file stores open and save.
+@Suite(.serialized) struct SystemLimitTests {
+  private let folder: Folder
+  private var path: String { folder.file("harbour") }
+
+  init() throws { folder = try Folder() }
+
+  #if os(Linux)
+    /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `RELIABILITY=full`.
+    @Test(arguments: FileStore.wholeFile)
+    func C4_signalsDisturbNoSave(store: FileStore) async {
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [folder = folder.path as String, store = store as FileStore, saves = Battery.count(500, full: 10_000) as Int] in
+        let path = folder + "/harbour"
+        let context = try Harbour.context(store.description(at: path))
+        let storm = SignalStorm()
+        do {
+          for save in 1...saves {
+            demand(try Voyage.saveNext(context) == save, "Save \(save) has another number.")
+            if save % 100 == 0 { context.reset() }
+          }
+        } catch { complain("\(error)") }
+        storm.stop()
+        try context.persistentStoreCoordinator.close()
+        let again = try Harbour.context(store.description(at: path))
+        demand(try Voyage.check(again) == (saves, nil), "The saves are not there.")
+        try again.persistentStoreCoordinator.close()
+        demand(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".harbour.lock", "harbour"], "Something is left.")
+        demand(storm.count > saves / 10, "Only \(storm.count) signals came.")
+        print("REPORT C4, \(store): \(saves) saves, \(storm.count) signals, no error")
+      }
+      report(child)
+    }
+
+    /// From a process that can open nothing to one that can open all that it needs.
+    @Test(arguments: FileStore.wholeFile)
+    func C8_tooFewDescriptorsAreATypedErrorAndNoneIsLeftOpen(store: FileStore) async {
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [folder = folder.path as String, store = store as FileStore] in
+        let path = folder + "/harbour"
+        try Harbour.makeFile(store.description(at: path))
+        let opened = try Harbour.context(store.description(at: folder + "/other"))
+        var (saves, refused, saved) = (12, 0, 0)
+        for budget in 3...40 {
+          let before = Limits.openDescriptors
+          do {
+            let (context, made) = try Limits.with(RLIMIT_NOFILE, budget) {
+              let context = try Harbour.context(store.description(at: path))
+              return (context, Result { try Voyage.saveNext(context) })
+            }
+            switch made {
+            case .success: (saves, saved) = (saves + 1, saved + 1)
+            case .failure(let error):
+              refused += 1
+              demand(Limits.isOfDescriptors(error, path) && context.hasChanges, "\(budget) descriptors: \(error)")
+              // With more of them, the same save succeeds.
+              try context.save()
+              saves += 1
+            }
+            demand(try Voyage.check(context) == (saves, nil), "\(budget) descriptors")
+            try context.persistentStoreCoordinator.close()
+          } catch {
+            refused += 1
+            demand(Limits.isOfDescriptors(error, path), "\(budget) descriptors: \(error)")
+          }
+          demand(Limits.openDescriptors == before, "\(budget) descriptors: \(before) were open, \(Limits.openDescriptors) are")
+          // One that is open saves or refuses, and goes on.
+          let other = Limits.with(RLIMIT_NOFILE, budget) { Result { try Voyage.saveNext(opened) } }
+          if case .failure(let error) = other {
+            demand(Limits.isOfDescriptors(error, folder + "/other") && opened.hasChanges, "\(budget) descriptors, open: \(error)")
+            try opened.save()
+          }
+          demand(Limits.openDescriptors == before, "\(budget) descriptors, open: \(before) were open, \(Limits.openDescriptors) are")
+        }
+        demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
+        demand(try Voyage.check(opened) == (38, nil), "The open store lost a save.")
+        try opened.persistentStoreCoordinator.close()
+        print("REPORT C8, \(store): of 38 budgets of descriptors \(refused) too small, \(saved) enough")
+      }
+      report(child)
+    }
+
+    /// The largest file that the process may write: the save that would be larger is refused, and the old file stays.
+    @Test(arguments: FileStore.wholeFile)
+    func C8_aLargestFileOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [folder = folder.path as String, store = store as FileStore] in
+        // A program that wants to go on ignores this signal, as one that writes to pipes ignores another.
+        signal(SIGXFSZ, SIG_IGN)
+        let path = folder + "/harbour"
+        try Harbour.makeFile(store.description(at: path))
+        let size = try Folder.read(path).count
+        let context = try Harbour.context(store.description(at: path))
+        var (saves, refused, saved) = (12, 0, 0)
+        for limit in stride(from: 0, through: 2 * size, by: max(1, size / 16)) {
+          let (before, descriptors) = (try Folder.read(path), Limits.openDescriptors)
+          let made = Limits.with(RLIMIT_FSIZE, limit) { Result { try Voyage.saveNext(context) } }
+          saves += 1
+          if case .failure(let error) = made {
+            refused += 1
+            let storeError = error as? StoreError
+            demand(storeError?.code == .diskFull && storeError?.path == path && context.hasChanges, "\(limit) bytes: \(error)")
+            demand(try Folder.read(path) == before, "\(limit) bytes: the file was changed.")
+            demand(try store.fault(at: path) == nil && Limits.openDescriptors == descriptors, "\(limit) bytes: something is left.")
+            try context.save()
+          } else {
+            saved += 1
+          }
+          demand(try Voyage.check(context) == (saves, nil), "\(limit) bytes")
+        }
+        try context.persistentStoreCoordinator.close()
+        demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
+        print("REPORT C8, \(store): of \(refused + saved) largest files \(refused) too small, \(saved) enough")
+      }
+      report(child)
+    }
+  #endif
+}
+
+#if os(Linux)
+  private enum Limits {
+    /// Runs a closure while this process has a limit.
+    static func with<Value>(_ kind: __rlimit_resource, _ limit: Int, _ body: () throws -> Value) rethrows -> Value {
+      let resource = __rlimit_resource_t(kind.rawValue)
+      var old = rlimit()
+      getrlimit(resource, &old)
+      var new = rlimit(rlim_cur: rlim_t(limit), rlim_max: old.rlim_max)
+      setrlimit(resource, &new)
+      defer { setrlimit(resource, &old) }
+      return try body()
+    }
+
+    static var openDescriptors: Int { ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count }
+
+    static func isOfDescriptors(_ error: any Error, _ path: String) -> Bool {
+      guard let error = error as? StoreError, error.path == path, error.code == .inputOutput else { return false }
+      return [EMFILE, ENFILE].contains((error.cause as? FileSystemError)?.number ?? 0)
+    }
+  }
+
+  /// Sends this thread a signal a thousand times a second, with a handler that lets calls be interrupted.
+  private final class SignalStorm: Sendable {
+    private static let received = Atomic<Int>(0)
+    private let isOver = Atomic<Bool>(false)
+
+    init() {
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in SignalStorm.received.add(1, ordering: .relaxed) }
+      action.sa_flags = 0
+      precondition(sigaction(SIGUSR1, &action, nil) == 0)
+      // The threads that tests run on keep signals out.
+      var none = sigset_t()
+      sigemptyset(&none)
+      pthread_sigmask(SIG_SETMASK, &none, nil)
+      let target = pthread_self()
+      Thread.detachNewThread { [self] in
+        while !isOver.load(ordering: .relaxed) {
+          pthread_kill(target, SIGUSR1)
+          usleep(1000)
+        }
+      }
+    }
+
+    /// How many signals arrived.
+    var count: Int { Self.received.load(ordering: .relaxed) }
+
+    func stop() { isOver.store(true, ordering: .relaxed) }
+  }
+#endif
