@@ -106,7 +106,7 @@ struct BinaryWriter {
   // MARK: Rows
 
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
-    let encoder = PageEncoder(entity.layout)
+    let encoder = PageEncoder(entity)
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
     let constraints = indexes.indices.filter { schema.uniqueConstraints[$0].entities.contains(entity.index) }
     let index = entity.index

@@ -73,6 +73,7 @@ struct PageDecoder {
         let target = Target(base: base, stride: layout.fixedByteCount, count: count)
         try fill(keys: rowKeys, in: keys, target)
         try fill(versions, presence: nil, in: 1...Int64.max, target, at: 8)
+        markFull(columns, target)
         var place = count * layout.fixedByteCount
         for (slot, column) in columns.enumerated() { if let column { try fill(column, slot, target, &place) } }
       } catch {
@@ -216,8 +217,20 @@ struct PageDecoder {
     }
   }
 
+  /// Says of all rows at once that they have values in the columns in which every row has one.
+  private func markFull(_ columns: [Column?], _ target: Target) {
+    for block in stride(from: 0, to: columns.count, by: 64) {
+      var bits: UInt64 = 0
+      for slot in block..<min(block + 64, columns.count) {
+        if let column = columns[slot], column.presence == nil { bits |= 1 << UInt64(slot - block) }
+      }
+      let offset = RowLayout.presenceOffset(block)
+      if bits != 0 { for index in 0..<target.count { target.store(bits, index, at: offset) } }
+    }
+  }
+
   private func fill(_ column: Column, _ slot: Int, _ target: Target, _ place: inout Int) throws(SectionFault) {
-    for index in 0..<target.count where isSet(column.presence, index) { target.mark(index, slot) }
+    if column.presence != nil { for index in 0..<target.count where isSet(column.presence, index) { target.mark(index, slot) } }
     let offset = RowLayout.cellOffset(slot)
     switch layout.columns[slot] {
     case .toOne: try fill(column.numbers, presence: column.presence, in: TableLoader.keys, target, at: offset)

@@ -13,13 +13,17 @@ import HoldfastStore
 final class PageEncoder {
   private let columns: [ColumnType]
   private let kinds: [CellKind]
+  /// By slot, whether a value may lie in a file of its own.
+  private let mayBeExternal: [Bool]
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var capacity = 1 << 16
   @exclusivity(unchecked) private var used = 0
 
-  init(_ layout: RowLayout) {
-    columns = layout.columns
-    kinds = layout.kinds
+  init(_ entity: ManagedObjectModel.Entity) {
+    columns = entity.layout.columns
+    kinds = entity.layout.kinds
+    let external = entity.externalSlots
+    mayBeExternal = entity.slots.indices.map { external.contains($0) }
     guard let bytes = malloc(capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
     base = bytes
   }
@@ -137,19 +141,31 @@ final class PageEncoder {
   }
 
   private func putBytes(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
-    if rows.contains(where: { $0.isExternal(slot) }) {
+    if mayBeExternal[slot] && rows.contains(where: { $0.isExternal(slot) }) {
       put(1 as UInt8)
       putBits(rows.count) { rows[$0].isExternal(slot) }
     } else {
       put(0 as UInt8)
     }
     putWhole(rows.count) { rows[$0].isPresent(slot) ? Int64(rows[$0].bytes(slot).count) : nil }
-    for row in rows {
+    // In pages that were read from a file, the values of a column lie one behind the other: what does is copied at once.
+    var run = UnsafeRawBufferPointer(start: nil, count: 0)
+    for row in rows where row.isPresent(slot) {
       let bytes = row.bytes(slot)
-      guard row.isPresent(slot), let source = bytes.baseAddress else { continue }
-      memcpy(base + used, source, bytes.count)
-      used += bytes.count
+      if let start = run.baseAddress, start + run.count == bytes.baseAddress {
+        run = UnsafeRawBufferPointer(start: start, count: run.count + bytes.count)
+      } else {
+        put(run)
+        run = bytes
+      }
     }
+    put(run)
+  }
+
+  @inline(__always) private func put(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress else { return }
+    memcpy(base + used, source, bytes.count)
+    used += bytes.count
   }
 }
 

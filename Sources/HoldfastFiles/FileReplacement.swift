@@ -34,7 +34,7 @@ public final class FileReplacement {
   /// Whether ``commit()`` waits for the disk although the options say ``DurableFileOptions/Durability/fast``. Set it before.
   public var waitsForDisk = false
 
-  /// The bytes of the file that is in place now; nil before ``commit()`` has succeeded.
+  /// The bytes of the file that ``commit()`` has put in place; nil before, and when it failed.
   public private(set) var committed: FileBytes?
 
   private enum Phase {
@@ -178,7 +178,7 @@ public final class FileReplacement {
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
-    if unconfirmed == nil { committed = FileBytes(file, byteCount: byteCount, path: folder.path) }
+    committed = FileBytes(file, byteCount: byteCount, path: folder.path)
     owner.remember(identity.map { .present($0, file) } ?? .unknown)
     end(unconfirmed, isInPlace: true)
     if let unconfirmed { throw unconfirmed }

@@ -75,7 +75,7 @@ import Testing
       trace.writing == [
         "openat .store.lock", "flock", "openat temporary", "fchmod", "pwrite64", "pwrite64", "fsync", "renameat", "fsync", "flock",
       ])
-    #expect(trace.lines.count { $0.contains("O_WRONLY|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") } == 1)
+    #expect(trace.lines.count { $0.contains("O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") } == 1)
   }
 
   /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.

@@ -163,8 +163,8 @@ final class OpenedFile: Sendable {
       replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
       let generation = try tables.source.generation()
       let parts = try write(StoreImage(header: header, generation: generation), to: replacement)
+      defer { note(generation, replacement.committed, parts) }
       try replacement.commit()
-      note(generation, replacement.committed, parts)
     } catch {
       replacement.abort()
       throw error
@@ -213,13 +213,10 @@ final class OpenedFile: Sendable {
     }
   }
 
-  /// Notes the file that is in place now, and of which rows it is.
+  /// Notes the file that is in place now, and of which rows it is; nil when the one before is still there.
   private func note(_ generation: TableGeneration, _ bytes: FileBytes?, _ parts: [FilePart]) {
-    if let bytes, !parts.isEmpty {
-      remember(.written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
-    } else {
-      remember(.none)
-    }
+    guard let bytes else { return }
+    remember(parts.isEmpty ? .none : .written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
   }
 
   private func remember(_ saved: SavedSource) {
@@ -301,7 +298,7 @@ private final class WholeFileSave: PreparedSave {
   /// Guarded because a save may end on another thread than the one that prepared it.
   private let replacement: Mutex<FileReplacement>
   private let files: ExternalDataSave?
-  /// Notes the bytes of the file that is in place.
+  /// Notes the bytes of the file that is in place; nil when the one before still is.
   private let note: @Sendable (FileBytes?) -> Void
 
   init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ note: @escaping @Sendable (FileBytes?) -> Void) {
@@ -314,11 +311,8 @@ private final class WholeFileSave: PreparedSave {
 
   func commit() throws {
     do {
-      note(
-        try replacement.withLock { replacement in
-          try replacement.commit()
-          return replacement.committed
-        })
+      defer { note(replacement.withLock { $0.committed }) }
+      try replacement.withLock { try $0.commit() }
     } catch {
       files?.finish((error as? StoreError)?.code == .durabilityUnknown ? .unknown : .aborted)
       throw error

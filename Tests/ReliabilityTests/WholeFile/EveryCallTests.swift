@@ -132,7 +132,7 @@ struct GoldenTrace {
     ]
     demand(order == expected, "\(writing)")
     demand(run.lines.filter { $0.hasPrefix("fsync") }.allSatisfy { $0.contains("= 0") }, "\(run.lines)")
-    let created = run.lines.count { $0.contains("O_WRONLY|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") }
+    let created = run.lines.count { $0.contains("O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") }
     demand(created == 1, "\(created) files were made")
     print("REPORT B7, \(store): \(writing.count) calls that write, \(pieces) pieces")
   }
