@@ -88,12 +88,14 @@ struct BinaryWriter {
   /// Puts sections of a subject: copies those of the file that is replaced in which nothing has changed, and has what lies between them
   /// written.
   private mutating func putSections(
-    _ kind: BinaryLayout.Kind, _ subject: Int, isSame: (SavedFile, FilePart) -> Bool,
+    _ kind: BinaryLayout.Kind, _ subject: Int, isSame: (TableGeneration, FilePart) -> Bool,
     _ write: (inout BinaryWriter, ClosedRange<Int64>) throws -> Void
   ) throws {
     var next = TableLoader.keys.lowerBound
     if let saved {
-      for part in SavedSections.unchanged(saved, kind, subject, isSame) {
+      for part in saved.unchanged(
+        kind: Int(kind.rawValue), subject: subject, smallByteCount: BinaryWriter.usualByteCount / 8, isSame)
+      {
         if part.first > next { try write(&self, next...part.first - 1) }
         let isCopied = try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.keys, digest: part.digest) }
         if !isCopied { try write(&self, part.keys) }
@@ -110,7 +112,7 @@ struct BinaryWriter {
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
     let constraints = indexes.indices.filter { schema.uniqueConstraints[$0].entities.contains(entity.index) }
     let index = entity.index
-    try putSections(.rows, index, isSame: { [generation] in generation.hasSameRows(as: $0.generation, entity: index, keys: $1.keys) }) {
+    try putSections(.rows, index, isSame: { [generation] in generation.hasSameRows(as: $0, entity: index, keys: $1.keys) }) {
       try $0.putRows(of: entity, $1, encoder, byteSlots, constraints)
     }
   }
@@ -142,7 +144,7 @@ struct BinaryWriter {
 
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int) throws {
     try putSections(
-      .links, number, isSame: { [generation] in generation.hasSameLinks(as: $0.generation, relationship, sources: $1.keys) }
+      .links, number, isSame: { [generation] in generation.hasSameLinks(as: $0, relationship, sources: $1.keys) }
     ) {
       try $0.putLinks(of: relationship, number, $1)
     }
@@ -169,8 +171,8 @@ struct BinaryWriter {
       .order, number,
       isSame: { [generation] in
         // A source that is gone has no list any more, though its links may be there still.
-        generation.hasSameLinks(as: $0.generation, relationship, sources: $1.keys)
-          && generation.hasSameRows(as: $0.generation, entity: relationship.entityIndex, keys: $1.keys)
+        generation.hasSameLinks(as: $0, relationship, sources: $1.keys)
+          && generation.hasSameRows(as: $0, entity: relationship.entityIndex, keys: $1.keys)
       }
     ) {
       try $0.putLists(of: relationship, number, reader, $1)
@@ -201,22 +203,5 @@ struct BinaryWriter {
     let change = indexes[number]
     indexes[number].removeAll()
     try change.write(saved) { try put(.unique, number, $0, count: $1, $2) }
-  }
-}
-
-/// Which sections of a file that is replaced can be copied.
-enum SavedSections {
-  /// Sections with fewer bytes are written anew when one beside them is, so that small ones do not gather.
-  private static let smallByteCount = BinaryWriter.usualByteCount / 8
-
-  static func unchanged(
-    _ saved: SavedFile, _ kind: BinaryLayout.Kind, _ subject: Int, _ isSame: (SavedFile, FilePart) -> Bool
-  ) -> [FilePart] {
-    let parts = saved.parts.filter { $0.kind == Int(kind.rawValue) && $0.subject == subject }
-    let same = parts.map { isSame(saved, $0) }
-    return parts.indices.filter { place in
-      let isAlone = (place == 0 || same[place - 1]) && (place == parts.count - 1 || same[place + 1])
-      return same[place] && (isAlone || parts[place].byteCount >= smallByteCount)
-    }.map { parts[$0] }
   }
 }

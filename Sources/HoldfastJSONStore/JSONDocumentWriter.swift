@@ -14,14 +14,16 @@ struct JSONDocumentWriter {
   private let encodedModel: [UInt8]
   private let model: JSONModel
   private let output: TextOutput
+  private let rows: RowRuns
   /// The links of each of the model's written relationships.
   private let links: [LinkReader]
 
-  init(image: StoreImage, model: [UInt8], output: TextOutput) {
+  init(image: StoreImage, model: [UInt8], output: TextOutput, rows: RowRuns) {
     self.image = image
     encodedModel = model
     self.model = JSONModel(image.model)
     self.output = output
+    self.rows = rows
     links = self.model.written.map(image.generation.links)
   }
 
@@ -111,15 +113,12 @@ struct JSONDocumentWriter {
     put(text: entity.name)
     output.put(":[")
     let fields = JSONFieldTable(entity)
-    var isFirst = true
-    try image.generation.forEachRow(of: entity.index) { row in
-      output.put(isFirst ? "\n{\"$key\":" : ",\n{\"$key\":")
-      isFirst = false
+    let hasRows = try rows.write(entity.index, first: "\n", next: ",\n") { row in
+      output.put("{\"$key\":")
       write(row, fields)
       output.put("}")
-      try output.flushIfFull()
     }
-    output.put(isFirst ? "]" : "\n]")
+    output.put(hasRows ? "\n]" : "]")
   }
 
   @inline(__always) private func write(_ row: RowPointer, _ fields: JSONFieldTable) {

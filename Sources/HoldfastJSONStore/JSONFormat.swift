@@ -55,8 +55,9 @@ struct JSONFormat: StoreFileFormat {
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     try check(image.header)
     let output = TextOutput { try file.write($0) }
-    try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output).write()
-    return []
+    let rows = RowRuns(output, image.generation, after: saved)
+    try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output, rows: rows).write()
+    return rows.parts
   }
 }
 

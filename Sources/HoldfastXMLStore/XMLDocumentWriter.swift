@@ -13,20 +13,21 @@ struct XMLDocumentWriter {
   private let metadata: String
   private let model: XMLModel
   private let output: TextOutput
-  /// The links of each of the model's listed and of its stated relationships.
+  private let rows: RowRuns
   private let listed: [XMLLinks]
   private let stated: [XMLLinks]
-
   private let mostListed: Int
 
-  init(image: StoreImage, metadata: String, output: TextOutput, mostListed: Int) {
+  init(
+    image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, rows: RowRuns, mostListed: Int
+  ) {
     self.image = image
-    self.mostListed = mostListed
-    model = XMLModel(image.model)
     self.metadata = metadata
+    self.model = model
     self.output = output
-    listed = model.listed.map { XMLLinks(image.generation, $0) }
-    stated = model.stated.map { XMLLinks(image.generation, $0) }
+    self.rows = rows
+    (listed, stated) = (lists.listed, lists.stated)
+    self.mostListed = mostListed
   }
 
   func write() throws {
@@ -63,13 +64,12 @@ struct XMLDocumentWriter {
   private func write(_ entity: XMLEntity) throws {
     let fields = XMLFieldTable(entity)
     let start = NameTable([(before: "<object type=\"", name: entity.name, behind: "\" id=\"z")])
-    try image.generation.forEachRow(of: entity.index) { row in
+    _ = try rows.write(entity.index, first: "", next: "") { row in
       output.put(start, 0)
       output.put(decimal: row.key)
       output.put("\">")
       write(row, fields)
       output.put("</object>\n")
-      try output.flushIfFull()
     }
   }
 

@@ -96,8 +96,14 @@ struct XMLFormat: StoreFileFormat {
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     let output = TextOutput { try file.write($0) }
     let metadata = try metadata(of: image)
-    try XMLDocumentWriter(image: image, metadata: metadata, output: output, mostListed: mostListed).write()
-    return []
+    let model = XMLModel(image.model)
+    let lists = XMLLists(image.generation, model)
+    // What leads to objects that are not there shows in the text of rows that nobody changes.
+    let rows = RowRuns(output, image.generation, after: lists.lackSome ? nil : saved)
+    try XMLDocumentWriter(
+      image: image, metadata: metadata, model: model, lists: lists, output: output, rows: rows, mostListed: mostListed
+    ).write()
+    return lists.lackSome ? [] : rows.parts
   }
 
   /// The property list that stands before the objects.

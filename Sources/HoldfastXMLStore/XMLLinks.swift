@@ -9,7 +9,8 @@ final class XMLLinks {
   private let links: LinkReader
   private let generation: TableGeneration
   private let destination: Int
-  private let lacksSome: Bool
+  /// Whether some are left out.
+  let lacksSome: Bool
   /// The targets that are there, of one object that has others.
   private var found: [Int64] = []
 
@@ -34,4 +35,18 @@ final class XMLLinks {
     let targets = links.orderedTargets(of: key)
     return lacksSome ? targets.filter { exists($0.target) } : targets
   }
+}
+
+/// The links of each of a model's listed and of its stated relationships.
+struct XMLLists {
+  let listed: [XMLLinks]
+  let stated: [XMLLinks]
+
+  init(_ generation: TableGeneration, _ model: XMLModel) {
+    listed = model.listed.map { XMLLinks(generation, $0) }
+    stated = model.stated.map { XMLLinks(generation, $0) }
+  }
+
+  /// Whether some are left out.
+  var lackSome: Bool { (listed + stated).contains(where: \.lacksSome) }
 }

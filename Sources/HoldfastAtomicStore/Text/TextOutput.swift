@@ -42,10 +42,17 @@ public final class TextOutput {
     if count >= TextOutput.pieceByteCount { try flush() }
   }
 
+  /// How many bytes were handed on.
+  private(set) var handedOn: Int64 = 0
+
+  /// The bytes from a place of those that were not handed on yet.
+  func bytes(from start: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: count - start) }
+
   /// Hands on what there is.
   public func flush() throws {
     let bytes = UnsafeRawBufferPointer(start: base, count: count)
     digest.update(bytes)
+    handedOn += Int64(count)
     count = 0
     try write(bytes)
   }

@@ -17,6 +17,24 @@ public struct SavedFile: Sendable {
     self.parts = parts
   }
 
+  /// The parts of a kind and subject in which nothing has changed, and that are worth being copied.
+  ///
+  /// - Parameters:
+  ///   - kind: as the format numbers it.
+  ///   - subject: as the format numbers it.
+  ///   - smallByteCount: parts with fewer bytes are left out when a part beside them has changed, so that small ones do not gather.
+  ///   - isSame: whether nothing in a part has changed since an older generation, which the file holds.
+  public func unchanged(
+    kind: Int, subject: Int, smallByteCount: Int, _ isSame: (_ old: TableGeneration, _ part: FilePart) -> Bool
+  ) -> [FilePart] {
+    let found = parts.filter { $0.kind == kind && $0.subject == subject }
+    let same = found.map { isSame(generation, $0) }
+    return found.indices.filter { place in
+      let isAmongSame = (place == 0 || same[place - 1]) && (place == found.count - 1 || same[place + 1])
+      return same[place] && (isAmongSame || found[place].byteCount >= smallByteCount)
+    }.map { found[$0] }
+  }
+
   /// Reads a part and compares its digest.
   ///
   /// - Returns: whether the part is what was written, and so was handed to `body`. When it is not, or cannot be read, what it held is
