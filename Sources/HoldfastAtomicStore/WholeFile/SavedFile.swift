@@ -64,8 +64,9 @@ public struct FilePart: Sendable {
   public var digest: UInt64
   /// How many rows, links or entries there are.
   public var count: Int
-  /// The least and the largest key.
+  /// The least key.
   public var first: Int64
+  /// The largest key.
   public var last: Int64
 
   /// Describes a part.
