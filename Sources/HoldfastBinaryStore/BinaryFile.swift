@@ -23,6 +23,8 @@ final class BinaryFile: PagedStoreFile {
   /// The places of each entity's rows in the directory.
   private let pages: [Range<Int>]
   private let rowCounts: [Int]
+  /// The places of each constraint's index in the directory; nil for one of which the file has none.
+  private let indexPlaces: [Range<Int>?]
   private let decoders: [PageDecoder]
   /// The sections of rows that were read, by place; guarded because any thread may read.
   private let batches: Mutex<[RowBatch?]>
@@ -44,6 +46,12 @@ final class BinaryFile: PagedStoreFile {
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
     (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
+    indexPlaces = subjects.constraintNumbers.map { [entries] number in
+      number.map { number in
+        let first = entries.firstIndex { $0.kind == .unique && $0.subject == number } ?? 0
+        return first..<first + entries.count { $0.kind == .unique && $0.subject == number }
+      }
+    }
   }
 
   /// Finds the sections of each entity.
@@ -129,14 +137,10 @@ final class BinaryFile: PagedStoreFile {
 
   // MARK: Indexes
 
-  func keys(digest: UInt64, constraint: Int) throws -> [Int64] {
-    guard let number = subjects.constraintNumbers[constraint] else {
-      throw errors.damaged("There is no index of a uniqueness constraint of the model.")
-    }
+  func keys(digest: UInt64, constraint: Int) throws -> [Int64]? {
+    guard let places = indexPlaces[constraint] else { return nil }
     let part = Int64(digest >> 32)
-    guard let place = entries.firstIndex(where: { $0.kind == .unique && $0.subject == number && $0.last >= part }),
-      entries[place].first <= part
-    else { return [] }
+    guard let place = BinaryFile.place(of: part, in: places, { entries[$0].last }), entries[place].first <= part else { return [] }
     return try index(place).withUnsafeBytes { IndexSections.keys(UInt32(truncatingIfNeeded: digest), in: $0, entries[place]) }
   }
 
@@ -168,19 +172,19 @@ final class BinaryFile: PagedStoreFile {
 
   /// Compares the entries of an index with the rows.
   private func compareIndex(_ number: Int) throws {
-    let sections = entries.indices.filter { entries[$0].kind == .unique && entries[$0].subject == subjects.constraintNumbers[number] }
+    guard let sections = indexPlaces[number] else { return }
     let constraint = schema.uniqueConstraints[number]
     var difference = LinkDigest()
-    for (place, section) in sections.enumerated() {
-      try index(section).withUnsafeBytes { bytes in
-        IndexSections.forEach(in: bytes, entries[section]) { difference.subtract(source: Int64(place) << 32 | Int64($0), target: $1) }
+    for place in sections {
+      try index(place).withUnsafeBytes { bytes in
+        IndexSections.forEach(in: bytes, entries[place]) { difference.subtract(source: Int64(place) << 32 | Int64($0), target: $1) }
       }
     }
     for entity in constraint.entities {
       try forEachPage(of: entity) { batch in
         for index in 0..<batch.count {
           guard let digest = UniqueDigest.value(of: batch.pointer(index), constraint) else { continue }
-          let place = BinaryFile.place(of: Int64(digest >> 32), in: sections.indices) { entries[sections[$0]].last } ?? sections.count
+          let place = BinaryFile.place(of: Int64(digest >> 32), in: sections) { entries[$0].last } ?? sections.upperBound
           difference.add(source: Int64(place) << 32 | Int64(digest & 0xFFFF_FFFF), target: batch.pointer(index).key)
         }
         return .more

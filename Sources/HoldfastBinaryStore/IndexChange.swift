@@ -43,9 +43,10 @@ struct IndexChange {
 
   /// Hands the sections over, ascending.
   func write(_ saved: SavedFile?, _ take: Take) throws {
-    guard let saved, !parts.isEmpty else { return try IndexSections.write(added, take) }
+    guard let saved else { return try IndexSections.write(added, take) }
     let count = parts.reduce(0) { $0 + $1.count }
-    let isWorthIt = added.count + removed.count <= count / 2 && parts.allSatisfy { $0.count <= IndexChange.mostEntries }
+    // Without sections there was no index yet, or nothing in it.
+    let isWorthIt = !parts.isEmpty && added.count + removed.count <= count / 2 && parts.allSatisfy { $0.count <= IndexChange.mostEntries }
     guard isWorthIt, let sections = try changed(saved) else { return try IndexSections.write(allEntries(), take) }
     for (section, range) in sections { try section.bytes.withUnsafeBytes { try take($0, section.count, range) } }
   }

@@ -12,8 +12,8 @@ final class PagedGeneration: Sendable {
 
   var schema: TableSchema { file.schema }
 
-  /// What was made of all rows, if anybody needed that.
-  var complete: TableGeneration? { made.withLock { $0 } }
+  /// What was made of all rows, if anybody needed that; nil while it is being made, so that nobody waits who can do without.
+  var complete: TableGeneration? { made.withLockIfAvailable { $0 } ?? nil }
 
   /// The tables of all rows.
   ///
@@ -61,7 +61,10 @@ extension PagedGeneration: PlannedRows {
     }
     guard let root = schema.tableOfEntity.firstIndex(of: table) else { return [] }
     let constraint = schema.constraints[table][place]
-    for key in try file.keys(digest: digest, constraint: schema.number(ofConstraint: place, table: table)) {
+    guard let keys = try file.keys(digest: digest, constraint: schema.number(ofConstraint: place, table: table)) else {
+      return try generation().rows(matching: lookup, plan)
+    }
+    for key in keys {
       guard let (row, entity) = try row(entity: schema.model.entities[root].rootIndex, key: key),
         constraint.entities.contains(entity), lookup.plan.isWanted(row.pointer, constraint)
       else { continue }

@@ -29,12 +29,13 @@ public protocol PagedStoreFile: Sendable {
   /// The row of an entity, not a sub-entity, with a key; nil when there is none.
   func row(entity: Int, key: Int64) throws -> RowView?
 
-  /// The keys of the rows whose values of a constraint have a digest, and perhaps of others.
+  /// The keys of the rows whose values of a constraint have a digest, and perhaps of others; nil when the file has no index of the
+  /// constraint.
   ///
   /// - Parameters:
   ///   - digest: a ``UniqueDigest``.
   ///   - constraint: the place of the constraint in ``TableSchema/uniqueConstraints``.
-  func keys(digest: UInt64, constraint: Int) throws -> [Int64]
+  func keys(digest: UInt64, constraint: Int) throws -> [Int64]?
 
   /// Hands everything over, as ``StoreFileFormat/read(_:into:)`` does.
   func read(into loader: TableLoader) throws
