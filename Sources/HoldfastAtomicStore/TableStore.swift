@@ -57,7 +57,16 @@ public final class TableStore: Sendable {
   }
 
   /// The rows that were published last.
-  var source: RowSource { state.withLock { $0.source.settled } }
+  var source: RowSource {
+    let (settled, before) = state.withLock { state in
+      let before = state.source
+      state.source = before.settled
+      return (state.source, before)
+    }
+    // What read from a file is let go outside the lock, because that may close the file.
+    _ = before
+    return settled
+  }
 
   /// For each root entity the least key that was never handed out, to be kept with the store.
   public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }

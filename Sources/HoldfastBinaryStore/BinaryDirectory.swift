@@ -81,11 +81,12 @@ struct BinaryDirectory: Sendable {
       let digest = reader.next(UInt64.self), count = reader.next(Int.self)
       let first = reader.next(Int64.self), last = reader.next(Int64.self)
       guard let kind = BinaryLayout.Kind(rawValue: kind) else { throw errors.newerFormat("a section of kind \(kind)") }
-      guard offset == next, byteCount >= 0, Int64(byteCount) <= end - offset, count >= 0, first <= last,
+      guard offset == next, byteCount > 0, Int64(byteCount) <= end - offset, count > 0, first <= last,
         kind.range.contains(first), kind.range.contains(last)
       else {
         throw errors.damaged("The directory says of a section what cannot be.")
       }
+      if (kind == .info || kind == .model) && (subject != 0 || count != 1) { throw errors.newerFormat("two of what every file has once") }
       next += Int64(byteCount)
       let entry = SectionEntry(
         kind: kind, subject: subject, offset: offset, byteCount: byteCount, digest: digest, count: count, first: first, last: last)

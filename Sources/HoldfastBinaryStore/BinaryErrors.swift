@@ -3,7 +3,7 @@ import HoldfastStore
 /// Errors of the binary format, each built in one place. None holds a value of the file: names, keys and places only.
 struct BinaryErrors: Sendable {
   var path: String
-  var operation = "open the store"
+  var operation = "read the store"
 
   private func error(_ code: StoreError.Code, _ reason: String, _ cause: (any Error)? = nil) -> StoreError {
     StoreError(code, operation: operation, path: path, reason: reason, cause: cause)
@@ -20,6 +20,8 @@ struct BinaryErrors: Sendable {
   func damaged(_ what: String, _ cause: (any Error)? = nil) -> StoreError {
     error(.damaged, "\(what) Take the file from a backup.", cause)
   }
+
+  func tooLarge(_ reason: String) -> StoreError { error(.tooLarge, reason) }
 
   /// The digest of a part does not match it.
   func unverified(_ part: String) -> StoreError {

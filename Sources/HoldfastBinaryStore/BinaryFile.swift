@@ -34,19 +34,32 @@ final class BinaryFile: PagedStoreFile {
   /// Reads what there is besides rows, links and indexes.
   ///
   /// - Throws: ``StoreError``: `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`; what reading throws.
-  init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, allowsUnverified: Bool) throws {
+  init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStore.Options) throws {
+    allowsUnverified = options.wholeFile.allowsUnverified
     let opened = try BinaryOpening(file, errors, allowsUnverified: allowsUnverified)
     let info = try opened.info()
     header = info.header
     if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("The file says of keys what cannot be.") }
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
-    subjects = BinarySubjects(info, schema)
+    subjects = try BinarySubjects(info, schema, errors)
     entries = opened.directory.entries
-    (self.file, self.errors, self.allowsUnverified) = (file, errors, allowsUnverified)
+    (self.file, self.errors) = (file, errors)
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
     (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
-    indexPlaces = subjects.constraintNumbers.map { [entries] number in
+    let size = zip(rowCounts, model.entities).reduce(0) { $0 + Double($1.0) * Double($1.1.layout.fixedByteCount) }
+    if size > Double(options.largestRows) {
+      throw errors.tooLarge(
+        "The file's rows take \(Int64(size)) bytes of memory, and the options allow \(options.largestRows). Allow more if that is meant.")
+    }
+    for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section of what the model has not") }
+    indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)
+  }
+
+  /// Finds the sections of each constraint. Where digests need not be right no index is trusted: what it led to could be something else.
+  private static func indexPlaces(_ entries: [SectionEntry], _ subjects: BinarySubjects, allowsUnverified: Bool) -> [Range<Int>?] {
+    if allowsUnverified { return subjects.constraintNumbers.map { _ in nil } }
+    return subjects.constraintNumbers.map { number in
       number.map { number in
         let first = entries.firstIndex { $0.kind == .unique && $0.subject == number } ?? 0
         return first..<first + entries.count { $0.kind == .unique && $0.subject == number }
@@ -79,7 +92,8 @@ final class BinaryFile: PagedStoreFile {
 
   /// Parts mean entities, relationships and constraints by the model's numbers, which may be others than the file's.
   var saved: (bytes: FileBytes, parts: [FilePart]) {
-    (file, entries.compactMap { entry in subjects.number(of: entry).map { entry.part(subject: $0) } })
+    let trusted = allowsUnverified ? entries.filter { $0.kind != .unique } : entries
+    return (file, trusted.compactMap { entry in subjects.number(of: entry).map { entry.part(subject: $0) } })
   }
 
   // MARK: Sections
@@ -164,7 +178,11 @@ final class BinaryFile: PagedStoreFile {
         loader.take(batch, of: entity); return .more
       }
     }
-    for number in subjects.relationships.indices { try readLinks(number, into: loader) }
+    let links = Dictionary(grouping: entries.filter { $0.kind == .links }, by: \.subject)
+    let lists = Dictionary(grouping: entries.filter { $0.kind == .order }, by: \.subject)
+    for (number, relationship) in subjects.relationships.enumerated() {
+      if let relationship { try readLinks(links[number] ?? [], lists[number] ?? [], of: relationship, into: loader) }
+    }
     // Nothing is made of indexes, but what is wrong with them is found.
     for constraint in schema.uniqueConstraints.indices { try compareIndex(constraint) }
     for entry in entries where entry.kind == .model { try withSection(entry) { _ in } }
@@ -176,7 +194,8 @@ final class BinaryFile: PagedStoreFile {
     let constraint = schema.uniqueConstraints[number]
     var difference = LinkDigest()
     for place in sections {
-      try index(place).withUnsafeBytes { bytes in
+      try withSection(entries[place]) { bytes in
+        try IndexSections.check(bytes, entries[place])
         IndexSections.forEach(in: bytes, entries[place]) { difference.subtract(source: Int64(place) << 32 | Int64($0), target: $1) }
       }
     }
@@ -184,7 +203,9 @@ final class BinaryFile: PagedStoreFile {
       try forEachPage(of: entity) { batch in
         for index in 0..<batch.count {
           guard let digest = UniqueDigest.value(of: batch.pointer(index), constraint) else { continue }
-          let place = BinaryFile.place(of: Int64(digest >> 32), in: sections) { entries[$0].last } ?? sections.upperBound
+          let part = Int64(digest >> 32)
+          var place = BinaryFile.place(of: part, in: sections) { entries[$0].last } ?? sections.upperBound
+          if place < sections.upperBound && entries[place].first > part { place = sections.upperBound }
           difference.add(source: Int64(place) << 32 | Int64(digest & 0xFFFF_FFFF), target: batch.pointer(index).key)
         }
         return .more
@@ -197,20 +218,20 @@ final class BinaryFile: PagedStoreFile {
     }
   }
 
-  private func readLinks(_ number: Int, into loader: TableLoader) throws {
-    let links = entries.filter { $0.kind == .links && $0.subject == number }
-    let lists = entries.filter { $0.kind == .order && $0.subject == number }
-    if links.isEmpty && lists.isEmpty { return }
-    guard let relationship = subjects.relationships[number], links.isEmpty || BinaryInfo.isListOfLinks(relationship),
-      lists.isEmpty || relationship.isOrdered
-    else { throw errors.newerFormat("links of a relationship that the model has not") }
+  private func readLinks(
+    _ links: [SectionEntry], _ lists: [SectionEntry], of relationship: ManagedObjectModel.Relationship, into loader: TableLoader
+  ) throws {
+    guard links.isEmpty || BinaryInfo.isListOfLinks(relationship), lists.isEmpty || relationship.isOrdered else {
+      throw errors.newerFormat("links of a relationship that the model has not")
+    }
     if !links.isEmpty {
       var found: [SaveRequest.Link] = []
       found.reserveCapacity(links.reduce(0) { $0 + min($1.count, $1.byteCount) })
       for entry in links { try withSection(entry) { try LinkSections.read($0, entry, into: &found) } }
       loader.take(links: found, of: relationship)
     }
-    if !lists.isEmpty {
+    // Also without any list: then there may be no links.
+    if relationship.isOrdered {
       var found: [SaveRequest.Link] = [], keys: [Int64] = []
       for entry in lists { try withSection(entry) { try OrderSections.read($0, entry, into: &found, &keys) } }
       loader.take(order: found, keys: keys, of: relationship)
@@ -254,7 +275,7 @@ struct BinaryOpening {
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
     guard let base = malloc(max(entry.byteCount, 1)) else {
-      throw errors.damaged("There is no memory for the \(entry.byteCount) bytes of \(entry.name).")
+      throw errors.tooLarge("There is no memory for the \(entry.byteCount) bytes of \(entry.name).")
     }
     defer { free(base) }
     let section = UnsafeMutableRawBufferPointer(start: base, count: entry.byteCount)

@@ -20,11 +20,11 @@ struct BinaryFormat: StoreFileFormat {
   private var errors: BinaryErrors { BinaryErrors(path: path) }
 
   func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? {
-    try BinaryFile(reader.bytes, model: model, errors, allowsUnverified: options.wholeFile.allowsUnverified)
+    try BinaryFile(reader.bytes, model: model, errors, options)
   }
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
-    try BinaryFile(reader.bytes, model: loader.model, errors, allowsUnverified: options.wholeFile.allowsUnverified).read(into: loader)
+    try BinaryFile(reader.bytes, model: loader.model, errors, options).read(into: loader)
   }
 
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader {

@@ -111,8 +111,12 @@ struct BinarySubjects: Sendable {
   /// The number of each of the schema's constraints; nil for one of which the file has no index.
   let constraintNumbers: [Int?]
 
-  init(_ info: BinaryInfo, _ schema: TableSchema) {
+  /// - Throws: ``StoreError`` with code `damaged` when two numbers mean the same.
+  init(_ info: BinaryInfo, _ schema: TableSchema, _ errors: BinaryErrors) throws {
     let model = schema.model
+    guard Set(info.entities).count == info.entities.count, Set(info.relationships).count == info.relationships.count,
+      Set(info.constraints).count == info.constraints.count
+    else { throw errors.damaged("The file lists an entity, a relationship or a constraint twice.") }
     entities = info.entities.map { model.entity(named: $0)?.index }
     let listed = Dictionary(
       BinaryInfo.listed(model).map { ([model.entities[$0.entityIndex].name, $0.name], $0) }, uniquingKeysWith: { first, _ in first })
@@ -122,6 +126,9 @@ struct BinarySubjects: Sendable {
       info.constraints.firstIndex(of: [model.entities[constraint.entity].name] + constraint.names)
     }
   }
+
+  /// Whether a section is about something that the model has.
+  func knows(_ entry: SectionEntry) -> Bool { entry.kind == .info || entry.kind == .model || number(of: entry) != nil }
 
   /// What a section's subject would be in a new file; nil when a new file would have none.
   func number(of entry: SectionEntry) -> Int? {

@@ -13,9 +13,16 @@ public enum BinaryStore {
   public struct Options: Sendable {
     /// Durability, lock, largest file, permissions, file system, and whether a file whose digests are not right is opened.
     public var wholeFile: WholeFileOptions
+    /// How many bytes the rows of a file may take in memory, without text and other bytes; 4 GiB unless said. A row takes four bytes of
+    /// the file at least, and eight in memory for each attribute and to-one relationship: a file by a stranger may be small and its
+    /// rows huge.
+    public var largestRows: Int
 
     /// Makes options.
-    public init(wholeFile: WholeFileOptions = WholeFileOptions()) { self.wholeFile = wholeFile }
+    public init(wholeFile: WholeFileOptions = WholeFileOptions(), largestRows: Int = 4 << 30) {
+      self.wholeFile = wholeFile
+      self.largestRows = largestRows
+    }
   }
 
   /// Makes a store, not yet open.

@@ -128,13 +128,17 @@ struct BinaryWriter {
     var rows: [RowPointer] = [], bytesCount = 0
     try generation.forEachRow(of: entity.index, keys: keys) { row in
       for number in constraints { indexes[number].add(row) }
-      rows.append(row)
-      for slot in byteSlots where row.isPresent(slot) { bytesCount += row.bytes(slot).count }
-      if rows.count * fixed + bytesCount >= BinaryWriter.usualByteCount {
-        try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, rows[0].key...row.key)
+      var rowBytesCount = 0
+      for slot in byteSlots where row.isPresent(slot) { rowBytesCount += row.bytes(slot).count }
+      if let first = rows.first, let last = rows.last,
+        (rows.count + 1) * fixed + bytesCount + rowBytesCount > BinaryWriter.usualByteCount
+      {
+        try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
         rows.removeAll(keepingCapacity: true)
         bytesCount = 0
       }
+      rows.append(row)
+      bytesCount += rowBytesCount
     }
     guard let first = rows.first, let last = rows.last else { return }
     try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
@@ -202,6 +206,6 @@ struct BinaryWriter {
   private mutating func putIndex(_ number: Int) throws {
     let change = indexes[number]
     indexes[number].removeAll()
-    try change.write(saved) { try put(.unique, number, $0, count: $1, $2) }
+    try change.write(saved) { try put(.unique, number, $0, count: $1, $2, digest: $3) }
   }
 }

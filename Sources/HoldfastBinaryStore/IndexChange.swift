@@ -38,17 +38,39 @@ struct IndexChange {
   /// Lets go of what was gathered.
   mutating func removeAll() { (added, removed) = ([], []) }
 
-  /// Takes a section: its bytes, its count, and the least and the largest upper half of a digest.
-  typealias Take = (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void
+  /// Takes a section: its bytes, its count, the least and the largest upper half of a digest, and the digest of the bytes if it is known.
+  typealias Take = (UnsafeRawBufferPointer, Int, ClosedRange<Int64>, UInt64?) throws -> Void
 
   /// Hands the sections over, ascending.
   func write(_ saved: SavedFile?, _ take: Take) throws {
-    guard let saved else { return try IndexSections.write(added, take) }
+    guard let saved else { return try writeAll(added, take) }
     let count = parts.reduce(0) { $0 + $1.count }
     // Without sections there was no index yet, or nothing in it.
     let isWorthIt = !parts.isEmpty && added.count + removed.count <= count / 2 && parts.allSatisfy { $0.count <= IndexChange.mostEntries }
-    guard isWorthIt, let sections = try changed(saved) else { return try IndexSections.write(allEntries(), take) }
-    for (section, range) in sections { try section.bytes.withUnsafeBytes { try take($0, section.count, range) } }
+    guard isWorthIt, let sections = try sections(saved) else { return try writeAll(allEntries(), take) }
+    for section in sections { try write(section, saved, take) }
+  }
+
+  private func writeAll(_ entries: [IndexSections.Entry], _ take: Take) throws {
+    try IndexSections.write(entries) { try take($0, $1, $2, nil) }
+  }
+
+  /// A section of the new file.
+  private enum Next {
+    /// As it is in the file that is replaced.
+    case copied(FilePart)
+    case made(IndexSections.Section, ClosedRange<Int64>)
+  }
+
+  private func write(_ next: Next, _ saved: SavedFile, _ take: Take) throws {
+    switch next {
+    case .made(let section, let range): try section.bytes.withUnsafeBytes { try take($0, section.count, range, nil) }
+    case .copied(let part):
+      if try saved.copy(part, { try take($0, part.count, part.keys, part.digest) }) { return }
+      // What cannot be copied is made of the rows.
+      let entries = allEntries().filter { part.keys.contains(Int64($0.digest >> 32)) }
+      if !entries.isEmpty { try write(.made(IndexSections.Section(entries), part.keys), saved, take) }
+    }
   }
 
   /// The entries of all rows.
@@ -59,22 +81,27 @@ struct IndexChange {
   }
 
   /// The sections of the file that is replaced with what comes and goes; nil when they are not what they should be.
-  private func changed(_ saved: SavedFile) throws -> [(IndexSections.Section, ClosedRange<Int64>)]? {
+  private func sections(_ saved: SavedFile) throws -> [Next]? {
     var added = self.added.sorted { $0.digest < $1.digest }[...], removed = self.removed.sorted { $0.digest < $1.digest }[...]
-    var sections: [(IndexSections.Section, ClosedRange<Int64>)] = []
+    var sections: [Next] = []
     var next: Int64 = 0
     for part in parts {
       let between = IndexChange.prefix(of: &added, before: part.first)
-      if !between.isEmpty { sections.append((IndexSections.Section(between), next...part.first - 1)) }
+      if !between.isEmpty { sections.append(.made(IndexSections.Section(between), next...part.first - 1)) }
       let (comes, goes) = (IndexChange.prefix(of: &added, before: part.last + 1), IndexChange.prefix(of: &removed, before: part.last + 1))
-      var section: IndexSections.Section?
-      guard try saved.copy(part, { section = IndexSections.Section($0, part) }), var section else { return nil }
-      if !section.change(removing: goes, adding: comes) { return nil }
-      if section.count > 0 { sections.append((section, part.keys)) }
       next = part.last + 1
+      if comes.isEmpty && goes.isEmpty {
+        sections.append(.copied(part))
+        continue
+      }
+      var section: IndexSections.Section?
+      guard try saved.copy(part, { section = IndexSections.Section($0, part) }), var section,
+        section.change(removing: goes, adding: comes)
+      else { return nil }
+      if section.count > 0 { sections.append(.made(section, part.keys)) }
     }
     if !removed.isEmpty { return nil }
-    if !added.isEmpty { sections.append((IndexSections.Section(Array(added)), next...Int64(UInt32.max))) }
+    if !added.isEmpty { sections.append(.made(IndexSections.Section(Array(added)), next...Int64(UInt32.max))) }
     return sections
   }
 

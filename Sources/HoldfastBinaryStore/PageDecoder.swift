@@ -81,7 +81,7 @@ struct PageDecoder {
       }
     }
     if let fault { throw fault }
-    guard let batch else { throw SectionFault("Its rows are larger than 2 GiB.") }
+    guard let batch else { throw SectionFault("Its rows are larger than 2 GiB, or than there is memory.") }
     return batch
   }
 

@@ -30,7 +30,8 @@ import Synchronization
 ///
 /// It does *not* look into the file: the format says whether bytes are whole, and which generation they are.
 ///
-/// Besides the folder, the file that was read or saved last stays open. A replaced one takes up its space until then.
+/// Besides the folder, the file that was read or saved last stays open, and any whose ``FileReader/bytes`` somebody keeps. A replaced one
+/// takes up its space until then.
 ///
 /// All calls are thread-safe and may block. Errors are ``/HoldfastStore/StoreError``, with the ``FileSystemError`` beneath as the cause.
 public final class DurableFile: Sendable {

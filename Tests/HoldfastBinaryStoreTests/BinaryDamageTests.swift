@@ -97,4 +97,37 @@ import Testing
     }
     #expect(failed == 1 && read > 3)
   }
+
+  @Test func anIndexThatLookUpsCouldNotUseIsFoundByVerifying() throws {
+    let place = try #require(BinaryParts(whole).entries.firstIndex { $0.kind == 6 })
+    let changed = BinaryParts(whole, directory: { $0.set(0xFFFF_FFFE, at: place * 56 + 40) })
+    try file.write(changed.bytes)
+    let refusal = try #require(file.refusal())
+    #expect(refusal.code == .damaged && refusal.reason.contains("index of number of Book"), "\(refusal)")
+  }
+
+  @Test func aDamagedIndexIsNotUsedWhereDigestsNeedNotBeRight() throws {
+    var bytes = whole
+    let index = try #require(BinaryParts(whole).entries.first { $0.kind == 6 })
+    for place in index.offset..<index.offset + index.byteCount { bytes[place] = 0 }
+    try file.write(bytes)
+    #expect(file.refusal()?.code == .damaged)
+    let context = try file.context(options: BinaryTestFile.unverified)
+    let isNumber = QueryExpression.comparison(.property("number"), .equalTo, .constant(.int64(2 + 1 << 60)), [])
+    let found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Book", where: FetchPredicate(isNumber)))
+    #expect(try found.map { try $0.value(forKey: "title").storeValue } == [.string("Volume 2")])
+    try #require(found.first).setValue(.string("Volume two"), forKey: "title")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    // The save has made the index anew.
+    #expect(file.refusal() == nil)
+  }
+
+  @Test func rowsThatTakeMoreMemoryThanTheOptionsAllowAreRefusedBeforeOneIsRead() throws {
+    let size = try BinaryTestFile.rowByteCount(Library.model, ["Book": 3, "Atlas": 1, "Author": 1, "Shelf": 1, "Sign": 1])
+    for (largest, code) in [(size - 1, StoreError.Code.tooLarge), (size, nil), (size + 1, nil)] as [(Int, StoreError.Code?)] {
+      let refusal = file.refusal(options: BinaryStore.Options(largestRows: largest))
+      #expect(refusal?.code == code, "\(largest) of \(size)")
+    }
+  }
 }

@@ -45,6 +45,11 @@ final class BinaryTestFile {
     return options
   }()
 
+  /// How many bytes rows take in memory, without text.
+  static func rowByteCount(_ model: ManagedObjectModel, _ counts: [String: Int]) throws -> Int {
+    counts.reduce(0) { $0 + $1.value * (model.entity(named: $1.key)?.layout.fixedByteCount ?? 0) }
+  }
+
   /// The error with which opening fails; nil when it does not.
   func refusal(options: BinaryStore.Options = BinaryStore.Options()) -> StoreError? {
     do {

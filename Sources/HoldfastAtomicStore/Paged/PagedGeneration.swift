@@ -7,13 +7,15 @@ final class PagedGeneration: Sendable {
   let file: any PagedStoreFile
   /// What was made of all rows. Guarded so that it is made once: whoever needs it at the same time waits for it.
   private let made = Mutex<TableGeneration?>(nil)
+  /// The same, for those who can do without; nobody does anything long while this is held.
+  private let finished = Mutex<TableGeneration?>(nil)
 
   init(_ file: any PagedStoreFile) { self.file = file }
 
   var schema: TableSchema { file.schema }
 
   /// What was made of all rows, if anybody needed that; nil while it is being made, so that nobody waits who can do without.
-  var complete: TableGeneration? { made.withLockIfAvailable { $0 } ?? nil }
+  var complete: TableGeneration? { finished.withLock { $0 } }
 
   /// The tables of all rows.
   ///
@@ -25,6 +27,7 @@ final class PagedGeneration: Sendable {
       try file.read(into: loader)
       let generation = try loader.finish().generation
       made = generation
+      finished.withLock { $0 = generation }
       return generation
     }
   }

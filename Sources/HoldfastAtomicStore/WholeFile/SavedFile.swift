@@ -28,6 +28,7 @@ public struct SavedFile: Sendable {
     kind: Int, subject: Int, smallByteCount: Int, _ isSame: (_ old: TableGeneration, _ part: FilePart) -> Bool
   ) -> [FilePart] {
     let found = parts.filter { $0.kind == kind && $0.subject == subject }
+    guard zip(found, found.dropFirst()).allSatisfy({ $0.last < $1.first }) else { return [] }
     let same = found.map { isSame(generation, $0) }
     return found.indices.filter { place in
       let isAmongSame = (place == 0 || same[place - 1]) && (place == found.count - 1 || same[place + 1])

@@ -3,7 +3,7 @@ public import HoldfastStore
 /// How rows lie in a file: all that a new kind of whole-file store has to say. ``WholeFileStore`` does the rest: opening,
 /// tables, saves, durability, other processes.
 ///
-/// A format reads and writes in one pass, and keeps nothing of the rows.
+/// A format reads and writes in one pass, and keeps nothing of the rows; or it reads page by page, see ``PagedStoreFile``.
 public protocol StoreFileFormat: Sendable {
   /// The name of the type of store, for messages and ``/HoldfastStore/StoreDescription/type``: "JSON".
   var storeType: String { get }

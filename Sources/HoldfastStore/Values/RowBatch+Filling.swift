@@ -15,7 +15,7 @@ extension RowBatch {
   ///   - count: how many rows there are.
   ///   - bytesCount: how many bytes of text and of other values there are, which follow the rows' fixed parts.
   ///   - fill: writes the rows, as ``RowLayout`` describes them, into bytes that are zero.
-  /// - Returns: nil when the batch would be larger than batches can be; `fill` is not called then.
+  /// - Returns: nil when the batch would be larger than batches can be, or than there is memory; `fill` is not called then.
   package static func filled(
     layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, bytesCount: Int, _ fill: (UnsafeMutableRawPointer) throws -> Void
   ) rethrows -> RowBatch? {
@@ -23,7 +23,7 @@ extension RowBatch {
     let (size, carry) = fixed.addingReportingOverflow(bytesCount)
     // Cells have 31 bits to say where bytes lie.
     guard !overflow, !carry, size < 1 << 31 else { return nil }
-    guard let base = malloc(max(size, 8)) else { preconditionFailure("There is no memory for \(size) bytes of rows.") }
+    guard let base = malloc(max(size, 8)) else { return nil }
     memset(base, 0, fixed)
     do {
       try fill(base)
