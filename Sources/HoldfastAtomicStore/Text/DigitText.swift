@@ -27,6 +27,7 @@ public enum DigitText {
   /// Writes the last digits of a number, or zeros and all of them.
   ///
   /// - Parameters:
+  ///   - magnitude: the number.
   ///   - length: how many digits to write.
   ///   - output: has room for them.
   @inlinable @inline(__always) public static func write(_ magnitude: UInt64, length: Int, to output: UnsafeMutableRawPointer) {
@@ -43,7 +44,9 @@ public enum DigitText {
 
   /// Writes a number.
   ///
-  /// - Parameter output: has room for ``mostBytes``.
+  /// - Parameters:
+  ///   - value: the number.
+  ///   - output: has room for ``mostBytes``.
   /// - Returns: how many bytes it takes.
   @inlinable @inline(__always) public static func write(_ value: Int64, to output: UnsafeMutableRawPointer) -> Int {
     let sign = value < 0 ? 1 : 0

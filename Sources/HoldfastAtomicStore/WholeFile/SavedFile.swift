@@ -104,7 +104,9 @@ extension TableGeneration {
 
   /// Whether the values of a uniqueness constraint are those of an older generation, row by row.
   ///
-  /// - Parameter constraint: its place in ``TableSchema/uniqueConstraints``.
+  /// - Parameters:
+  ///   - old: the older generation.
+  ///   - constraint: its place in ``TableSchema/uniqueConstraints``.
   public func hasSameUniqueValues(as old: TableGeneration, constraint: Int) -> Bool {
     var place = constraint
     for (table, constraints) in schema.constraints.enumerated() {
