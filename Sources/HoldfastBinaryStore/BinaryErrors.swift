@@ -3,7 +3,10 @@ import HoldfastStore
 /// Errors of the binary format, each built in one place. None holds a value of the file: names, keys and places only.
 struct BinaryErrors: Sendable {
   var path: String
-  var operation = "read the store"
+  var operation = "open the store"
+
+  /// The same for what is read when the store is open.
+  var whileOpen: BinaryErrors { BinaryErrors(path: path, operation: "read the store") }
 
   private func error(_ code: StoreError.Code, _ reason: String, _ cause: (any Error)? = nil) -> StoreError {
     StoreError(code, operation: operation, path: path, reason: reason, cause: cause)

@@ -43,7 +43,7 @@ final class BinaryFile: PagedStoreFile {
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
     subjects = try BinarySubjects(info, schema, errors)
     entries = opened.directory.entries
-    (self.file, self.errors) = (file, errors)
+    (self.file, self.errors) = (file, errors.whileOpen)
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
     (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
