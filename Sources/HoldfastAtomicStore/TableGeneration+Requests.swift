@@ -118,28 +118,17 @@ extension TableGeneration {
       return
     }
     var run = PageRun()
+    var page = -1
     for key in request.keys {
       let location = tables[number].location(key)
       guard !location.isNone, family.contains(tables[number].entity(location)) else { continue }
-      if location.page != run.page {
-        if try run.flush(tables[number], into: sink) == .enough { return }
-        run.page = location.page
+      if location.page != page {
+        if try run.begin(tables[number].batch(location), into: sink) == .enough { return }
+        page = location.page
       }
       run.rows.append(UInt32(truncatingIfNeeded: location.row))
     }
-    _ = try run.flush(tables[number], into: sink)
-  }
-
-  /// Rows of one page that are delivered together.
-  private struct PageRun {
-    var page = -1
-    var rows: [UInt32] = []
-
-    mutating func flush(_ table: borrowing RowTable, into sink: any RowSink) throws -> SinkDemand {
-      guard let first = rows.first else { return .more }
-      defer { rows.removeAll(keepingCapacity: true) }
-      return try sink.take(table.batch(RowLocation(page: page, row: 0)), rows.count == 1 ? .one(Int(first)) : .rows(rows))
-    }
+    _ = try run.begin(nil, into: sink)
   }
 
   /// Answers a relationship request.
@@ -171,6 +160,23 @@ extension TableGeneration {
       let location = table.location(key)
       return location.isNone ? declared : table.entity(location)
     }
+  }
+}
+
+/// Rows of one page that follow each other in an answer, and are delivered together.
+struct PageRun {
+  private(set) var page: RowBatch?
+  /// The places of the rows in the page.
+  var rows: [UInt32] = []
+
+  /// Delivers the rows so far, and goes on with another page.
+  mutating func begin(_ next: RowBatch?, into sink: any RowSink) throws -> SinkDemand {
+    defer {
+      page = next
+      rows.removeAll(keepingCapacity: true)
+    }
+    guard let page, let first = rows.first else { return .more }
+    return try sink.take(page, rows.count == 1 ? .one(Int(first)) : .rows(rows))
   }
 }
 

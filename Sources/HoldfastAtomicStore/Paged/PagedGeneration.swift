@@ -78,13 +78,16 @@ extension PagedGeneration: PlannedRows {
 }
 
 extension PagedGeneration {
-  /// Delivers the rows with certain keys, in the order of the request.
+  /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go together.
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     if let complete { return try complete.rows(request, into: sink) }
+    var run = PageRun()
     for key in request.keys {
       guard let (row, _) = try row(entity: request.entity, key: key) else { continue }
-      if try sink.take(row.batch, .one(row.index)) == .enough { return }
+      if row.batch !== run.page, try run.begin(row.batch, into: sink) == .enough { return }
+      run.rows.append(UInt32(truncatingIfNeeded: row.index))
     }
+    _ = try run.begin(nil, into: sink)
   }
 }
 
