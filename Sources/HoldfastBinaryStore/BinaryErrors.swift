@@ -33,8 +33,4 @@ struct BinaryErrors: Sendable {
       "The digest of \(part) does not match it: the file was damaged. Take it from a backup; what else of it is right can be read with "
         + "allowsUnverified.")
   }
-
-  func unstorable(_ reason: String) -> StoreError {
-    StoreError(.unstorableValue, operation: "write the store", path: path, reason: reason)
-  }
 }

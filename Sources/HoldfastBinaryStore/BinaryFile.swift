@@ -275,7 +275,7 @@ struct BinaryOpening {
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
     guard let base = malloc(max(entry.byteCount, 1)) else {
-      throw errors.tooLarge("There is no memory for the \(entry.byteCount) bytes of \(entry.name).")
+      throw errors.tooLarge("There is no memory for the \(entry.byteCount) bytes of \(entry.name). Free some, and try again.")
     }
     defer { free(base) }
     let section = UnsafeMutableRawBufferPointer(start: base, count: entry.byteCount)

@@ -118,10 +118,9 @@ struct BinarySubjects: Sendable {
       Set(info.constraints).count == info.constraints.count
     else { throw errors.damaged("The file lists an entity, a relationship or a constraint twice.") }
     entities = info.entities.map { model.entity(named: $0)?.index }
-    let listed = Dictionary(
-      BinaryInfo.listed(model).map { ([model.entities[$0.entityIndex].name, $0.name], $0) }, uniquingKeysWith: { first, _ in first })
-    relationships = info.relationships.map { listed[$0] }
-    relationshipNumbers = info.relationships.map { [numbers = BinaryInfo.numbers(model)] in numbers[$0] }
+    let (listed, numbers) = (BinaryInfo.listed(model), BinaryInfo.numbers(model))
+    relationshipNumbers = info.relationships.map { numbers[$0] }
+    relationships = relationshipNumbers.map { $0.map { listed[$0] } }
     constraintNumbers = schema.uniqueConstraints.map { constraint in
       info.constraints.firstIndex(of: [model.entities[constraint.entity].name] + constraint.names)
     }

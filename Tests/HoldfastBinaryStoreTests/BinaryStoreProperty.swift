@@ -35,7 +35,7 @@ enum BinaryStoreProperty {
   private static func readPages(_ description: StoreDescription) throws {
     let store = description.makeStore()
     defer { try? store.close() }
-    let identity = try store.open(model: model).identity
+    _ = try store.open(model: model)
     let view = try store.beginRead(.snapshot)
     defer { view.end() }
     let sink = ValueSink()
@@ -48,7 +48,6 @@ enum BinaryStoreProperty {
       unique.predicate = .comparison(.property("ainteger64"), .equalTo, .constant(.int64(number)), [])
       try? store.fetch(unique, in: view, into: sink)
     }
-    _ = identity
   }
 
   /// Opens the store, saves it, and gives its bytes.

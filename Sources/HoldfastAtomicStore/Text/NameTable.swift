@@ -12,7 +12,7 @@ public final class NameTable {
   /// How many names there are.
   public let count: Int
   @usableFromInline let entries: UnsafeMutablePointer<Entry>
-  /// Followed by ``slack`` bytes that may be read.
+  /// All labels, one behind the other; ``slack`` more bytes may be read.
   @usableFromInline let labels: UnsafeMutableRawPointer
   /// In steps of so many bytes labels are copied.
   @usableFromInline static let slack = 16

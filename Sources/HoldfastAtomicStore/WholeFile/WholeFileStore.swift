@@ -7,7 +7,7 @@ import Synchronization
   public import Foundation
 #endif
 
-/// A store that lies in one file, which is read as a whole and written as a whole when it is saved.
+/// A store that lies in one file, which each save replaces as a whole.
 ///
 /// What kind of file it is a ``StoreFileFormat`` says; the rows live in a ``TableStore`` as those of the memory store do, and a
 /// ``/HoldfastFiles/DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.

@@ -134,7 +134,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// Expected versions are compared in `prepare`. Without it the framework compares under its own lock, and a race
   /// with other processes remains.
   public var versions = false
-  /// All rows lie in memory anyway, so that asking again costs nothing and no cache is worth its memory.
+  /// The store keeps the rows it has read in memory, so that asking again costs nothing and no cache is worth its memory.
   public var residentRows = false
   /// Large values of attributes that allow it are kept in files of their own; rows have their names, and `externalData(_:)` gives
   /// the bytes. Without it every value lies in its row, whatever the model allows.
