@@ -127,6 +127,65 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
+  /// Adds links to an index that has none, if the order in which they come allows it to be done without sorting them: when those of
+  /// each source come with ascending targets, and the sources are not far apart.
+  ///
+  /// - Parameters:
+  ///   - links: sorted by source, then target, if sides are exchanged; else by target, none of which comes twice.
+  ///   - isExchanged: whether the links are named from the other side.
+  /// - Returns: whether that was done.
+  mutating func fill(_ links: [SaveRequest.Link], isExchanged: Bool) -> Bool {
+    guard count == 0 else { return false }
+    return links.withUnsafeBufferPointer { links in
+      isExchanged
+        ? fill(links, isOrdered: { $0 <= $1 }, key: \.target, target: \.source)
+        : fill(links, isOrdered: { $0.target < $1.target }, key: \.source, target: \.target)
+    }
+  }
+
+  @inline(__always) private mutating func fill(
+    _ links: UnsafeBufferPointer<SaveRequest.Link>, isOrdered: (SaveRequest.Link, SaveRequest.Link) -> Bool,
+    key: (SaveRequest.Link) -> Int64, target: (SaveRequest.Link) -> Int64
+  ) -> Bool {
+    if links.isEmpty { return true }
+    let (least, greatest) = LinkOrder.bounds(links, key)
+    guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
+    for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
+    // From the first key of a page on.
+    let first = least & ~255
+    let keyCount = Int(greatest - first) + 1
+    return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
+      withUnsafeTemporaryAllocation(of: Int64.self, capacity: links.count) { targets in
+        ends.initialize(repeating: 0)
+        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] { ends[Int(key(link) - first) + 1] += 1 }
+        for place in 1..<keyCount { ends[place + 1] += ends[place] }
+        // Where the targets of each key begin becomes where they end.
+        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
+          let place = Int(key(link) - first)
+          targets[Int(ends[place])] = target(link)
+          ends[place] += 1
+        }
+        addPages(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
+      }
+      return true
+    }
+  }
+
+  /// Writes the pages of keys that follow each other, of each of which is known where its targets end.
+  private mutating func addPages(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
+    var start = 0
+    for place in stride(from: 0, to: ends.count, by: 1 << Int(AdjacencyIndex.shift)) {
+      let ends = UnsafeBufferPointer(rebasing: ends[place..<min(place + 1 << Int(AdjacencyIndex.shift), ends.count)])
+      let end = Int(ends[ends.count - 1])
+      if end > start {
+        let page = PageWriter.page(ends, from: start, UnsafeBufferPointer(rebasing: targets[start..<end]))
+        pages.set((first + Int64(place)) >> AdjacencyIndex.shift, Page(words: page))
+      }
+      start = end
+    }
+    count += start
+  }
+
   private static func end(_ links: UnsafeBufferPointer<SaveRequest.Link>, from start: Int, _ place: Int64) -> Int {
     var end = start
     while end < links.count, links[end].source >> shift == place { end += 1 }
@@ -214,6 +273,30 @@ enum PageWriter {
     words[2] = Int64(bitPattern: bits.2)
     words[3] = Int64(bitPattern: bits.3)
     return PageReader.entryCount(UnsafeBufferPointer(words))
+  }
+
+  /// A page of keys of each of which is known where its targets end, if they begin at `start`.
+  static func page(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
+    var entries = 0
+    var before = UInt32(truncatingIfNeeded: start)
+    for end in ends {
+      if end != before { entries += 1 }
+      before = end
+    }
+    let header = PageReader.headerCount(entries: entries)
+    return [Int64](unsafeUninitializedCapacity: header + targets.count) { words, initialized in
+      words[..<header].initialize(repeating: 0)
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      var (entry, before) = (0, UInt32(truncatingIfNeeded: start))
+      for (low, end) in ends.enumerated() where end != before {
+        words[low >> 6] |= 1 << Int64(low & 63)
+        starts[entry] = before - UInt32(truncatingIfNeeded: start)
+        (entry, before) = (entry + 1, end)
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: targets.count)
+      (words.baseAddress! + header).initialize(from: targets.baseAddress!, count: targets.count)
+      initialized = header + targets.count
+    }
   }
 
   /// A page from links alone, the way of a first save or a load.
@@ -396,7 +479,7 @@ enum LinkOrder {
   /// The links sorted by source, then target. Fast when the targets ascend already and the sources are not far apart.
   static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
     if isSorted(links) { return links }
-    let (least, greatest) = bounds(links, \.source)
+    let (least, greatest) = links.withUnsafeBufferPointer { bounds($0, \.source) }
     let targetsAscend = links.indices.dropFirst().allSatisfy { links[$0 - 1].target <= links[$0].target }
     guard targetsAscend, isDense(least, greatest, links.count) else { return links.sorted() }
     return counted(links, key: \.source, least, greatest) { $0 }
@@ -405,7 +488,7 @@ enum LinkOrder {
   /// Links sorted by source, then target, with sides exchanged and sorted anew.
   static func reversed(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
     guard !links.isEmpty else { return [] }
-    let (least, greatest) = bounds(links, \.target)
+    let (least, greatest) = links.withUnsafeBufferPointer { bounds($0, \.target) }
     guard isSorted(links), isDense(least, greatest, links.count) else { return links.map(exchanged).sorted() }
     return counted(links, key: \.target, least, greatest, exchanged)
   }
@@ -419,12 +502,14 @@ enum LinkOrder {
     return true
   }
 
-  @inline(__always) private static func bounds(_ links: [SaveRequest.Link], _ key: (SaveRequest.Link) -> Int64) -> (Int64, Int64) {
+  @inline(__always) static func bounds(
+    _ links: UnsafeBufferPointer<SaveRequest.Link>, _ key: (SaveRequest.Link) -> Int64
+  ) -> (least: Int64, greatest: Int64) {
     links.reduce((Int64.max, Int64.min)) { (min($0.0, key($1)), max($0.1, key($1))) }
   }
 
   /// Whether counting is cheaper than comparing.
-  private static func isDense(_ least: Int64, _ greatest: Int64, _ count: Int) -> Bool {
+  static func isDense(_ least: Int64, _ greatest: Int64, _ count: Int) -> Bool {
     let (range, overflow) = greatest.subtractingReportingOverflow(least)
     return !overflow && range <= 8 * Int64(count) + 1024
   }

@@ -264,6 +264,7 @@ struct TableSave {
       var changes = changes
       if relationship.hasTargetsToItself { takeAway(&changes, backward) }
       apply(forward, added: changes.added, removed: changes.removed)
+      if changes.removed.isEmpty, adjacencies[backward].fill(changes.added, isExchanged: true) { continue }
       apply(backward, added: LinkOrder.reversed(changes.added), removed: LinkOrder.reversed(changes.removed))
     }
   }
@@ -283,7 +284,9 @@ struct TableSave {
 
   private mutating func applyKeyLinks() {
     for index in adjacencies.indices where !added[index].isEmpty || !removed[index].isEmpty {
-      apply(index, added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
+      if !removed[index].isEmpty || !adjacencies[index].fill(added[index], isExchanged: false) {
+        apply(index, added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
+      }
       added[index] = []
       removed[index] = []
     }

@@ -148,4 +148,49 @@ import Testing
     }
     #expect(LinkOrder.sorted([]).isEmpty && LinkOrder.reversed([]).isEmpty)
   }
+
+  @Test(arguments: [1, 255, 256, 257, 3_000] as [Int64])
+  func anIndexThatIsFilledIsThatToWhichLinksAreAdded(greatest: Int64) {
+    var numbers = Numbers(state: UInt64(greatest))
+    for least in [0, 1, 200, 256, 1 << 20] as [Int64] {
+      var links = (0..<2_000).map { _ in
+        SaveRequest.Link(
+          source: Int64.random(in: 1...500, using: &numbers), target: least + Int64.random(in: 0..<greatest, using: &numbers))
+      }
+      // Named from the other side, and some of them twice.
+      links = (links + links.prefix(100)).sorted()
+      expectFilled(by: links, isExchanged: true, like: Set(links.map { SaveRequest.Link(source: $0.target, target: $0.source) }))
+      // As the rows of a to-one relationship come.
+      let rows = (0..<2_000).map { SaveRequest.Link(source: least + Int64.random(in: 0..<greatest, using: &numbers), target: 1 + 3 * $0) }
+      expectFilled(by: rows, isExchanged: false, like: Set(rows))
+    }
+  }
+
+  private func expectFilled(by links: [SaveRequest.Link], isExchanged: Bool, like sorted: Set<SaveRequest.Link>) {
+    var filled = AdjacencyIndex(), added = AdjacencyIndex(), found: [SaveRequest.Link] = []
+    let isFilled = filled.fill(links, isExchanged: isExchanged)
+    #expect(isFilled)
+    added.apply(added: sorted.sorted(), removed: [])
+    filled.forEach { found.append($0) }
+    #expect(found == sorted.sorted())
+    #expect(filled.count == sorted.count)
+    for key in Set(sorted.map(\.source)) {
+      #expect(filled.withTargets(of: key) { Array($0) } == added.withTargets(of: key) { Array($0) })
+    }
+  }
+
+  @Test func anIndexIsNotFilledWhereLinksHaveToBeSorted() {
+    func link(_ source: Int64, _ target: Int64) -> SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
+    func isRefused(_ links: [SaveRequest.Link], by index: AdjacencyIndex = AdjacencyIndex(), isExchanged: Bool = false) -> Bool {
+      var copy = index
+      return !copy.fill(links, isExchanged: isExchanged) && copy.count == index.count
+    }
+    #expect(isRefused([link(1, 2), link(1, 1)], isExchanged: true), "not sorted")
+    #expect(isRefused([link(1, 2), link(1, 2)]), "a row comes twice")
+    #expect(isRefused([link(1, 1), link(1 << 40, 2)]), "sources far apart")
+    #expect(isRefused([link(-1, 1)]), "a key that is none")
+    var index = AdjacencyIndex()
+    index.apply(added: [link(1, 1)], removed: [])
+    #expect(isRefused([link(2, 2)], by: index), "links already")
+  }
 }
