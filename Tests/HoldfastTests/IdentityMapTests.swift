@@ -1,0 +1,46 @@
+import Holdfast
+import HoldfastStore
+import Testing
+
+/// Objects are found by their keys, whatever steps these come in.
+@Suite struct IdentityMapTests {
+  private static let count = 5_000
+  /// Neighbours, one key in each line of the map, multiples of what a search steps by, and powers of two.
+  static let steps: [Int64] = [1, 3, 16, 17, 256, 272, 4_096, 1 << 20, 1 << 40]
+
+  private func faults(_ context: ManagedObjectContext, _ first: ManagedObjectID, _ step: Int64) throws -> [ManagedObject] {
+    try (0..<IdentityMapTests.count).map { try context.object(with: first.withKey(1 + Int64($0) * step)) }
+  }
+
+  private func place() throws -> (ManagedObjectContext, ManagedObjectID) {
+    let place = try TestStore.memory.makePlace(), context = try place.context()
+    let id = context.dog("Fido")
+    try context.save()
+    return (try place.context(), id.objectID)
+  }
+
+  @Test(arguments: steps) func anObjectIsTheSameAsLongAsItIsHeldAndLeavesTheOthersFound(step: Int64) throws {
+    let (context, first) = try place()
+    var objects = try faults(context, first, step)
+    #expect(try zip(objects, faults(context, first, step)).allSatisfy { $0 === $1 })
+    for round in 0..<4 {
+      objects = objects.enumerated().filter { ($0.offset + round) % 3 != 0 }.map(\.element)
+      #expect(context.registeredObjects.count == objects.count)
+      for object in objects where try context.object(with: object.objectID) !== object {
+        Issue.record("There is another object with the key \(object.objectID.key).")
+      }
+      let more = try faults(context, first, step)
+      #expect(Set(more.map(\.objectID)).count == IdentityMapTests.count && context.registeredObjects.count == more.count)
+    }
+  }
+
+  @Test func noStepMakesSearchesLong() throws {
+    let times = try IdentityMapTests.steps.map { step in
+      let (context, first) = try place()
+      return try processorTime { _ = try faults(context, first, step) }
+    }
+    for (step, time) in zip(IdentityMapTests.steps, times) where time > times[0] * 20 {
+      Issue.record("Keys in steps of \(step) take \(time), neighbours \(times[0]).")
+    }
+  }
+}
