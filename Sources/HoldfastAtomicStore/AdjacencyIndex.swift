@@ -49,31 +49,15 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Calls `body` with every link from sources in a range, by source, then target.
-  func forEach(in sources: ClosedRange<Int64>, _ body: (SaveRequest.Link) throws -> Void) rethrows {
+  /// Calls `body` with every key of a range that has targets, ascending, and these, ascending.
+  func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void) rethrows {
     let shift = AdjacencyIndex.shift
     try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
       try page.words.withUnsafeBufferPointer { words in
         let reader = PageReader(words)
         for low in 0..<256 where reader.hasEntry(low) {
-          let source = place << shift + Int64(low)
-          if sources.contains(source) {
-            for target in reader.targets(of: low) { try body(SaveRequest.Link(source: source, target: target)) }
-          }
-        }
-      }
-    }
-  }
-
-  /// Calls `body` with every key of a range that has an entry, ascending.
-  func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64) throws -> Void) rethrows {
-    let shift = AdjacencyIndex.shift
-    try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
-      try page.words.withUnsafeBufferPointer { words in
-        let reader = PageReader(words)
-        for low in 0..<256 where reader.hasEntry(low) {
-          let source = place << shift + Int64(low)
-          if sources.contains(source) { try body(source) }
+          let source = place << shift + Int64(low), targets = reader.targets(of: low)
+          if sources.contains(source) && !targets.isEmpty { try body(source, targets) }
         }
       }
     }

@@ -62,12 +62,6 @@ extension TableGeneration {
     }
   }
 
-  /// Calls `body` with every link of a many-to-many relationship, from the side of that relationship, by source, then
-  /// target.
-  public func forEachLink(of relationship: ManagedObjectModel.Relationship, _ body: (SaveRequest.Link) throws -> Void) rethrows {
-    if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEach(body) }
-  }
-
   /// The targets of a to-many relationship of one object, ascending.
   public func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
     adjacencies[forwardIndex(of: relationship)].withTargets(of: key) { Array($0) }

@@ -156,17 +156,17 @@ struct BinaryWriter {
 
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<Int64>) throws {
     var links = LinkSections.Writer()
-    func end(_ writer: inout BinaryWriter) throws {
-      links.endSource()
-      if links.count == 0 { return }
-      try links.bytes.bytes.withUnsafeBytes { try writer.put(.links, number, $0, count: links.count, links.first...links.last) }
-      links.removeAll()
+    try generation.forEachTargets(of: relationship, sources: sources) { source, targets in
+      if links.bytes.bytes.count >= BinaryWriter.usualByteCount { try put(&links, number) }
+      links.add(source, targets)
     }
-    try generation.forEachLink(of: relationship, sources: sources) { link in
-      if link.source != links.last && links.bytes.bytes.count >= BinaryWriter.usualByteCount { try end(&self) }
-      links.add(link)
-    }
-    try end(&self)
+    try put(&links, number)
+  }
+
+  private mutating func put(_ links: inout LinkSections.Writer, _ number: Int) throws {
+    if links.count == 0 { return }
+    try links.bytes.bytes.withUnsafeBytes { try put(.links, number, $0, count: links.count, links.first...links.last) }
+    links.removeAll()
   }
 
   private mutating func putLists(of relationship: ManagedObjectModel.Relationship, _ number: Int) throws {
@@ -187,18 +187,19 @@ struct BinaryWriter {
     of relationship: ManagedObjectModel.Relationship, _ number: Int, _ reader: LinkReader, _ sources: ClosedRange<Int64>
   ) throws {
     var lists = OrderSections.Writer()
-    func end(_ writer: inout BinaryWriter) throws {
-      if lists.count == 0 { return }
-      try lists.bytes.bytes.withUnsafeBytes { try writer.put(.order, number, $0, count: lists.count, lists.first...lists.last) }
-      lists.removeAll()
-    }
     try generation.forEachSource(of: relationship, sources: sources) { source in
       let targets = reader.orderedTargets(of: source)
       if targets.isEmpty { return }
       lists.add(source, targets)
-      if lists.bytes.bytes.count >= BinaryWriter.usualByteCount { try end(&self) }
+      if lists.bytes.bytes.count >= BinaryWriter.usualByteCount { try put(&lists, number) }
     }
-    try end(&self)
+    try put(&lists, number)
+  }
+
+  private mutating func put(_ lists: inout OrderSections.Writer, _ number: Int) throws {
+    if lists.count == 0 { return }
+    try lists.bytes.bytes.withUnsafeBytes { try put(.order, number, $0, count: lists.count, lists.first...lists.last) }
+    lists.removeAll()
   }
 
   // MARK: Indexes

@@ -5,35 +5,25 @@ import HoldfastStore
 ///
 /// All numbers take as many bytes as they need (``ByteWriter/put(varying:)``).
 enum LinkSections {
-  /// Takes links that come by source, then target.
+  /// Takes sources in ascending order.
   struct Writer {
     private(set) var bytes = ByteWriter()
     private(set) var first: Int64 = 0
     private(set) var last: Int64 = 0
     private(set) var count = 0
-    private var targets: [Int64] = []
 
-    /// Takes the next link.
-    mutating func add(_ link: SaveRequest.Link) {
-      if link.source != last || targets.isEmpty { begin(link.source) }
-      targets.append(link.target)
-      count += 1
-    }
-
-    private mutating func begin(_ source: Int64) {
-      endSource()
+    /// Takes the next source and its targets, ascending, of which there is one at least.
+    mutating func add(_ source: Int64, _ targets: UnsafeBufferPointer<Int64>) {
       if count == 0 { first = source }
       bytes.put(varying: UInt64(bitPattern: source &- (count == 0 ? first : last)))
-      last = source
-    }
-
-    /// Ends the targets of the last source.
-    mutating func endSource() {
-      guard let least = targets.first else { return }
       bytes.put(varying: UInt64(targets.count))
-      bytes.put(varying: UInt64(bitPattern: least))
-      for (target, before) in zip(targets.dropFirst(), targets) { bytes.put(varying: UInt64(bitPattern: target &- before)) }
-      targets.removeAll(keepingCapacity: true)
+      var before: Int64 = 0
+      for target in targets {
+        bytes.put(varying: UInt64(bitPattern: target &- before))
+        before = target
+      }
+      last = source
+      count += targets.count
     }
 
     mutating func removeAll() {

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// What a save checks of the objects of one entity, worked out once.
-struct EntityChecks: Sendable {
+/// What a save checks of the objects of one entity, worked out once. A class, so that each object costs one reference.
+final class EntityChecks: Sendable {
   let slots: [SlotCheck]
   let groups: [GroupCheck]
   let transients: [TransientCheck]

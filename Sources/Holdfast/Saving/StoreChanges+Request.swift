@@ -210,42 +210,45 @@ extension StoreChanges {
   private func linkChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.LinkChanges {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let destination = relationship.destinationIndex
-    let checksDeleted = context.mayHoldDeleted(destination)
-    var links: [SaveRequest.Link] = []
-    links.reserveCapacity(likelyLinkCount(relationship))
-    func add(_ keys: UnsafeBufferPointer<Int64>, of source: Int64) {
-      let start = links.count
-      var isAscending = true, last = Int64.min
-      for key in keys {
-        if checksDeleted && context.isDeleted(destination, key) { continue }
-        let target = permanent(key)
-        if target < 0 { continue }
-        links.append(SaveRequest.Link(source: source, target: target))
-        if target < last { isAscending = false }
-        last = target
-      }
-      if !isAscending { links.withUnsafeMutableBufferPointer { StoreChanges.sort(UnsafeMutableBufferPointer(rebasing: $0[start...])) } }
-    }
+    // Links to objects that are being deleted are not told.
+    let checked = context.mayHoldDeleted(destination) ? destination : nil
     let family = context.graph.entities[relationship.entityIndex].family
+    changes.added.reserveCapacity(likelyLinkCount(relationship))
     for object in inserted where family.contains(Int(object.flags.entityIndex)) {
       let source = permanent(object.objectKey)
-      if let states = object.toMany { states[relationship.toManyIndex].contents.withKeys { add($0, of: source) } }
+      guard let states = object.toMany else { continue }
+      states[relationship.toManyIndex].contents.withKeys { append($0, of: source, checked, to: &changes.added) }
     }
     for object in updated where family.contains(Int(object.flags.entityIndex)) {
-      if let states = object.toMany { states[relationship.toManyIndex].added.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
+      guard let states = object.toMany else { continue }
+      let key = object.objectKey
+      states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
+      states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
     }
-    changes.added = links
-    links = []
-    for object in updated where family.contains(Int(object.flags.entityIndex)) {
-      if let states = object.toMany { states[relationship.toManyIndex].removed.withUnsafeBufferPointer { add($0, of: object.objectKey) } }
-    }
-    changes.removed = links
     // New objects of one entity stand in the order of their keys.
     if !updated.isEmpty || family.count > 1 {
       changes.added.sort()
       changes.removed.sort()
     }
     return changes
+  }
+
+  /// Appends the links from an object to others, sorted by their permanent keys, but for those that are not saved or of the entity
+  /// whose objects may be being deleted.
+  @inline(__always) private func append(
+    _ keys: UnsafeBufferPointer<Int64>, of source: Int64, _ checked: Int?, to links: inout [SaveRequest.Link]
+  ) {
+    let start = links.count
+    var isAscending = true, last = Int64.min
+    for key in keys {
+      if let checked, context.isDeleted(checked, key) { continue }
+      let target = permanent(key)
+      if target < 0 { continue }
+      links.append(SaveRequest.Link(source: source, target: target))
+      if target < last { isAscending = false }
+      last = target
+    }
+    if !isAscending { links.withUnsafeMutableBufferPointer { StoreChanges.sort(UnsafeMutableBufferPointer(rebasing: $0[start...])) } }
   }
 
   // MARK: Order

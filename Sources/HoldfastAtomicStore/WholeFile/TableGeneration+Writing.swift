@@ -20,12 +20,13 @@ extension TableGeneration {
     }
   }
 
-  /// Calls `body` with every link of a many-to-many relationship from sources in a range, from the side of that relationship, by
-  /// source, then target.
-  public func forEachLink(
-    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (SaveRequest.Link) throws -> Void
+  /// Calls `body` with the keys in a range from which links of a many-to-many relationship lead, from the side of that relationship,
+  /// ascending, and with the keys to which they lead, ascending.
+  public func forEachTargets(
+    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>,
+    _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void
   ) rethrows {
-    if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEach(in: sources, body) }
+    if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEachSource(in: sources, body) }
   }
 
   /// Reads the links of a to-many relationship, object by object.
@@ -37,8 +38,8 @@ extension TableGeneration {
   public func forEachSource(
     of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (Int64) throws -> Void
   ) rethrows {
-    try adjacencies[forwardIndex(of: relationship)].forEachSource(in: sources) {
-      if hasRow(entity: relationship.entityIndex, key: $0) { try body($0) }
+    try adjacencies[forwardIndex(of: relationship)].forEachSource(in: sources) { source, _ in
+      if hasRow(entity: relationship.entityIndex, key: source) { try body(source) }
     }
   }
 
