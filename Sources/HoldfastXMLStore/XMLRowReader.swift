@@ -266,10 +266,11 @@ final class XMLRowReader {
   }
 
   private func set(_ slot: Int, objectID text: UnsafeRawBufferPointer) throws {
-    guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
+    // A store may have a name in which characters are escaped.
+    try set(slot, escaped: text)
+    guard ManagedObjectID(uriRepresentation: String(decoding: values.row.bytes(slot), as: UTF8.self)) != nil else {
       throw damaged("The text is no object's URI.")
     }
-    values.set(slot, bytes: text)
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
