@@ -1,7 +1,6 @@
 import HoldfastAtomicStore
 
-/// Dates: seconds since 2001-01-01T00:00:00Z with up to four decimals where those suffice, and otherwise with twenty, as Core Data
-/// writes all of them.
+/// Dates: seconds since 2001-01-01T00:00:00Z with twenty decimals, as Core Data writes them.
 ///
 /// Twenty decimals tell every number from every other whose magnitude is 2^-11 at the least; smaller ones have all decimals that they
 /// have, so that every number is read as it was written.
@@ -11,7 +10,6 @@ enum XMLDate {
   // MARK: Writing
 
   static func put(_ value: Double, to output: TextOutput) {
-    if output.put(short: value) { return }
     guard value.isFinite else { return output.put(value.isNaN ? "nan" : value > 0 ? "inf" : "-inf") }
     if value < 0 { output.put("-") }
     let magnitude = value.magnitude
