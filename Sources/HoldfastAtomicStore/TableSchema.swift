@@ -127,9 +127,12 @@ public final class TableSchema: Sendable {
     for entity in family {
       // Those that are inherited are the super entity's, and hold among all of its family.
       for place in entity.inheritedConstraintCount..<entity.uniqueSlots.count {
+        // One that is declared twice says no more than once.
+        let names = entity.uniquenessConstraints[place]
+        if found.contains(where: { $0.entity == entity.index && $0.names == names }) { continue }
         found.append(
           Constraint(
-            entity: entity.index, slots: entity.uniqueSlots[place], names: entity.uniquenessConstraints[place], kinds: entity.layout.kinds,
+            entity: entity.index, slots: entity.uniqueSlots[place], names: names, kinds: entity.layout.kinds,
             entities: Set(entity.familyIndexes)))
       }
     }

@@ -47,10 +47,9 @@ final class BinaryFile: PagedStoreFile {
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
     (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
-    let size = zip(rowCounts, model.entities).reduce(0) { $0 + Double($1.0) * Double($1.1.layout.fixedByteCount) }
-    if size > Double(options.largestRows) {
+    if let size = options.excess(of: rowCounts, model) {
       throw errors.tooLarge(
-        "The file's rows take \(Int64(size)) bytes of memory, and the options allow \(options.largestRows). Allow more if that is meant.")
+        "The file's rows take \(size) bytes of memory, and the options allow \(options.largestRows). Allow more if that is meant.")
     }
     for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section of what the model has not") }
     indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)

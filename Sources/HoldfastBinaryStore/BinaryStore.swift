@@ -23,6 +23,12 @@ public enum BinaryStore {
       self.wholeFile = wholeFile
       self.largestRows = largestRows
     }
+
+    /// How many bytes the rows of each entity take, if those are more than may be; nil when they are not.
+    func excess(of rowCounts: [Int], _ model: ManagedObjectModel) -> Int64? {
+      let size = zip(rowCounts, model.entities).reduce(0) { $0 + Double($1.0) * Double($1.1.layout.fixedByteCount) }
+      return size > Double(largestRows) ? Int64(size) : nil
+    }
   }
 
   /// Makes a store, not yet open.

@@ -147,7 +147,8 @@ final class XMLDocumentReader {
   }
 
   private func beginListElement(_ element: UnsafePointer<xmlChar>) throws {
-    if depth > options.deepestNesting { throw errors.limit("It has elements within more than \(options.deepestNesting) others.") }
+    let deepest = min(options.deepestNesting, XMLParser.deepestNesting)
+    if depth > deepest { throw errors.limit("It has elements within more than \(deepest) others.") }
     if depth == 4, !list.isEmpty { throw damaged("The metadata are more than one property list.") }
     list.begin(XMLDocumentReader.name(element, most: 40))
   }

@@ -12,22 +12,20 @@ struct XMLDocumentWriter {
   private let image: StoreImage
   private let metadata: String
   private let model: XMLModel
-  private let output: TextOutput
+  private var output: TextOutput
   private let rows: RowRuns
   private let listed: [XMLLinks]
   private let stated: [XMLLinks]
-  private let mostListed: Int
+  private let format: XMLFormat
 
-  init(
-    image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, rows: RowRuns, mostListed: Int
-  ) {
+  init(image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, rows: RowRuns, format: XMLFormat) {
     self.image = image
     self.metadata = metadata
     self.model = model
     self.output = output
     self.rows = rows
     (listed, stated) = (lists.listed, lists.stated)
-    self.mostListed = mostListed
+    self.format = format
   }
 
   func write() throws {
@@ -63,14 +61,49 @@ struct XMLDocumentWriter {
 
   private func write(_ entity: XMLEntity) throws {
     let fields = XMLFieldTable(entity)
+    let suspicious = min(format.options.largestText, format.options.longestAttributeValue)
     let start = NameTable([(before: "<object type=\"", name: entity.name, behind: "\" id=\"z")])
     _ = try rows.write(entity.index, first: "", next: "") { row in
+      let before = output.byteCount
       output.put(start, 0)
       output.put(decimal: row.key)
       output.put("\">")
       write(row, fields)
       output.put("</object>\n")
+      if output.byteCount - before > suspicious { try checkLimits(row, fields) }
     }
+  }
+
+  /// In an object of so many bytes there may be a value or a list that nobody could read again.
+  private func checkLimits(_ row: RowPointer, _ fields: XMLFieldTable) throws {
+    var measure = self
+    measure.output = TextOutput { _ in }
+    for field in 0..<fields.count {
+      switch fields.kind(field) {
+      case .attribute(let slot, let type) where row.isPresent(slot):
+        measure.put(row, slot, type)
+        if measure.output.byteCount > format.options.largestText { throw unstorable(row, fields.name(field), format.options.largestText) }
+      case .targets(let place, _): try checkList(listed[place], row, fields.name(field))
+      case .stated(let place): try checkList(stated[place], row, fields.name(field))
+      case .attribute, .target: break
+      }
+      try measure.output.flush()
+    }
+  }
+
+  private func checkList(_ links: XMLLinks, _ row: RowPointer, _ name: String) throws {
+    var byteCount = 0
+    links.withTargets(of: row.key) { targets in
+      byteCount = min(targets.count, format.mostListed) * (DigitText.length(UInt64(targets.max() ?? 0)) + 2)
+    }
+    if byteCount > format.options.longestAttributeValue { throw unstorable(row, name, format.options.longestAttributeValue) }
+  }
+
+  private func unstorable(_ row: RowPointer, _ name: String, _ limit: Int) -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "write the store", path: format.path,
+      reason: "What is to be written of \(name) in the object with the key \(row.key) has more than the \(limit) bytes that the options "
+        + "allow to be read. Allow more, or let large values lie in files of their own.")
   }
 
   @inline(__always) private func write(_ row: RowPointer, _ fields: XMLFieldTable) {
@@ -98,7 +131,7 @@ struct XMLDocumentWriter {
   private func write(_ targets: UnsafeBufferPointer<Int64>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {
-      let end = min(start + mostListed, targets.count)
+      let end = min(start + format.mostListed, targets.count)
       output.put(fields.names, field)
       if end > start { output.put(idrefs: UnsafeBufferPointer(rebasing: targets[start..<end])) }
       output.put("/>")

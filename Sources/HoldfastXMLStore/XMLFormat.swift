@@ -23,7 +23,7 @@ struct XMLFormat: StoreFileFormat {
   let options: XMLStore.Options
   let path: String
   /// ``XMLFormat/mostListed``, but for tests.
-  private let mostListed: Int
+  let mostListed: Int
   private let encodedModel = EncodedModel()
 
   init(options: XMLStore.Options, path: String, mostListed: Int = mostListed) {
@@ -101,7 +101,7 @@ struct XMLFormat: StoreFileFormat {
     // What leads to objects that are not there shows in the text of rows that nobody changes.
     let rows = RowRuns(output, image.generation, after: lists.lackSome ? nil : saved)
     try XMLDocumentWriter(
-      image: image, metadata: metadata, model: model, lists: lists, output: output, rows: rows, mostListed: mostListed
+      image: image, metadata: metadata, model: model, lists: lists, output: output, rows: rows, format: self
     ).write()
     return lists.lackSome ? [] : rows.parts
   }

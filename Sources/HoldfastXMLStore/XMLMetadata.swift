@@ -103,18 +103,29 @@ struct XMLMetadata {
     list[Key.rows] = notes.isEmpty ? nil : .data(notes)
     try check(header, options)
     try list.setUserInfo(header.metadata, isXML: true)
-    return .dictionary(list.entries)
+    let whole = PropertyList.dictionary(list.entries)
+    if valueCount(whole) > options.mostMembers {
+      throw unstorable(
+        "The metadata have \(valueCount(whole)) values, and the options allow \(options.mostMembers) to be read. Allow more.")
+    }
+    return whole
   }
 
   private static func check(_ header: StoreFileHeader, _ options: XMLStore.Options) throws(StoreError) {
-    if 2 * (header.metadata.count + header.kept.count) + 64 > options.mostMembers {
-      throw unstorable("There are more metadata than the options allow to be read.")
-    }
     if header.metadata.keys.contains(where: { $0.utf8.count > options.longestName }) {
       throw unstorable("A key of the metadata has more than \(options.longestName) bytes.")
     }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
       throw unstorable("The metadata name an object that was never saved. Save it first.")
+    }
+  }
+
+  /// How many values there are, lists and keys among them.
+  private static func valueCount(_ list: PropertyList) -> Int {
+    switch list {
+    case .array(let values): values.reduce(1) { $0 + valueCount($1) }
+    case .dictionary(let values): values.values.reduce(1) { $0 + 1 + valueCount($1) }
+    default: 1
     }
   }
 

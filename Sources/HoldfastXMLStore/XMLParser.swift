@@ -9,6 +9,9 @@ import HoldfastStore
 /// set when a handler stops it; it does not guess the encoding; and a zero, which it takes for the end, is not the end. It asks for bytes and is not
 /// handed them because the parser that is handed them looks for the end of each tag first, which takes a third longer.
 struct XMLParser {
+  /// How many elements may lie within each other before the library refuses them, less one.
+  static let deepestNesting = 255
+
   private let document: XMLDocumentReader
   private let options: XMLStore.Options
 

@@ -9,6 +9,7 @@ public enum XMLStore {
     /// Durability, lock, largest file, permissions, file system, and whether a file whose digest is not right is opened.
     public var wholeFile: WholeFileOptions
     /// How deep elements may lie within each other; 64 unless said. The layout itself needs 3, and as many more as metadata lie deep.
+    /// Never more than 255, since the XML library goes no deeper than 256.
     public var deepestNesting: Int
     /// How many bytes the name of an entity or property, and of a key of the metadata, may have; 65,536 unless said.
     public var longestName: Int

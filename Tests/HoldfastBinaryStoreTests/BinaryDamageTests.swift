@@ -130,4 +130,39 @@ import Testing
       #expect(refusal?.code == code, "\(largest) of \(size)")
     }
   }
+
+  @Test func G4_rowsThatTakeMoreMemoryThanTheOptionsAllowAreNotSaved() throws {
+    let size = try BinaryTestFile.rowByteCount(Library.model, ["Sign": 3])
+    for (largest, isWithin) in [(size, true), (size - 1, false)] {
+      try? FileManager.default.removeItem(atPath: file.path)
+      let context = try file.context(options: BinaryStore.Options(largestRows: largest))
+      for number in 0..<3 { try context.insert(entityNamed: "Sign").setValue(.string("\(number)"), forKey: "text") }
+      if isWithin {
+        try context.save()
+      } else {
+        let error = try #require(throws: StoreError.self) { try context.save() }
+        #expect(error.code == .unstorableValue && context.hasChanges, "\(error)")
+      }
+      try context.persistentStoreCoordinator.close()
+      try file.open(options: BinaryStore.Options(largestRows: largest))
+    }
+  }
+
+  @Test func aConstraintThatIsDeclaredTwiceIsOne() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Coin", attributes: [AttributeDescription("number", .integer64)], uniquenessConstraints: [["number"], ["number"]])
+    ])
+    try? FileManager.default.removeItem(atPath: file.path)
+    let context = try file.context(model)
+    try context.insert(entityNamed: "Coin").setValue(.int64(7), forKey: "number")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    try file.open(model)
+    let again = try file.context(model)
+    try again.insert(entityNamed: "Coin").setValue(.int64(7), forKey: "number")
+    let error = try #require(throws: ContextError.self) { try again.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs.count == 1, "\(error)")
+    try again.persistentStoreCoordinator.close()
+  }
 }

@@ -90,6 +90,76 @@ import Testing
     #expect(XMLFormat.mostListed * ("z".count + "\(Int64(1) << 62)".count + 1) <= options.longestAttributeValue)
   }
 
+  /// A save of a sign with a text, a binary value and neighbours, or with metadata.
+  private func save(
+    text: String? = nil, photo: Int? = nil, near: Int = 0, metadata: Int = 0, _ change: (inout XMLStore.Options) -> Void
+  ) throws {
+    var options = XMLStore.Options()
+    change(&options)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Sign",
+        attributes: [
+          AttributeDescription("text", .string, isOptional: true), AttributeDescription("photo", .binaryData, isOptional: true),
+        ],
+        relationships: [.toMany("near", to: "Sign", inverse: "near")])
+    ])
+    try? FileManager.default.removeItem(atPath: file.path)
+    let context = try file.context(model, options: options)
+    defer { try? context.persistentStoreCoordinator.close() }
+    let sign = try context.insert(entityNamed: "Sign")
+    if let text { try sign.setValue(.string(text), forKey: "text") }
+    if let photo { try sign.setValue(.data(Data(repeating: 1, count: photo)), forKey: "photo") }
+    for _ in 0..<near { try sign.toMany(forKey: "near").insert(context.insert(entityNamed: "Sign")) }
+    if metadata > 0 {
+      let values = (0..<metadata).map { ("key \($0)", StoreValue.bool(true)) }
+      try context.persistentStoreCoordinator.setMetadata(Dictionary(uniqueKeysWithValues: values))
+    }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    // What was saved can be read.
+    try file.context(model, options: options).persistentStoreCoordinator.close()
+  }
+
+  private func refusal(_ save: () throws -> Void) -> StoreError.Code? {
+    do {
+      try save()
+      return nil
+    } catch { return (error as? StoreError)?.code ?? .general }
+  }
+
+  @Test func G4_whatCouldNotBeReadAgainIsNotSaved() throws {
+    let usual = try #require(refusal { try save(text: "a") { $0.largestText = 0 } })
+    #expect(usual == .unstorableValue)
+    for (text, isWithin) in [(600, true), (601, false)] {
+      #expect(refusal { try save(text: String(repeating: "a", count: text)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+    }
+    // An escape takes six bytes; base64 four for three, and a line feed for each 57.
+    for (escaped, isWithin) in [(100, true), (101, false)] {
+      #expect(refusal { try save(text: String(repeating: "<", count: escaped)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+    }
+    for (photo, isWithin) in [(57 * 6, true), (57 * 10, false)] {
+      #expect(refusal { try save(photo: photo) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+    }
+    for (near, isWithin) in [(19, true), (25, false)] {
+      #expect(refusal { try save(near: near) { $0.longestAttributeValue = 80 } } == (isWithin ? nil : usual))
+    }
+    for (metadata, isWithin) in [(20, true), (200, false)] {
+      #expect(refusal { try save(metadata: metadata) { $0.mostMembers = 100 } } == (isWithin ? nil : usual))
+    }
+  }
+
+  @Test func G4_noOptionLetsElementsLieDeeperThanTheLibraryGoes() throws {
+    for (depth, isWithin) in [(255, true), (256, false), (290, false)] {
+      let arrays = String(repeating: "<array>", count: depth - 5) + String(repeating: "</array>", count: depth - 5)
+      try file.write(XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>"))
+      var options = XMLStore.Options()
+      options.deepestNesting = 300
+      let refusal = file.refusal(Self.broad, options: options)
+      #expect(refusal?.reason.contains("more than 255 others") == (isWithin ? nil : true), "\(depth): \(refusal as Any)")
+    }
+  }
+
   // MARK: Long lists
 
   /// A store whose lists go on after three targets.

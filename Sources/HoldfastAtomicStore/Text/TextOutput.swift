@@ -42,6 +42,9 @@ public final class TextOutput {
     if count >= TextOutput.pieceByteCount { try flush() }
   }
 
+  /// How many bytes were put and not handed on yet.
+  @inlinable public var byteCount: Int { count }
+
   /// How many bytes were handed on.
   private(set) var handedOn: Int64 = 0
 
