@@ -3,7 +3,9 @@
 import HoldfastJSONStore
 import HoldfastMemoryStore
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastSQLiteStore
+import HoldfastXMLStore
 
 func shelfModel() throws -> ManagedObjectModel {
   try ManagedObjectModel(entities: [
@@ -85,8 +87,10 @@ func add(_ title: String, _ year: Int, by name: String, to container: Persistent
 func stores(_ folder: String) -> [StoreDescription] {
   let memory: StoreDescription = .memory()
   let json: StoreDescription = .json(at: folder + "/shelf.json")
+  let xml: StoreDescription = .xml(at: folder + "/shelf.xml")
+  let binary: StoreDescription = .binary(at: folder + "/shelf.holdfast")
   let sqlite: StoreDescription = .sqlite(at: folder + "/shelf.sqlite")
-  return [memory, json, sqlite]
+  return [memory, json, xml, binary, sqlite]
 }
 
 /// Why a book cannot be saved; nil when it can.
