@@ -14,8 +14,8 @@ struct XMLDocumentWriter {
   private let model: XMLModel
   private let output: TextOutput
   private let rows: RowRuns
-  private let listed: [XMLLinks]
-  private let stated: [XMLLinks]
+  private let listed: [WrittenLinks]
+  private let stated: [WrittenLinks]
   private let mostListed: Int
 
   init(
