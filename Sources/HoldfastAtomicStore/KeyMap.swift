@@ -15,16 +15,22 @@ protocol KeyMapElement: Sendable {
 struct KeyMap<Element: KeyMapElement>: Sendable {
   /// The keys of chunk *c* are `c << shift ..< (c + 1) << shift`.
   private let shift: Int64
+  /// How many times as many keys as there are values the dense part may span, once it is large.
+  private let spread: Int64
   /// The dense part. A chunk in which nothing lies is empty.
   private var chunks: [[Element]] = []
   /// The sparse part: as many segments as a power of two says, or none at all. A key lies in at most one of the parts.
   private var segments: [[Int64: Element]] = []
   private var sparseCount = 0
+  /// Another one with each change of the sparse part.
+  private var sparseMark: SparseMark?
   /// How many keys have a value.
   private(set) var count = 0
 
+  private final class SparseMark: Sendable {}
+
   /// Makes an empty map with chunks of `1 << shift` keys.
-  init(shift: Int) { self.shift = Int64(shift) }
+  init(shift: Int, spread: Int = 2) { (self.shift, self.spread) = (Int64(shift), Int64(spread)) }
 
   /// The value of a key, or ``KeyMapElement/none``.
   @inline(__always) subscript(key: Int64) -> Element {
@@ -70,8 +76,8 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     return before
   }
 
-  /// The chunks that the dense part may have: a few, or as many as are wanted to hold twice the keys that there are.
-  private var denseLimit: Int64 { max(Int64(chunks.count), 64 + 2 * (Int64(count) >> shift)) }
+  /// The chunks that the dense part may have: a few, or as many as are wanted to hold ``spread`` times the keys that there are.
+  private var denseLimit: Int64 { max(Int64(chunks.count), 64 + spread * (Int64(count) >> shift)) }
 
   private mutating func setDense(_ place: Int, _ key: Int64, _ element: Element) -> Element {
     if element.isNone, place >= chunks.count || chunks[place].isEmpty { return .none }
@@ -87,12 +93,14 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
   private mutating func setSparse(_ key: Int64, _ element: Element) {
     if sparseCount >= segments.count * 512 { splitSegments() }
     segments[segment(key)][key] = element
+    sparseMark = SparseMark()
     sparseCount += 1
     count += 1
   }
 
   private mutating func removeSparse(_ key: Int64) -> Element {
     guard let before = segments[segment(key)].removeValue(forKey: key) else { return .none }
+    sparseMark = SparseMark()
     sparseCount -= 1
     count -= 1
     return before
@@ -106,8 +114,11 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
 
   /// Whether the values of keys in a range are known to be those of another map, of which this one is a changed copy: because they
   /// lie in the same memory.
-  func shares(_ keys: ClosedRange<Int64>, with other: KeyMap) -> Bool {
-    guard segments.isEmpty, other.segments.isEmpty else { return false }
+  ///
+  /// Where there are keys far beyond all others, nothing is known, because going over the rest of the keys range by range would take
+  /// too long; with `allowsSparse`, which is for who does not do that, as long as none of these has changed.
+  func shares(_ keys: ClosedRange<Int64>, with other: KeyMap, allowsSparse: Bool = false) -> Bool {
+    guard segments.isEmpty && other.segments.isEmpty || allowsSparse && sparseMark === other.sparseMark else { return false }
     let last = Int64(max(chunks.count, other.chunks.count)) - 1
     let first = max(keys.lowerBound >> shift, 0)
     guard first <= last else { return true }

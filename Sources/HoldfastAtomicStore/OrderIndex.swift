@@ -23,7 +23,8 @@ struct OrderedTargets: KeyMapElement {
 
 /// The order of the targets of one relationship, by source. Copies share what they do not change.
 struct OrderIndex: Sendable {
-  private var sources = KeyMap<OrderedTargets>(shift: 6)
+  /// Often few objects of a family have a list.
+  private var sources = KeyMap<OrderedTargets>(shift: 6, spread: 16)
 
   /// The keys of some targets of a source.
   func keys(of targets: some Sequence<Int64>, source: Int64) -> [Int64] {
@@ -32,7 +33,9 @@ struct OrderIndex: Sendable {
   }
 
   /// Whether the keys of sources in a range are known to be those of another index, of which this one is a changed copy.
-  func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<Int64>) -> Bool { sources.shares(keys, with: other.sources) }
+  func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<Int64>) -> Bool {
+    sources.shares(keys, with: other.sources, allowsSparse: true)
+  }
 
   /// Gives targets of a source new keys, and forgets those that are no targets any more.
   ///

@@ -16,15 +16,15 @@ struct JSONDocumentWriter {
   private let output: TextOutput
   private let rows: RowRuns
   /// The links of each of the model's written relationships.
-  private let links: [LinkReader]
+  private let links: [WrittenLinks]
 
-  init(image: StoreImage, model: [UInt8], output: TextOutput, rows: RowRuns) {
+  init(image: StoreImage, encodedModel: [UInt8], model: JSONModel, links: [WrittenLinks], output: TextOutput, rows: RowRuns) {
     self.image = image
-    encodedModel = model
-    self.model = JSONModel(image.model)
+    self.encodedModel = encodedModel
+    self.model = model
     self.output = output
     self.rows = rows
-    links = self.model.written.map(image.generation.links)
+    self.links = links
   }
 
   func write() throws {
@@ -140,10 +140,11 @@ struct JSONDocumentWriter {
         output.put(fields.names, field)
         output.put(row.integer(slot))
       case .targets(let place, false):
-        let targets = links[place].targets(of: row.key)
-        if targets.isEmpty { continue }
-        output.put(fields.names, field)
-        output.put(list: targets)
+        links[place].withTargets(of: row.key) { targets in
+          if targets.isEmpty { return }
+          output.put(fields.names, field)
+          output.put(list: targets)
+        }
       case .targets(let place, true):
         if let keys = writeOrdered(row.key, fields, field, links[place]) { orders.append((field, keys)) }
       case .orders:
@@ -181,8 +182,8 @@ struct JSONDocumentWriter {
   }
 
   /// - Returns: the order keys, when they are not the usual ones.
-  private func writeOrdered(_ key: Int64, _ fields: JSONFieldTable, _ field: Int, _ links: LinkReader) -> [Int64]? {
-    let targets = links.orderedTargets(of: key)
+  private func writeOrdered(_ key: Int64, _ fields: JSONFieldTable, _ field: Int, _ links: WrittenLinks) -> [Int64]? {
+    let targets = links.ordered(of: key)
     if targets.isEmpty { return nil }
     output.put(fields.names, field)
     targets.map(\.target).withUnsafeBufferPointer { output.put(list: $0) }

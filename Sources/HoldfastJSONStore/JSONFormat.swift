@@ -55,9 +55,14 @@ struct JSONFormat: StoreFileFormat {
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     try check(image.header)
     let output = TextOutput { try file.write($0) }
-    let rows = RowRuns(output, image.generation, after: saved)
-    try JSONDocumentWriter(image: image, model: encodedModel.bytes(of: image.model), output: output, rows: rows).write()
-    return rows.parts
+    let model = JSONModel(image.model)
+    let links = model.written.map { WrittenLinks(image.generation, $0) }
+    let lacksSome = links.contains(where: \.lacksSome)
+    let rows = RowRuns(output, image.generation, after: lacksSome ? nil : saved)
+    try JSONDocumentWriter(
+      image: image, encodedModel: encodedModel.bytes(of: image.model), model: model, links: links, output: output, rows: rows
+    ).write()
+    return lacksSome ? [] : rows.parts
   }
 }
 

@@ -14,8 +14,8 @@ struct XMLDocumentWriter {
   private let model: XMLModel
   private var output: TextOutput
   private let rows: RowRuns
-  private let listed: [XMLLinks]
-  private let stated: [XMLLinks]
+  private let listed: [WrittenLinks]
+  private let stated: [WrittenLinks]
   private let format: XMLFormat
 
   init(image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, rows: RowRuns, format: XMLFormat) {
@@ -91,7 +91,7 @@ struct XMLDocumentWriter {
     }
   }
 
-  private func checkList(_ links: XMLLinks, _ row: RowPointer, _ name: String) throws {
+  private func checkList(_ links: WrittenLinks, _ row: RowPointer, _ name: String) throws {
     var byteCount = 0
     links.withTargets(of: row.key) { targets in
       byteCount = min(targets.count, format.mostListed) * (DigitText.length(UInt64(targets.max() ?? 0)) + 2)

@@ -108,7 +108,7 @@ struct XMLRowNotes {
   }
 
   private static func bytes(of image: StoreImage, _ place: Int, _ relationship: ManagedObjectModel.Relationship) -> [UInt8]? {
-    let links = XMLLinks(image.generation, relationship)
+    let links = WrittenLinks(image.generation, relationship)
     var lists = NumberWriter(), count = 0, last: Int64 = 0
     for entity in image.model.entities[relationship.entityIndex].familyIndexes where !image.model.entities[entity].isAbstract {
       image.generation.forEachRow(of: entity) { row in

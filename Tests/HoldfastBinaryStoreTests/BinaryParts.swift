@@ -42,7 +42,7 @@ struct BinaryParts {
 }
 
 /// XXH64, which tests of its own compare with published values.
-private func digest(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { ContentDigest.value(of: $0) } }
+func digest(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { ContentDigest.value(of: $0) } }
 
 extension [UInt8] {
   /// The little-endian number of 64 bits at a place.

@@ -1,3 +1,4 @@
+import HoldfastAtomicStore
 import HoldfastBinaryStore
 import HoldfastStore
 import HoldfastStoreConformance
@@ -28,6 +29,66 @@ enum BinaryStoreProperty {
       return error.code == .general ? "The error has no code of its own: \(error)" : nil
     } catch {
       return "What was thrown is no StoreError: \(error)"
+    }
+  }
+
+  /// Reads all of a file whose digests are right, page by page and then as a whole.
+  ///
+  /// - Returns: the error that says what is wrong with the file, nil when nothing is.
+  /// - Throws: what no call may throw, and what a call answers that it may not.
+  static func refusal(_ bytes: [UInt8]) throws -> StoreError? {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "store", bytes)
+    var options = BinaryStore.Options()
+    options.wholeFile.file.fileSystem = disk
+    let store = StoreDescription.binary(at: "/store", isReadOnly: true, options: options).makeStore()
+    var refusal: StoreError?
+    func attempt(_ body: () throws -> Void) throws {
+      do { try body() } catch let error as StoreError where refusalCodes.contains(error.code) && error.path == "/store" { refusal = error }
+    }
+    try attempt { _ = try store.open(model: model) }
+    if refusal != nil { return refusal }
+    defer { try? store.close() }
+    let view = try store.beginRead(.snapshot)
+    defer { view.end() }
+    // Page by page, and what an index leads to; then all of it, where rows and indexes are compared.
+    try attempt { try readRows(of: store, in: view, ValueSink()) }
+    try attempt { try lookUp(in: store, view) }
+    try attempt { try (store as? WholeFileStore)?.verify() }
+    try attempt { try lookUp(in: store, view) }
+    try attempt { try readLinks(of: store, in: view) }
+    return refusal
+  }
+
+  /// What may be wrong with a file whose beginning and end are right.
+  private static let refusalCodes: Set<StoreError.Code> = [.damaged, .newerFormat, .incompatibleModel, .tooLarge]
+
+  private static func readRows(of store: any IncrementalStore, in view: any ReadView, _ sink: ValueSink) throws {
+    for entity in model.entities where !entity.isAbstract {
+      try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, into: sink)
+      try store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, into: sink)
+    }
+  }
+
+  private struct WrongAnswer: Error { var reason: String }
+
+  /// Looks objects up by a unique value: those that come have it.
+  private static func lookUp(in store: any IncrementalStore, _ view: any ReadView) throws {
+    guard let entity = model.entity(named: "A"), let slot = entity.slot(named: "ainteger64") else { return }
+    for number in [0, 7, 14, 21] as [Int64] {
+      let isNumber = QueryExpression.comparison(.property("ainteger64"), .equalTo, .constant(.int64(number)), [])
+      let sink = ValueSink { batch, index in
+        if batch[index].values[slot] != .int64(number) { throw WrongAnswer(reason: "A look-up answered with another object.") }
+      }
+      try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index], predicate: isNumber), in: view, into: sink)
+    }
+  }
+
+  private static func readLinks(of store: any IncrementalStore, in view: any ReadView) throws {
+    for relationship in model.entities.flatMap(\.ownRelationships) where relationship.isToMany {
+      let request = RelationshipRequest(
+        entity: relationship.entityIndex, relationship: relationship.index, sources: [1, 2, 3, 4, 1 << 61])
+      _ = try store.relationships(request, in: view)
     }
   }
 
@@ -86,8 +147,18 @@ enum BinaryStoreProperty {
 
 /// Makes a value of every cell of every row.
 private final class ValueSink: RowSink {
+  private let check: (RowBatch, Int) throws -> Void
+
+  /// - Parameter check: is given each row that was asked for.
+  init(check: @escaping (RowBatch, Int) throws -> Void = { _, _ in }) { self.check = check }
+
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     for index in 0..<batch.count { _ = batch[index].values }
+    switch rows {
+    case .all: for index in 0..<batch.count { try check(batch, index) }
+    case .one(let index): try check(batch, index)
+    case .rows(let indexes): for index in indexes { try check(batch, Int(index)) }
+    }
     return .more
   }
 }

@@ -54,10 +54,11 @@ enum Tracer {
   /// - Parameters:
   ///   - notes: where the calls are written; removed when they were read.
   ///   - fatal: the call that is not made any more: the process is killed instead.
+  ///   - faults: what strace makes of other calls, as its option `inject` says it.
   ///   - prepare: what the child does before it is watched, and gives to `body`.
   /// - Returns: nil when strace is not there or may not watch.
   static func run<Prepared>(
-    notes: String, killingAt fatal: Call? = nil, prepare: () throws -> Prepared, _ body: (Prepared) throws -> Void
+    notes: String, killingAt fatal: Call? = nil, faults: [String] = [], prepare: () throws -> Prepared, _ body: (Prepared) throws -> Void
   ) throws -> Run? {
     guard FileManager.default.isExecutableFile(atPath: program) else { return nil }
     defer { unlink(notes) }
@@ -78,7 +79,8 @@ enum Tracer {
       }
     }
     ready.wait { waitpid(child, nil, WNOHANG) != 0 }
-    let inject = fatal.map { ["-e", "inject=\($0.name):signal=SIGKILL:when=\($0.nth)"] } ?? []
+    let kills = fatal.map { ["\($0.name):signal=SIGKILL:when=\($0.nth)"] } ?? []
+    let inject = (kills + faults).flatMap { ["-e", "inject=" + $0] }
     let tracer = spawn(
       ["strace", "-f", "-p", "\(child)", "-o", notes, "-y", "-s", "4096", "-e", "trace=%file,%desc,%network"] + inject, messages)
     // It says that it is attached before anything is watched; when it may not watch, it says so and ends.

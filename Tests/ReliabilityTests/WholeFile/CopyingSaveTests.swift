@@ -7,143 +7,59 @@ import Testing
 
 /// Saves that copy what has not changed write what a save of everything would have written.
 @Suite struct CopyingSaveTests {
-  private static let model: ManagedObjectModel = {
-    do {
-      return try ManagedObjectModel(entities: [
-        EntityDescription(
-          "Ship",
-          attributes: [
-            AttributeDescription("number", .integer64, isOptional: true), AttributeDescription("name", .string, isOptional: true),
-          ],
-          relationships: [
-            .toOne("fleet", to: "Fleet", inverse: "ships"), .toMany("met", to: "Ship", inverse: "metBy"),
-            .toMany("metBy", to: "Ship", inverse: "met"),
-          ], uniquenessConstraints: [["number"]]),
-        EntityDescription("Tug", superentity: "Ship", attributes: [AttributeDescription("power", .double, isOptional: true)]),
-        EntityDescription(
-          "Fleet", attributes: [AttributeDescription("name", .string)],
-          relationships: [.toMany("ships", to: "Ship", inverse: "fleet", isOrdered: true)]),
-      ])
-    } catch { fatalError("\(error)") }
-  }()
-
-  private static func description(_ store: FileStore, _ disk: SimulatedFileSystem) -> StoreDescription {
-    store.description(at: "/harbour", file: DurableFileOptions(durability: .fast, fileSystem: disk))
+  /// Compares what another process finds in the file with what the context shows.
+  private static func expectSame(_ context: ManagedObjectContext, _ store: FileStore, _ disk: SimulatedFileSystem, _ name: String) throws {
+    let again = try CopyingFleet.context(store, CopyingFleet.copy(disk))
+    // Links need all of the file, whose indexes are compared with its rows then.
+    let differences = try CopyingFleet.differences(CopyingFleet.contents(again), CopyingFleet.contents(context))
+    #expect(differences.isEmpty, "\(name): \(differences)")
+    try again.persistentStoreCoordinator.close()
   }
 
-  private static func context(_ store: FileStore, _ disk: SimulatedFileSystem) throws -> ManagedObjectContext {
-    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: description(store, disk)))
-  }
-
-  /// A disk with a copy of a file.
-  private static func copy(_ disk: SimulatedFileSystem) -> SimulatedFileSystem {
-    let copy = SimulatedFileSystem()
-    copy.setContents(of: "harbour", disk.contents(of: "harbour") ?? [])
-    return copy
-  }
-
-  /// The objects in a text file, once as they are, and once as a store writes them that has copied nothing; nil for a file of sections,
-  /// which may be divided otherwise.
-  private static func objects(_ store: FileStore, _ disk: SimulatedFileSystem) throws -> (Substring, Substring)? {
-    if store == .binary { return nil }
-    let other = copy(disk)
-    let opened = description(store, other).makeStore()
-    let metadata = try opened.open(model: model).userInfo
-    try opened.setMetadata(metadata)
-    try opened.close()
-    func objects(_ disk: SimulatedFileSystem) -> Substring {
-      let text = String(decoding: disk.contents(of: "harbour") ?? [], as: UTF8.self)
-      let start = text.range(of: store == .json ? "\"entities\":" : "</databaseInfo>"), end = text.range(of: "xxh64:", options: .backwards)
-      guard let start, let end else { return "" }
-      return text[start.upperBound..<end.lowerBound]
-    }
-    return (objects(disk), objects(other))
-  }
-
-  private static func all(_ name: String, _ context: ManagedObjectContext) throws -> [ManagedObject] {
-    try context.fetch(FetchRequest<ManagedObject>(entityName: name))
-  }
-
-  /// Everything that a store holds, as text.
-  private static func contents(_ context: ManagedObjectContext) throws -> [String] {
-    try ["Ship", "Fleet"].flatMap { try all($0, context) }.map { object in
-      let slots = try object.entity.slots.map { "\($0.name) \(try object.value(forKey: $0.name))" }
-      let links = try object.entity.relationships.filter(\.isToMany).map { relationship in
-        let keys = try object.value(forKey: relationship.name).objects?.map(\.objectID.key) ?? []
-        return "\(relationship.name) \(relationship.isOrdered ? keys : keys.sorted())"
-      }
-      return "\(object.entity.name) \(object.objectID.key) \(slots) \(links)"
-    }.sorted()
-  }
-
-  private static func fill(_ count: Int, _ context: ManagedObjectContext) throws {
-    let fleets = try (0..<max(count / 100, 2)).map { number in
-      let fleet = try context.insert(entityNamed: "Fleet")
-      try fleet.setValue(.string("Fleet \(number)"), forKey: "name")
-      return fleet
-    }
-    for number in 0..<count {
-      let ship = try context.insert(entityNamed: number % 7 == 3 ? "Tug" : "Ship")
-      try ship.setValue(.int64(Int64(number)), forKey: "number")
-      try ship.setValue(.string("Ship \(number)"), forKey: "name")
-      try fleets[number % fleets.count].ordered(forKey: "ships").append(ship)
-    }
-    try context.save()
-  }
+  // MARK: Random programs
 
   @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesTheFileThatTheObjectsSay(store: FileStore) throws {
-    var random = Seeded("Copying saves, \(store)")
-    let disk = SimulatedFileSystem()
-    var context = try Self.context(store, disk)
-    try Self.fill(3_000, context)
-    var next: Int64 = 100_000
+    var program = try Program(store, Seeded("Copying saves, \(store)"))
     for save in 0..<60 {
-      var ships = try Self.all("Ship", context)
-      let fleets = try Self.all("Fleet", context)
-      for _ in 0..<Int.random(in: 1...[1, 3, 40][save % 3], using: &random) {
-        guard let ship = ships.randomElement(using: &random), let other = ships.randomElement(using: &random) else { continue }
-        switch Int.random(in: 0..<8, using: &random) {
-        case 0: try ship.setValue(.string(String(repeating: "x", count: Int.random(in: 0...3_000, using: &random))), forKey: "name")
-        case 1: try ship.setValue(Bool.random(using: &random) ? .null : .int64(Int64(next)), forKey: "number")
-        case 2:
-          context.delete(ship)
-          ships.removeAll { $0 === ship }
-        case 3:
-          let new = try context.insert(entityNamed: Bool.random(using: &random) ? "Ship" : "Tug")
-          try new.setValue(.int64(next), forKey: "number")
-        case 4: try ship.toMany(forKey: "met").insert(other)
-        case 5: try fleets.randomElement(using: &random)?.ordered(forKey: "ships").append(ship)
-        case 6: try ship.setValue(.string("Renamed"), forKey: "name")
-        default: try ship.toMany(forKey: "met").remove(other)
-        }
-        next += 1
-      }
-      try context.save()
-      let again = try Self.context(store, Self.copy(disk))
-      // What unique values lead to comes from the file's index, if it has one.
-      for ship in ships.prefix(20) {
-        guard case .int64(let number)? = try ship.value(forKey: "number").storeValue else { continue }
-        let isNumber = QueryExpression.comparison(.property("number"), .equalTo, .constant(.int64(number)), [])
-        let same = try again.fetch(FetchRequest<ManagedObject>(entityName: "Ship", where: FetchPredicate(isNumber)))
-        #expect(same.map(\.objectID.key) == [ship.objectID.key])
-      }
-      // Links need all of the file, whose index is compared with its rows then.
-      #expect(try Self.contents(again) == Self.contents(context), "after save \(save)")
-      try again.persistentStoreCoordinator.close()
-      if let (copied, written) = try Self.objects(store, disk) { #expect(copied == written && !copied.isEmpty, "after save \(save)") }
-      if save % 10 == 9 {
-        try context.persistentStoreCoordinator.close()
-        context = try Self.context(store, disk)
-      }
+      try program.change(count: Int.random(in: 1...[1, 3, 40][save % 3], using: &program.random))
+      try program.save("after save \(save)", comparesObjects: save % 4 == 3)
+      if save % 10 == 9 { try program.reopen() }
     }
-    try context.persistentStoreCoordinator.close()
+    try program.context.persistentStoreCoordinator.close()
   }
+
+  /// A key beyond all others switches copying off for its family, and for no other one.
+  @Test(arguments: FileStore.wholeFile) func aKeyFarBeyondAllOthersMakesNoFileWrong(store: FileStore) throws {
+    var program = try Program(store, Seeded("Copying saves with a key beyond all others, \(store)"))
+    let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
+    try program.setAsideKeys(upTo: 1 << 40)
+    let far = try program.context.insert(entityNamed: "Ship")
+    try far.setValue(.string("Far"), forKey: "name")
+    try program.save("the far key", comparesObjects: true)
+    #expect(far.objectID.key >= 1 << 40)
+    let after = try program.copiedParts { try $0.setValue(.string("After"), forKey: "name") }
+    #expect(before > 2 && after < before, "\(before) parts were copied before, \(after) afterwards")
+    for save in 0..<10 {
+      try program.change(count: 5)
+      let ships = try CopyingFleet.all("Ship", program.context), ports = try CopyingFleet.all("Port", program.context)
+      for far in ships where far.objectID.key >= 1 << 40 {
+        for ship in ships.prefix(3) { try ship.toMany(forKey: "met").insert(far) }
+        try far.ordered(forKey: "ports").append(contentsOf: ports.prefix(2))
+        if save == 8 { program.context.delete(far) }
+      }
+      try program.save("with a far key, after save \(save)", comparesObjects: save % 3 == 2)
+      if save % 5 == 4 { try program.reopen() }
+    }
+    try program.context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: Costs
 
   @Test(arguments: FileStore.wholeFile) func aSmallSaveCopiesAllButWhatLiesBesideTheChange(store: FileStore) throws {
     let disk = SimulatedFileSystem()
-    let context = try Self.context(store, disk)
-    try Self.fill(20_000, context)
-    let ship = try #require(try Self.all("Ship", context).first)
+    let context = try CopyingFleet.context(store, disk)
+    try CopyingFleet.fill(20_000, context)
+    let ship = try #require(try CopyingFleet.all("Ship", context).first)
     let size = disk.contents(of: "harbour")?.count ?? 0, before = disk.count(of: .read)
     try ship.setValue(.string("Changed"), forKey: "name")
     try context.save()
@@ -155,10 +71,199 @@ import Testing
     try ship.setValue(.string("Changed again"), forKey: "name")
     try context.save()
     disk.clearFaults()
-    let expected = try Self.contents(context)
+    try Self.expectSame(context, store, disk, "unreadable")
     try context.persistentStoreCoordinator.close()
-    let again = try Self.context(store, disk)
-    #expect(try Self.contents(again) == expected)
+  }
+
+  // MARK: A file that has changed under the store
+
+  /// Bytes that are others than were written, and whose file does not look as if anybody had touched it.
+  @Test(arguments: FileStore.wholeFile, [false, true])
+  func whatCannotBeCopiedBecauseItsBytesHaveChangedIsWrittenFromMemory(store: FileStore, isReopened: Bool) throws {
+    let disk = SimulatedFileSystem(), rotting = DisturbedFileSystem(disk)
+    var context = try CopyingFleet.context(store, rotting)
+    try CopyingFleet.fill(3_000, context)
+    if isReopened {
+      try context.persistentStoreCoordinator.close()
+      context = try CopyingFleet.context(store, rotting)
+      // Whatever of the file nobody has read yet is read while it is right.
+      _ = try CopyingFleet.contents(context)
+    }
+    let ships = try CopyingFleet.all("Ship", context)
+    let size = Int64(disk.contents(of: "harbour")?.count ?? 0)
+    for (save, rot) in [0..<size / 3, size / 3..<size / 2, size / 2..<size, 0..<Int64.max, size / 5..<size / 5 + 1].enumerated() {
+      rotting.rot(rot)
+      try ships[save * 100].setValue(.string("Changed \(save)"), forKey: "name")
+      try ships[save * 100].setValue(.int64(Int64(100_000 + save)), forKey: "number")
+      try context.save()
+      rotting.rot(nil)
+      try Self.expectSame(context, store, disk, "\(rot)")
+    }
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// What is not in memory cannot be written from there: the save is refused, and the file stays as it is for whoever can repair it.
+  @Test func aSaveThatHasToReadRowsWhoseBytesHaveChangedIsRefusedAndLeavesTheFile() throws {
+    let disk = SimulatedFileSystem(), rotting = DisturbedFileSystem(disk)
+    let first = try CopyingFleet.context(.binary, disk)
+    try CopyingFleet.fill(3_000, first)
+    try first.persistentStoreCoordinator.close()
+    let file = disk.contents(of: "harbour"), size = Int64(file?.count ?? 0)
+
+    let context = try CopyingFleet.context(.binary, rotting)
+    let isFirst = QueryExpression.comparison(.property("number"), .equalTo, .constant(.int64(1)), [])
+    let ship = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Ship", where: FetchPredicate(isFirst))).first)
+    try ship.setValue(.string("Changed"), forKey: "name")
+    // The middle of the file has rows that nobody has read yet.
+    rotting.rot(size / 2..<size / 2 + 1)
+    for _ in 0..<2 {
+      let error = try #require(throws: StoreError.self) { try context.save() }
+      #expect(error.code == .damaged && error.path == "/harbour" && context.hasChanges, "\(error)")
+      #expect(disk.contents(of: "harbour") == file && disk.names == [".harbour.lock", "harbour"], "\(disk.names)")
+    }
+    // Once the disk is well again, the same save succeeds.
+    rotting.rot(nil)
+    try context.save()
+    try Self.expectSame(context, .binary, disk, "well again")
+    try context.persistentStoreCoordinator.close()
+  }
+}
+
+/// A sequence of saves by one process, each of which is compared with the file.
+private struct Program {
+  let store: FileStore
+  let disk = SimulatedFileSystem()
+  var random: Seeded
+  private(set) var context: ManagedObjectContext
+  /// A number that no object has.
+  private var next: Int64 = 100_000
+
+  init(_ store: FileStore, _ random: Seeded) throws {
+    (self.store, self.random) = (store, random)
+    context = try CopyingFleet.context(store, disk)
+    try CopyingFleet.fill(1_500, context)
+  }
+
+  mutating func reopen() throws {
+    try context.persistentStoreCoordinator.close()
+    context = try CopyingFleet.context(store, disk)
+  }
+
+  /// Makes the lock file say that all keys below one were handed out by another process.
+  func setAsideKeys(upTo key: Int64) throws {
+    var record = try #require(disk.contents(of: ".harbour.lock"))
+    let length = Int(record[0]) | Int(record[1]) << 8
+    // The record's length, the store's UUID, and a number for each root entity.
+    for start in stride(from: 2 + 36, to: 2 + length, by: 8) {
+      for byte in 0..<8 { record[start + byte] = UInt8(truncatingIfNeeded: key >> (8 * byte)) }
+    }
+    disk.setContents(of: ".harbour.lock", record)
+  }
+
+  /// How many parts are copied by a save that changes one ship.
+  func copiedParts(_ change: (ManagedObject) throws -> Void) throws -> Int {
+    let ship = try #require(try CopyingFleet.all("Ship", context).first)
+    try change(ship)
+    let before = disk.count(of: .read)
+    try context.save()
+    return disk.count(of: .read) - before
+  }
+
+  // MARK: Changes
+
+  mutating func change(count: Int) throws {
+    var ships = try CopyingFleet.all("Ship", context), ports = try CopyingFleet.all("Port", context)
+    let fleets = try CopyingFleet.all("Fleet", context)
+    for _ in 0..<count {
+      guard let ship = ships.randomElement(using: &random), let other = ships.randomElement(using: &random),
+        let fleet = fleets.randomElement(using: &random)
+      else { continue }
+      next += 1
+      if Bool.random(using: &random) {
+        try changeShip(ship, other, fleet, &ships)
+      } else {
+        try changeLinks(ship, other, fleet, &ports)
+      }
+    }
+  }
+
+  private mutating func changeShip(_ ship: ManagedObject, _ other: ManagedObject, _ fleet: ManagedObject, _ ships: inout [ManagedObject])
+    throws
+  {
+    switch Int.random(in: 0..<7, using: &random) {
+    case 0: try ship.setValue(.string(String(repeating: "x", count: Int.random(in: 0...3_000, using: &random))), forKey: "name")
+    case 1: try ship.setValue(Bool.random(using: &random) ? .null : .int64(next), forKey: "number")
+    case 2:
+      context.delete(ship)
+      ships.removeAll { $0 === ship }
+    case 3:
+      let new = try context.insert(entityNamed: Bool.random(using: &random) ? "Ship" : "Tug")
+      try new.setValue(.int64(next), forKey: "number")
+    case 4: try ship.setValue(.string("Renamed"), forKey: "name")
+    case 5: try ship.setValue(Bool.random(using: &random) ? .null : .string("Code \(next)"), forKey: "code")
+    default: if ship.entity.name == "Tug" { try ship.setValue(.double(Double(next)), forKey: "power") }
+    }
+  }
+
+  private mutating func changeLinks(_ ship: ManagedObject, _ other: ManagedObject, _ fleet: ManagedObject, _ ports: inout [ManagedObject])
+    throws
+  {
+    let port = ports.randomElement(using: &random), visited = try ship.ordered(forKey: "ports")
+    switch Int.random(in: 0..<9, using: &random) {
+    case 0: try ship.toMany(forKey: "met").insert(other)
+    case 1: try ship.toMany(forKey: "met").remove(other)
+    case 2: try fleet.ordered(forKey: "ships").append(ship)
+    case 3: try fleet.setValue(.objectID(ship.objectID), forKey: "flagship")
+    case 4:
+      let port = try context.insert(entityNamed: "Port")
+      try port.setValue(.int64(next), forKey: "number")
+      ports.append(port)
+      visited.insert(port, at: 0)
+    case 5: if let port { try port.toMany(forKey: "visitors").insert(other) }
+    case 6: if let port { visited.append(port) }
+    case 7: if visited.count > 1 { visited.move(fromOffsets: [visited.count - 1], toOffset: 0) }
+    default:
+      if let port, ports.count > 3 {
+        context.delete(port)
+        ports.removeAll { $0 === port }
+      }
+    }
+  }
+
+  // MARK: Comparing
+
+  /// Saves, and compares the file with the objects and with a file of which nothing was copied.
+  ///
+  /// - Parameter comparesObjects: whether all objects are compared, which takes longest. A file of text is compared each time.
+  mutating func save(_ name: String, comparesObjects: Bool) throws {
+    try context.save()
+    let again = try CopyingFleet.context(store, CopyingFleet.copy(disk))
+    try lookUp(again, name)
+    // A context hides what it has deleted itself, also where links to it stay.
+    let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
+    if comparesObjects {
+      let differences = try CopyingFleet.differences(CopyingFleet.contents(again), CopyingFleet.contents(fresh))
+      #expect(differences.isEmpty, "\(name): \(differences)")
+    }
     try again.persistentStoreCoordinator.close()
+    if let (copied, written) = try CopyingFleet.objects(store, disk) { #expect(copied == written && !copied.isEmpty, "\(name)") }
+  }
+
+  /// What unique values lead to comes from the file's index, if it has one.
+  private func lookUp(_ again: ManagedObjectContext, _ name: String) throws {
+    for ship in try CopyingFleet.all("Ship", context).suffix(20) {
+      let values = try ["number", "name", "code", "power"].map { property in
+        ship.entity.slot(named: property) == nil ? nil : try ship.value(forKey: property).storeValue
+      }
+      for (entity, places) in [("Ship", [0]), ("Ship", [1, 2]), ("Tug", [3])] {
+        let terms = places.compactMap { place -> QueryExpression? in
+          guard let value = values[place], value != .null else { return nil }
+          return .comparison(.property(["number", "name", "code", "power"][place]), .equalTo, .constant(value), [])
+        }
+        if terms.count < places.count { continue }
+        let request = FetchRequest<ManagedObject>(entityName: entity, where: FetchPredicate(terms.count == 1 ? terms[0] : .and(terms)))
+        #expect(try again.fetch(request).map(\.objectID.key) == [ship.objectID.key], "\(name)")
+      }
+    }
   }
 }

@@ -1,0 +1,16 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+/// The links of each of a model's listed and of its stated relationships.
+struct XMLLists {
+  let listed: [WrittenLinks]
+  let stated: [WrittenLinks]
+
+  init(_ generation: TableGeneration, _ model: XMLModel) {
+    listed = model.listed.map { WrittenLinks(generation, $0) }
+    stated = model.stated.map { WrittenLinks(generation, $0) }
+  }
+
+  /// Whether some are left out.
+  var lackSome: Bool { (listed + stated).contains(where: \.lacksSome) }
+}

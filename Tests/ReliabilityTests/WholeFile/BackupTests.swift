@@ -1,0 +1,188 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Stores that keep previous versions of their file, through the whole stack.
+@Suite(.serialized) struct BackupTests {
+  private let folder: Folder
+  private var path: String { folder.file("harbour") }
+
+  init() throws { folder = try Folder() }
+
+  // MARK: Several processes
+
+  @Test(arguments: FileStore.wholeFile) func D1_twoProcessesThatKeepBackupsLeaveTheLastVersionsInTheirOrder(store: FileStore) async throws {
+    try Counting.begin(store, path)
+    try await runTwoProcesses(store, saves: 60, failing: 0, seed: 0)
+    #expect(try versions(store, path) == [120, 119, 118, 117])
+  }
+
+  @Test(arguments: FileStore.wholeFile) func C1_twoProcessesThatKeepBackupsLoseNothingThoughCallsFail(store: FileStore) async throws {
+    let random = Seeded("C1, two processes with backups, \(store)")
+    try Counting.begin(store, path)
+    let reports = try await runTwoProcesses(store, saves: 40, failing: 60, seed: random.seed)
+    #expect(reports.allSatisfy { $0.faults > 0 }, "\(reports)")
+    // A version may lack, but none comes twice, and none is torn.
+    let found = try versions(store, path)
+    #expect(found.first == 80 && zip(found, found.dropFirst()).allSatisfy(>), "\(found)")
+    // Once the disk is well again, the ring fills, and nothing is left of what failed.
+    let context = try Harbour.context(Ring.description(store, path, POSIXFileSystem()))
+    for _ in 0..<4 {
+      for berth in try Counting.berths(context).prefix(2) { berth.count += 1 }
+      try context.save()
+    }
+    try context.persistentStoreCoordinator.close()
+    #expect(try versions(store, path) == [84, 83, 82, 81])
+    #expect(try store.fault(at: path) == nil)
+  }
+
+  @discardableResult
+  private func runTwoProcesses(_ store: FileStore, saves: Int, failing: Int, seed: UInt64) async throws -> [Ring.Report] {
+    await withTaskGroup(of: Void.self) { group in
+      for process in 0..<2 {
+        group.addTask { [folder = folder.path] in
+          await #expect(processExitsWith: .success) {
+            [
+              folder = folder as String, store = store as FileStore, process = process as Int, saves = saves as Int,
+              failing = failing as Int, seed = seed &+ UInt64(process) as UInt64
+            ] in
+            let report = try Ring.run(store, folder + "/harbour", saves: saves, failing: failing, seed: seed)
+            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+          }
+        }
+      }
+    }
+    let reports = try (0..<2).map {
+      try JSONDecoder().decode(Ring.Report.self, from: Data(try Folder.read(folder.file("report\($0)"))))
+    }
+    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never met.")
+    return reports
+  }
+
+  /// How often each version of the file was saved, the youngest first. Each has to open by itself.
+  private func versions(_ store: FileStore, _ path: String) throws -> [Int] {
+    try ["", "~1", "~2", "~3", "~4"].filter { Folder.exists(path + $0) }.map { name in
+      let context = try Harbour.context(store.description(at: path + name, file: DurableFileOptions(isReadOnly: true)))
+      defer { try? context.persistentStoreCoordinator.close() }
+      let counts = try Counting.berths(context).map(\.count)
+      // Every save counts two of three up: what was saved was saved as a whole.
+      #expect(counts[0] == counts[1] && counts[2] == 0, "\(name): \(counts)")
+      return counts[0]
+    }
+  }
+
+  // MARK: C1
+
+  @Test(arguments: FileStore.wholeFile) func C1_everyFailingCallOfASaveThatKeepsBackupsLosesNothing(store: FileStore) throws {
+    let disk = SimulatedFileSystem()
+    try Harbour.makeFile(Ring.description(store, SimulatedHarbour.path, disk, count: 2), saves: 5)
+    let files = disk.names.map { ($0, disk.contents(of: $0) ?? []) }
+    try #require(disk.names == [".harbour.lock", "harbour", "harbour~1", "harbour~2"])
+    var cases: [StoreFileOperation: Int] = [:]
+    for operation in StoreFileOperation.allCases where ![.close, .unlock].contains(operation) {
+      for nth in 1...40 {
+        let copy = SimulatedFileSystem()
+        for (name, bytes) in files { copy.setContents(of: name, bytes) }
+        guard try check(FileFault(operation, nth: nth, .error(EIO)), store, copy) else { break }
+        cases[operation, default: 0] += 1
+      }
+    }
+    print("C1, \(store), with backups: \(cases.values.reduce(0, +)) cases")
+    // Moving two versions on takes two names, a status of each, and a link.
+    #expect(cases[.link] == 1 && cases[.rename] == 2 && (cases[.statusOfName] ?? 0) >= 5, "\(cases)")
+  }
+
+  /// - Returns: whether the call was made.
+  private func check(_ fault: FileFault, _ store: FileStore, _ disk: SimulatedFileSystem) throws -> Bool {
+    let name = "\(fault.operation) \(fault.nth) fails"
+    let context = try Harbour.context(Ring.description(store, SimulatedHarbour.path, disk, count: 2))
+    defer { try? context.persistentStoreCoordinator.close() }
+    _ = try Voyage.changeNext(context)
+    let old = disk.contents(of: SimulatedHarbour.name)
+    disk.startRecording()
+    disk.inject(fault)
+    do {
+      try context.save()
+      #expect(try saves(disk, SimulatedHarbour.name, store) == 6, "\(name)")
+    } catch let error as StoreError {
+      let isSaved = error.code == .durabilityUnknown
+      #expect((error.cause as? FileSystemError)?.operation == fault.operation && error.code != .damaged, "\(name): \(error)")
+      #expect(context.hasChanges != isSaved && (disk.contents(of: SimulatedHarbour.name) == old) != isSaved, "\(name)")
+    }
+    guard disk.calls.contains(where: { $0.error == EIO && $0.operation == fault.operation }) else { return false }
+    disk.clearFaults()
+    // One version may lack by now; what is there is whole, and older by name.
+    let versions = try ["harbour~1", "harbour~2"].filter(disk.names.contains).map { try saves(disk, $0, store) }
+    #expect(!versions.isEmpty && zip(versions, versions.dropFirst()).allSatisfy(>), "\(name): \(versions)")
+    try context.save()
+    for save in 6...7 {
+      if save == 7 { try Voyage.saveNext(context) }
+      let all = try ["harbour", "harbour~1", "harbour~2"].map { try saves(disk, $0, store) }
+      #expect(all == [save, save - 1, save - 2], "\(name): \(all)")
+    }
+    #expect(disk.names == [".harbour.lock", "harbour", "harbour~1", "harbour~2"], "\(name): \(disk.names)")
+    return true
+  }
+
+  /// How many saves a version of the file has; what is wrong with it is an issue.
+  private func saves(_ disk: SimulatedFileSystem, _ name: String, _ store: FileStore) throws -> Int {
+    let found = try SimulatedHarbour.found(store, disk.contents(of: name))
+    #expect(found.fault == nil, "\(name)")
+    return found.saves
+  }
+}
+
+/// A counter that processes count up in a store that keeps backups, on a disk of which some calls fail.
+private enum Ring {
+  struct Report: Codable {
+    var conflicts = 0
+    var faults = 0
+  }
+
+  static func description(_ store: FileStore, _ path: String, _ fileSystem: any StoreFileSystem, count: Int = 3) -> StoreDescription {
+    store.description(at: path, file: DurableFileOptions(backupCount: count, fileSystem: fileSystem))
+  }
+
+  /// Saves so many times; what others have saved meanwhile, or the disk has refused, is repeated.
+  ///
+  /// - Parameter failing: one of so many calls fails; none with 0.
+  static func run(_ store: FileStore, _ path: String, saves: Int, failing: Int, seed: UInt64) throws -> Report {
+    let disk = DisturbedFileSystem(POSIXFileSystem(), seed: seed)
+    let context = try Harbour.context(description(store, path, disk))
+    disk.fail(oneOf: failing, [EIO, ENOSPC, EACCES])
+    var report = Report(), done = 0
+    while done < saves {
+      let berths = try Counting.berths(context)
+      berths[0].count += 1
+      berths[1].count += 1
+      do {
+        try context.save()
+        done += 1
+        continue
+      } catch let error as ContextError where error.code == .conflict {
+        report.conflicts += 1
+      } catch let error as StoreError where error.code == .durabilityUnknown {
+        // It was saved, and is there as long as nobody loses power.
+        report.faults += 1
+        done += 1
+        continue
+      } catch let error as StoreError where error.cause is FileSystemError {
+        #expect(context.hasChanges && [.inputOutput, .diskFull, .notPermitted, .locked].contains(error.code), "\(error)")
+        report.faults += 1
+      }
+      context.reset()
+    }
+    disk.fail(oneOf: 0, [])
+    try context.persistentStoreCoordinator.close()
+    return report
+  }
+}

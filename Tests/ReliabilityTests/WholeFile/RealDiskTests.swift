@@ -1,0 +1,97 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Transfers that are short and synchronizations that fail, through whole stores on the file system of this machine. On a simulated disk
+/// ``WholeFileFaultTests`` tries every call.
+@Suite(.serialized) struct RealDiskTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  @Test(arguments: FileStore.wholeFile) func C3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
+    let random = Seeded("C3 on a real disk, \(store)")
+    let disturbed = DisturbedFileSystem(POSIXFileSystem(), seed: random.seed)
+    let (path, shortPath) = (folder.file("harbour"), folder.file("short"))
+    // Of one store, so that the files are equal to the last byte.
+    try Harbour.makeFile(store.description(at: path), saves: 1)
+    try Folder.write(Folder.read(path), to: shortPath)
+    disturbed.shortenAllTransfers()
+    func opened() throws -> [ManagedObjectContext] {
+      try [
+        Harbour.context(store.description(at: path, file: DurableFileOptions(durability: .fast))),
+        Harbour.context(store.description(at: shortPath, file: DurableFileOptions(durability: .fast, fileSystem: disturbed))),
+      ]
+    }
+    var contexts = try opened()
+    for save in 2...Battery.count(30, full: 10_000) {
+      for context in contexts { #expect(try Voyage.saveNext(context) == save) }
+      let isSame = try Folder.read(path) == Folder.read(shortPath)
+      try #require(isSame, "Save \(save) made another file.")
+      if save % 10 == 0 {
+        for context in contexts { try context.persistentStoreCoordinator.close() }
+        contexts = try opened()
+        for context in contexts { #expect(try Voyage.check(context) == (save, nil)) }
+      }
+    }
+    for context in contexts { try context.persistentStoreCoordinator.close() }
+    #expect(disturbed.shortened > 100)
+    #expect(try store.fault(at: shortPath) == nil)
+  }
+
+  /// The disk says once that it could not keep what was written. Nobody asks it a second time for the same file.
+  @Test(arguments: FileStore.wholeFile) func C6_theSystemIsNotAskedASecondTimeToSynchronizeAFileOfAStore(store: FileStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [folder = folder.path as String, store = store as FileStore] in
+      try FailedSynchronization(store: store, path: folder + "/harbour").run(notes: folder + ".trace")
+    }
+    report(child)
+  }
+}
+
+/// Runs in a process of its own.
+private struct FailedSynchronization {
+  let store: FileStore
+  let path: String
+
+  func run(notes: String) throws {
+    try Harbour.makeFile(store.description(at: path))
+    let run = try Tracer.run(notes: notes, faults: ["fsync:error=EIO:when=1", "fdatasync:error=EIO:when=1"]) {
+      let context = try Harbour.context(store.description(at: path))
+      _ = try Voyage.changeNext(context)
+      return context
+    } _: { (context: ManagedObjectContext) in
+      let old = try Folder.read(path)
+      do {
+        try context.save()
+        complain("The save did not fail.")
+      } catch let error as StoreError {
+        let cause = error.cause as? FileSystemError
+        demand(error.code == .inputOutput && cause?.operation == .synchronize && cause?.number == EIO && error.path == path, "\(error)")
+      }
+      let isSame = try Folder.read(path) == old
+      demand(isSame && context.hasChanges, "The file or the changes are others.")
+      try context.save()
+      try context.persistentStoreCoordinator.close()
+    }
+    guard let run else { return print(Tracer.skipped) }
+    demand(run.isSuccess, "The process ended with \(run.status).")
+    // The file of the first save, that of the second one, and the folder: each once.
+    let calls = run.lines.filter { $0.hasPrefix("fsync(") || $0.hasPrefix("fdatasync(") }
+    let files = calls.compactMap { $0.split(separator: "<").last?.split(separator: ">").first.map(String.init) }
+    demand(files.count == 3 && Set(files).count == 3 && files.last == (path as NSString).deletingLastPathComponent, "\(calls)")
+    demand(calls[0].contains("EIO") && !calls.dropFirst().contains { $0.contains("EIO") }, "\(calls)")
+    let context = try Harbour.context(store.description(at: path))
+    let found = try Voyage.check(context), fault = try store.fault(at: path)
+    demand(found == (13, nil) && fault == nil, "\(found) \(fault ?? "")")
+    print("REPORT C6, \(store): \(calls.count) synchronizations")
+  }
+}
