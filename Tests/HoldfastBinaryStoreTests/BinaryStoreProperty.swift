@@ -1,4 +1,3 @@
-import HoldfastAtomicStore
 import HoldfastBinaryStore
 import HoldfastStore
 import HoldfastStoreConformance
