@@ -24,7 +24,9 @@ import Testing
   }
 
   /// Each row is looked up, not compared with every object of the list: 4,000 of 4,000 took three hundred times as long as by a number.
-  @Test(arguments: [TestStore.memory, .json, .xml, .weakest]) func aListOfAllObjectsCostsAboutWhatAListOfNumbersCosts(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .weakest]) func aListOfAllObjectsCostsAboutWhatAListOfNumbersCosts(
+    _ store: TestStore
+  )
     throws
   {
     let place = try store.makePlace(), context = try place.context()

@@ -41,11 +41,11 @@ import Testing
           let result = file.folder.path + "-taken"
           defer { unlink(result) }
           let run = try Tracer.run(notes: file.folder.path + ".trace") {
-            try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
-            return Self.peak()
+            try ProcessMemory.forgetPeak()
+            return ProcessMemory.peak
           } _: { before in
             let refusal = file.refusal(XMLHostileFileTests.signs)
-            try Data("\(refusal == nil ? "opened" : "\(Self.peak() - before)")".utf8).write(to: URL(fileURLWithPath: result))
+            try Data("\(refusal == nil ? "opened" : "\((ProcessMemory.peak - before) >> 10)")".utf8).write(to: URL(fileURLWithPath: result))
           }
           guard let run else { return print(Tracer.skipped) }
           let said = try String(contentsOfFile: result, encoding: .utf8)
@@ -62,13 +62,6 @@ import Testing
         print("REPORT X10: \(watched) files, at most \(most) KiB taken, no other file opened")
       }
       report(child)
-    }
-
-    /// The most memory that this process has had, in KiB.
-    private static func peak() -> Int {
-      let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-      let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-      return line.flatMap { Int($0.filter(\.isNumber)) } ?? .max / 2
     }
   #endif
 }

@@ -24,7 +24,7 @@ import Testing
     try expectRefusal(.notFound, of: folder.file("nowhere/harbour.sqlite"), in: folder)
   }
 
-  @Test func anEmptyFileIsANewStore() throws {
+  @Test func E3_anEmptyFileIsANewStore() throws {
     try Folder.write([], to: path)
     try Harbour.makeFile(path)
     let context = try Harbour.context(.sqlite(at: path))
@@ -32,18 +32,18 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
+  @Test func E3_anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
     try Folder.write([], to: path)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(createsIfMissing: false))
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func aFolderIsRefused() throws {
+  @Test func E3_aFolderIsRefused() throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test(.timeLimit(.minutes(5))) func aPipeIsRefusedAndNotWaitedFor() throws {
+  @Test(.timeLimit(.minutes(5))) func E3_aPipeIsRefusedAndNotWaitedFor() throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
@@ -55,25 +55,25 @@ import Testing
       Array("SQLite format 3".utf8), Array(repeating: 0, count: 4096), Array(repeating: 0xFF, count: 70_000), Array("bplist00".utf8),
       Array("<?xml version=\"1.0\"?>".utf8) + Array(repeating: 0x20, count: 5000),
     ] as [[UInt8]])
-  func aFileOfSomethingElseIsRefused(bytes: [UInt8]) throws {
+  func E3_aFileOfSomethingElseIsRefused(bytes: [UInt8]) throws {
     try Folder.write(bytes, to: path)
     try expectRefusal(.notAStore, of: path, in: folder)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func aDatabaseOfAnotherProgramIsRefused() throws {
+  @Test func E3_aDatabaseOfAnotherProgramIsRefused() throws {
     try Folder.write([], to: path)
     try BareDatabase.change(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Anna')")
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func aFileThatCannotBeReadIsRefused() async throws {
+  @Test func C7_aFileThatCannotBeReadIsRefused() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0) == 0)
     try await expectNotPermitted(path)
   }
 
-  @Test func aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
+  @Test func C7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     try Harbour.makeFile(inner + "/harbour.sqlite")
@@ -82,7 +82,7 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  @Test func aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
+  @Test func C7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     #expect(chmod(inner, 0o555) == 0)
@@ -108,7 +108,7 @@ import Testing
 
   // MARK: Another model, another version
 
-  @Test func anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
+  @Test func E4_anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
     try Harbour.makeFile(path)
     var entities = Harbour.entities
     entities[0].attributes.append(AttributeDescription("flag", .string, isOptional: true))
@@ -138,20 +138,20 @@ import Testing
     try expectSound()
   }
 
-  @Test func aNewerLayoutIsRefused() throws {
+  @Test func E4_aNewerLayoutIsRefused() throws {
     try Harbour.makeFile(path)
     try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_VERSION = 2")
     let error = try expectRefusal(.newerFormat, of: path, in: folder)
     #expect(error?.reason.contains("2") == true)
   }
 
-  @Test func aNewerMarkOfThisFrameworkIsRefused() throws {
+  @Test func E4_aNewerMarkOfThisFrameworkIsRefused() throws {
     try Harbour.makeFile(path)
     try editMetadata { try $0.replace("Holdfast 1 ", by: "Holdfast 2 ") }
     try expectRefusal(.newerFormat, of: path, in: folder)
   }
 
-  @Test func newerVersionHashesAreRefused() throws {
+  @Test func E4_newerVersionHashesAreRefused() throws {
     try Harbour.makeFile(path)
     // Another mark, so that the hashes are looked at; and the only small 3 of the list is the kind of the hashes.
     try editMetadata {
@@ -191,7 +191,7 @@ import Testing
     try expectRefusal(.damaged, .notAStore, of: path, in: folder)
   }
 
-  @Test func aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
+  @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
     try Harbour.makeFile(path)
     let list = try metadata()
     var random = Seeded("Changed metadata")

@@ -10,7 +10,7 @@ import Testing
 
   init() throws { folder = try Folder() }
 
-  @Test func aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
+  @Test func E2_aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Cut files", folder, rounds: 40)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
@@ -35,7 +35,7 @@ import Testing
     Job.show(child)
   }
 
-  @Test func aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
+  @Test func E1_aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Changed bytes", folder, rounds: 300)
     do {
@@ -60,7 +60,7 @@ import Testing
 
   }
 
-  @Test func aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
+  @Test func E1_aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     await #expect(processExitsWith: .failure) { [path = folder.file("whole") as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }

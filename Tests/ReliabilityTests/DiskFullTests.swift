@@ -32,7 +32,7 @@ import Testing
 
   /// A disk of its own of one megabyte; only root may make one.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = try Folder()
@@ -48,7 +48,7 @@ import Testing
   }
 
   /// Whatever space there is: a save succeeds or changes nothing.
-  @Test func aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
+  @Test func C5_aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = try Folder()

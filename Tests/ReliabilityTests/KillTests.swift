@@ -11,12 +11,12 @@ import Testing
 
 /// A process that saves through the stack is killed at random instants. `HOLDFAST_KILL_ROUNDS` says how often.
 @Suite(.serialized) struct KillTests {
-  @Test func aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
+  @Test func A1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
     let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 200
     try await kill(rounds: rounds, journal: .wal)
   }
 
-  @Test func aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
+  @Test func A1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
     let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 200
     try await kill(rounds: rounds / 5, journal: .delete)
   }
@@ -29,7 +29,7 @@ import Testing
       "UPDATE ZSHIP SET ZLOG = 'x' WHERE ZNUMBER = 7",
       "DELETE FROM Z_3SHIPS WHERE rowid = (SELECT max(rowid) FROM Z_3SHIPS)",
     ])
-  func whatTheRoundsLookForWouldShow(change: String) throws {
+  func A1_whatTheRoundsLookForWouldShow(change: String) throws {
     let folder = try Folder()
     try Harbour.makeFile(folder.file())
     #expect(try victim(folder).survey().fault == nil)

@@ -176,7 +176,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedErrorOrASave() throws {
+  @Test func D3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedErrorOrASave() throws {
     let context = try context()
     try Voyage.saveNext(context)
     for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }

@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite, .weakest]) func `differences are added to what is there by then`(
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func `differences are added to what is there by then`(
     _ store: TestStore
   )
     throws

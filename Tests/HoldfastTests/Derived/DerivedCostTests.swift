@@ -32,7 +32,9 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func `any number of new walks of a dog cost one request`(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `any number of new walks of a dog cost one request`(
+    _ store: TestStore
+  )
     throws
   {
     let place = try store.park(DerivedCostTests.simple)
@@ -62,7 +64,9 @@ import Testing
     #expect(try context.all("Dog")[0]["walkCount"] == .int64(600))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func `what has no derived attribute costs no request`(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `what has no derived attribute costs no request`(
+    _ store: TestStore
+  )
     throws
   {
     let place = try store.park(Park.plain)
@@ -123,7 +127,9 @@ import Testing
     #expect(dog["walkCount"] == .int64(53))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func `a link of two known ends asks for few links`(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `a link of two known ends asks for few links`(_ store: TestStore)
+    throws
+  {
     let place = try store.park()
     let (context, recorder) = try place.recording()
     let dogs = (0..<40).map { _ in context.make("Dog") }, trick = context.make("Trick")

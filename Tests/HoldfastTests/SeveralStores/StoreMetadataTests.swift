@@ -18,7 +18,9 @@ import Testing
     #expect(pack.stores[0].metadata == ["first": .bool(true)] && pack.coordinator.metadata == pack.stores[0].metadata)
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func metadataAreReadAndWrittenWithoutOpening(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func metadataAreReadAndWrittenWithoutOpening(_ store: TestStore)
+    throws
+  {
     let place = try store.makePlace()
     #expect(try #require(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: place.description) }.code == .notFound)
     let context = try place.context()
@@ -32,7 +34,8 @@ import Testing
     try place.close()
     let before = try PersistentStoreCoordinator.metadata(for: place.description)
     #expect(
-      before.storeUUID == uuid && before.type == [.memory: "memory", .json: "JSON", .xml: "XML"][store, default: "SQLite"]
+      before.storeUUID == uuid
+        && before.type == [.memory: "memory", .json: "JSON", .xml: "XML", .binary: "Binary"][store, default: "SQLite"]
         && before.userInfo.isEmpty)
     #expect(before.entityVersionHashes.count == 5 && before.isCompatible(with: Kennel.model))
     #expect(before.entityVersionHashes["Dog"] == Kennel.model.entity(named: "Dog")?.versionHash)
@@ -44,7 +47,7 @@ import Testing
     #expect(!before.isCompatible(with: other))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func aStoreOpensWithTheModelThatItKeeps(_ store: TestStore) throws {
     let model = try ManagedObjectModel(
       entities: [
         EntityDescription(
@@ -72,7 +75,9 @@ import Testing
   }
 
   /// What does not enter the version hashes may change: the last one who saved with it says what the store keeps.
-  @Test(arguments: [TestStore.memory, .json, .sqlite]) func theModelThatAStoreKeepsIsThatOfTheLastSave(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func theModelThatAStoreKeepsIsThatOfTheLastSave(_ store: TestStore)
+    throws
+  {
     func model(_ most: Double, _ identifier: String) throws -> ManagedObjectModel {
       try ManagedObjectModel(
         entities: [

@@ -4,7 +4,7 @@ import HoldfastStoreConformance
 /// Two kinds of stores that stand beside each other in a test.
 enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
   case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite, memoryAndJSON, jsonAndSQLite, jsons,
-    xmlAndJSON
+    xmlAndJSON, binaryAndXML, sqliteAndBinary, binaries
 
   var kinds: [TestStore] {
     switch self {
@@ -18,6 +18,9 @@ enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
     case .jsonAndSQLite: [.json, .sqlite]
     case .jsons: [.json, .json]
     case .xmlAndJSON: [.xml, .json]
+    case .binaryAndXML: [.binary, .xml]
+    case .sqliteAndBinary: [.sqlite, .binary]
+    case .binaries: [.binary, .binary]
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastSQLiteStore
 import Testing
@@ -35,10 +36,25 @@ import Testing
     }
   }
 
-  @Test(arguments: FileStore.wholeFile)
-  func E3_theFileOfAnotherStoreIsRefused(store: FileStore) throws {
-    try Harbour.makeFile(.sqlite(at: path))
-    try expectRefusal(.notAStore, by: store)
+  /// Each kind's file, offered to each other kind; also by who trusts what is edited by hand.
+  @Test(arguments: FileStore.all, FileStore.all)
+  func E3_theFileOfAnotherStoreIsRefused(store: FileStore, other: FileStore) throws {
+    if store == other { return }
+    try Harbour.makeFile(other.description(at: path))
+    // What else the other store left does not matter to this one.
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "harbour" {
+      try FileManager.default.removeItem(atPath: folder.file(name))
+    }
+    var openings = [store.description(at: path), store.description(at: path, ExternalDataOptions(), isReadOnly: true)]
+    if FileStore.wholeFile.contains(store) { openings.append(store.unverified(at: path)) }
+    for opening in openings {
+      let error = try ReliabilityTests.expectRefusal([.notAStore], by: opening, of: path, in: folder, "\(other)")
+      #expect(error?.reason.contains(store.refusal) == true, "\(other): \(String(describing: error))")
+    }
+    // It is still what it was.
+    let context = try Harbour.context(other.description(at: path))
+    #expect(try Voyage.check(context) == (12, nil))
+    try context.persistentStoreCoordinator.close()
   }
 
   @Test(arguments: FileStore.wholeFile)
@@ -95,6 +111,18 @@ import Testing
     #expect(seconds < 0.1)
     #expect(folder.openDescriptors == 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour"])
+  }
+}
+
+extension FileStore {
+  /// What a refusal says that the file is not.
+  fileprivate var refusal: String {
+    switch self {
+    case .sqlite: "not a SQLite database"
+    case .json: "no JSON store"
+    case .xml: "no XML store"
+    case .binary: "no binary store"
+    }
   }
 }
 

@@ -1,0 +1,61 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import Testing
+
+/// What files take of memory that say of themselves what cannot be, as the operating system sees it: in a process of its own, because
+/// other tests take memory at the same time.
+@Suite struct BinaryMemoryTests {
+  #if os(Linux)
+    private static let numbers: [UInt64] = [
+      0, 1, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, .max - 1, .max,
+    ]
+
+    @Test func X17_lengthsAndCountsThatCannotBeAreRefusedWithoutTakingMemory() async {
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        let file = try BinaryTestFile()
+        let context = try file.context()
+        try Library.fill(context)
+        try context.persistentStoreCoordinator.close()
+        let whole = try file.bytes()
+        let entryCount = BinaryParts(whole).entryCount
+        // What is taken once, whatever the file says, is taken here; and that the measure shows what a reader takes, if it takes it.
+        try file.open()
+        var (shown, ones) = (0, [UInt8]())
+        shown = try ProcessMemory.taken { ones = Array(repeating: 1, count: 8 << 20) }
+        demand(shown >= 7 << 20 && ones.last == 1, "8 MiB are measured as \(shown) bytes.")
+        ones = []
+        let addresses = ProcessMemory.peakOfAddresses
+        var (refused, most) = (0, 0)
+        func check(_ changed: BinaryParts, _ name: String, mustBeRefused: Bool) throws {
+          guard changed.bytes != whole else { return }
+          try file.write(changed.bytes)
+          var refusal: StoreError?
+          let taken = try ProcessMemory.taken { refusal = file.refusal() }
+          demand(taken <= 1 << 20, "\(name): \(taken) bytes")
+          demand(refusal?.code != .general && (refusal != nil || !mustBeRefused), "\(name): \(String(describing: refusal))")
+          (refused, most) = (refused + (refusal == nil ? 0 : 1), max(most, taken))
+        }
+        for number in Self.numbers {
+          for field in 0..<6 where field != 3 {
+            let changed = BinaryParts(whole, footer: { $0.set(number, at: 8 * field) })
+            try check(changed, "footer \(field) \(number)", mustBeRefused: true)
+          }
+          for entry in 0..<entryCount {
+            for field in [1, 2, 4, 5, 6] {
+              let changed = BinaryParts(whole, directory: { $0.set(number, at: entry * 56 + 8 * field) })
+              // What an index covers, and how many there are of what is one, nobody has to believe.
+              try check(changed, "entry \(entry) \(field) \(number)", mustBeRefused: false)
+            }
+          }
+        }
+        demand(refused > entryCount * 20, "\(refused) were refused.")
+        // Nor is room reserved that is not used: the least that such a number asks for are 2 GiB.
+        let reserved = ProcessMemory.peakOfAddresses - addresses
+        demand(reserved < 1 << 30, "\(reserved) bytes of addresses")
+        print("REPORT X17: \(refused) files, at most \(most >> 10) KiB taken")
+      }
+      report(child)
+    }
+  #endif
+}

@@ -1,0 +1,1 @@
+../ReliabilityTests/Support/ProcessMemory.swift
