@@ -282,14 +282,28 @@ final class OpenedFile: Sendable {
     if loaded.header.storeUUID != uuid {
       throw replaced("Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
     }
-    if try HistoryCheck(tables, number: known, found: loaded).contradicts() {
+    if try history(since: known, to: loaded).contradicts() {
       throw replaced(
         "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
           + "Close the store, and open the one that is there.")
     }
   }
 
-  private func replaced(_ reason: String) -> StoreError { StoreError(.storeReplaced, operation: "save", path: path, reason: reason) }
+  /// What was not read of the file before cannot be compared when somebody has written over it in place. The version that is there is
+  /// whole, so it is not called damaged.
+  private func history(since known: Int64, to loaded: LoadedStore) throws -> HistoryCheck {
+    do {
+      return try HistoryCheck(tables, number: known, found: loaded)
+    } catch let error as StoreError where [.damaged, .inputOutput].contains(error.code) && !(error.cause is FileSystemError) {
+      throw replaced(
+        "Another version is in the place of the file, and what was not read of the one before was written over or is damaged. "
+          + "Close the store, and open the one that is there.", error)
+    }
+  }
+
+  private func replaced(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
+    StoreError(.storeReplaced, operation: "save", path: path, reason: reason, cause: cause)
+  }
 }
 
 /// A save that lies beside the file, ready to take its place. Its rows are published when the file is in place, also when that was

@@ -20,16 +20,16 @@ public struct StoreFile: Sendable {
   /// - Throws: ``CommandError`` for a file that is none.
   public init(path: String) throws(CommandError) {
     self.path = path
-    let beginning = try StoreFile.beginning(of: path)
+    let beginning = try StoreFile.beginning(of: path), text = StoreFile.firstCharacter(of: beginning)
     if beginning.starts(with: Array("SQLite format 3\0".utf8)) || beginning.isEmpty {
       var options = SQLiteStoreOptions()
       options.isReadOnly = true
       description = .sqlite(at: path, options: options)
       isSQLite = true
-    } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "{") {
+    } else if text == UInt8(ascii: "{") {
       description = .json(at: path, isReadOnly: true)
       isSQLite = false
-    } else if beginning.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "<") {
+    } else if text == UInt8(ascii: "<") {
       description = .xml(at: path, isReadOnly: true)
       isSQLite = false
     } else if beginning.starts(with: [0x89, 0x48, 0x46, 0x42]) {
@@ -44,6 +44,12 @@ public struct StoreFile: Sendable {
   /// Whether a file begins as stores in JSON do, whose first member says what they are.
   static func isJSONStore(_ path: String) throws(CommandError) -> Bool {
     String(decoding: try beginning(of: path), as: UTF8.self).contains("\"holdfast-json\"")
+  }
+
+  /// The first byte of a text behind blanks, and behind the mark of UTF-8 with which an XML file may begin.
+  private static func firstCharacter(of bytes: [UInt8]) -> UInt8? {
+    let mark = Array("\u{FEFF}".utf8)
+    return bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0).first { !" \t\r\n".utf8.contains($0) }
   }
 
   private static func beginning(of path: String) throws(CommandError) -> [UInt8] {

@@ -1,9 +1,11 @@
 import Foundation
 import Holdfast
+import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
+import HoldfastXMLStore
 
 /// A folder that goes when the test ends, with a model and stores of it.
 final class Fixture: Sendable {
@@ -17,6 +19,23 @@ final class Fixture: Sendable {
   deinit { try? FileManager.default.removeItem(at: folder) }
 
   func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  /// The kinds of stores that lie in files, as their reports call them.
+  enum Kind: String, CaseIterable, Sendable {
+    case sqlite = "SQLite"
+    case json = "JSON"
+    case xml = "XML"
+    case binary = "Binary"
+
+    func description(at path: String) -> StoreDescription {
+      switch self {
+      case .sqlite: .sqlite(at: path)
+      case .json: .json(at: path)
+      case .xml: .xml(at: path)
+      case .binary: .binary(at: path)
+      }
+    }
+  }
 
   /// Two versions; the second is current.
   func writeModel(_ name: String = "Zoo.xcdatamodeld") throws -> String {

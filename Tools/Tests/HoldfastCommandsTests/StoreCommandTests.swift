@@ -1,25 +1,38 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
-import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
+import HoldfastXMLStore
 import Testing
 
 @Suite struct StoreCommandTests {
-  @Test(arguments: ["zoo.sqlite", "zoo.json"]) func infoCountsTheRowsOfAStoreWithTheModelThatItKeeps(name: String) throws {
+  @Test(arguments: Fixture.Kind.allCases) func infoCountsTheRowsOfAStoreWithTheModelThatItKeeps(kind: Fixture.Kind) throws {
     let fixture = try Fixture()
-    let path = fixture.path(name)
-    try fixture.writeStore(name.hasSuffix("json") ? .json(at: path) : .sqlite(at: path))
+    let path = fixture.path("zoo")
+    try fixture.writeStore(kind.description(at: path))
     let before = try Data(contentsOf: URL(fileURLWithPath: path))
     let report = try StoreReport(path: path)
-    #expect(report.type == (name.hasSuffix("json") ? "JSON" : "SQLite") && report.model == "embedded" && report.notes.isEmpty)
+    #expect(report.type == kind.rawValue && report.model == "embedded" && report.notes.isEmpty)
     #expect(report.entities.map { "\($0.name) \($0.rows ?? -1)" } == ["Animal 0", "Dog 2", "Walk 3"])
     #expect(try report.digest == Fixture.model().versionDigest && report.metadata == ["author": "\"Ann\""])
     #expect(try JSONDecoder().decode(StoreReport.self, from: report.json()) == report)
     #expect(report.text().contains("UUID      \(report.uuid)") && report.text().contains("Dog"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     #expect(try ModelSource(path: path).current?.model.versionDigest == report.digest)
+  }
+
+  /// As editors write a file that mark UTF-8: without the seal of a file that nobody has edited.
+  @Test func anXMLStoreThatBeginsWithAMarkOfItsEncodingIsAStore() throws {
+    let fixture = try Fixture()
+    let path = fixture.path("zoo.xml")
+    try fixture.writeStore(.xml(at: path))
+    let sealed = try String(contentsOfFile: path, encoding: .utf8)
+    let text = sealed.replacing(/<key>_HoldfastSeal<\/key>\s*<integer>1<\/integer>/, with: "").replacing(/<!-- xxh64.*/, with: "")
+    try Data(("\u{FEFF}" + text).utf8).write(to: URL(fileURLWithPath: path))
+    #expect(text.count < sealed.count - 60)
+    let report = try StoreReport(path: path)
+    #expect(report.type == "XML" && report.entities.map(\.rows) == [0, 2, 3])
   }
 
   @Test func aModelThatIsNotTheStoresIsRefused() throws {
@@ -32,12 +45,15 @@ import Testing
     #expect(throws: CommandError.self) { try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model) }
   }
 
-  @Test(arguments: ["nothing", "text.txt", "broken.sqlite", "broken.json"]) func whatIsNoStoreIsAnErrorWithThePath(name: String) throws {
+  @Test(arguments: ["nothing", "text.txt", "marked.txt", "broken.sqlite", "broken.json", "broken.xml", "broken.binary"])
+  func whatIsNoStoreIsAnErrorWithThePath(name: String) throws {
     let fixture = try Fixture()
     let contents = [
-      "text.txt": "hello", "broken.sqlite": "SQLite format 3\0 and then nothing of the kind", "broken.json": "{\"format\": 1",
+      "text.txt": Data("hello".utf8), "marked.txt": Data("\u{FEFF}hello".utf8),
+      "broken.sqlite": Data("SQLite format 3\0 and then nothing of the kind".utf8), "broken.json": Data("{\"format\": 1".utf8),
+      "broken.xml": Data("<?xml version=\"1.0\"?><!DOCTYPE database".utf8), "broken.binary": Data([0x89, 0x48, 0x46, 0x42, 1]),
     ]
-    if let text = contents[name] { try Data(text.utf8).write(to: fixture.folder.appendingPathComponent(name)) }
+    if let bytes = contents[name] { try bytes.write(to: fixture.folder.appendingPathComponent(name)) }
     let error = try #require(throws: CommandError.self) { try StoreReport(path: fixture.path(name)) }
     #expect(error.path.hasSuffix(name))
   }
