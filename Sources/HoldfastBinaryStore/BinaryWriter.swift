@@ -110,7 +110,7 @@ struct BinaryWriter {
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
     let encoder = PageEncoder(entity)
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
-    let constraints = indexes.indices.filter { schema.uniqueConstraints[$0].entities.contains(entity.index) }
+    let constraints = indexes.indices.filter { !indexes[$0].isSame && schema.uniqueConstraints[$0].entities.contains(entity.index) }
     let index = entity.index
     try putSections(.rows, index, isSame: { [generation] in generation.hasSameRows(as: $0, entity: index, keys: $1.keys) }) {
       try $0.putRows(of: entity, $1, encoder, byteSlots, constraints)
@@ -121,13 +121,18 @@ struct BinaryWriter {
     of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int],
     _ constraints: [Int]
   ) throws {
-    for number in constraints {
-      if let saved { saved.generation.forEachRow(of: entity.index, keys: keys) { indexes[number].remove($0) } }
+    if let saved, !constraints.isEmpty {
+      saved.generation.forEachRow(of: entity.index, keys: keys) { row in
+        if generation.shares(row, of: entity.index) { return }
+        for number in constraints { indexes[number].remove(row) }
+      }
     }
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
     try generation.forEachRow(of: entity.index, keys: keys) { row in
-      for number in constraints { indexes[number].add(row) }
+      if !constraints.isEmpty, saved?.generation.shares(row, of: entity.index) != true {
+        for number in constraints { indexes[number].add(row) }
+      }
       var rowBytesCount = 0
       for slot in byteSlots where row.isPresent(slot) { rowBytesCount += row.bytes(slot).count }
       if let first = rows.first, let last = rows.last,

@@ -1,15 +1,15 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// What becomes of the index of a uniqueness constraint in a save: the entries of rows that are written anew come, those that these
+/// What becomes of the index of a uniqueness constraint in a save: the entries of rows that changed come, those that these
 /// rows had before go, and sections without either are copied. Without a file to copy from, all rows are written, and all come.
 struct IndexChange {
   private let constraint: UniqueConstraint
   private let generation: TableGeneration
   /// The sections of the file that is replaced, ascending.
   private let parts: [FilePart]
-  /// Whether the values are the same, row by row.
-  private let isSame: Bool
+  /// Whether the values are the same, row by row, so that no row has to be told.
+  let isSame: Bool
   private var added: [IndexSections.Entry] = []
   private var removed: [IndexSections.Entry] = []
 
@@ -25,11 +25,11 @@ struct IndexChange {
     if saved == nil { added.reserveCapacity(constraint.entities.reduce(0) { $0 + generation.rowCount(of: $1) }) }
   }
 
-  /// Takes a row that is written anew.
-  mutating func add(_ row: RowPointer) { if !isSame, let entry = entry(row) { added.append(entry) } }
+  /// Takes a row that is new or has changed.
+  mutating func add(_ row: RowPointer) { if let entry = entry(row) { added.append(entry) } }
 
-  /// Takes a row as the file that is replaced has it, when its section is not copied.
-  mutating func remove(_ row: RowPointer) { if !isSame, let entry = entry(row) { removed.append(entry) } }
+  /// Takes a row as the file that is replaced has it, when it has changed or is gone.
+  mutating func remove(_ row: RowPointer) { if let entry = entry(row) { removed.append(entry) } }
 
   @inline(__always) private func entry(_ row: RowPointer) -> IndexSections.Entry? {
     UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key) }
