@@ -77,6 +77,9 @@ enum IndexSections {
       : Int64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
   }
 
+  /// Those of a section are gone over one by one, so there may not be any number of them.
+  static let mostEntries = 1 << 20
+
   /// Hands sections of entries over: each with its bytes, its count, and the least and the largest upper half.
   static func write(_ entries: [Entry], _ section: (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void) rethrows {
     if entries.isEmpty { return }
@@ -116,7 +119,7 @@ enum IndexSections {
 
   /// Sees to it that a section has as many entries as it says.
   static func check(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry) throws(SectionFault) {
-    guard entry.count > 0, entry.count <= section.count / 8,
+    guard entry.count > 0, entry.count <= mostEntries, entry.count <= section.count / 8,
       section.count == 8 * entry.count || section.count == 12 * entry.count,
       entry.first >= 0, entry.last <= Int64(UInt32.max)
     else { throw SectionFault("It has other entries than the directory says.") }
