@@ -24,6 +24,12 @@ final class JSONDocumentReader {
   /// What the document says of its model, when only its header is wanted.
   let model: JSONEcho?
 
+  /// How many of the bytes that the parser was handed last it has gone over, to the end of what it tells of.
+  var consumedCount: (() -> Int)?
+  /// Where the bytes began that the parser was handed last, and the last object of the model in them: its entity, and where it begins.
+  private var partOffset: Int64 = 0
+  @exclusivity(unchecked) private var lastRow: (entity: Int, offset: Int)?
+
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
@@ -67,6 +73,20 @@ final class JSONDocumentReader {
     rows = loader.map { JSONRowReader($0, errors) }
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
+
+  // MARK: Runs
+
+  /// Is told where the bytes begin that the parser goes over next.
+  func isAt(_ offset: Int) { (partOffset, lastRow) = (Int64(offset), nil) }
+
+  /// Says which object begins last in the bytes that the parser has gone over.
+  func sayRow(to runs: inout RunFinder) {
+    guard let rows, let lastRow else { return }
+    runs.say(entity: lastRow.entity, ofRowAt: partOffset + Int64(lastRow.offset), key: rows.key)
+  }
+
+  /// Takes where objects lie in the file, when all of it was read and nothing is wrong with it.
+  func take(_ runs: RunFinder) { loader?.take(runs) }
 
   /// Is told how much of the file was handed over, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
@@ -114,6 +134,7 @@ final class JSONDocumentReader {
       model?.begin("{")
     case .rows:
       place = .row
+      if let rows, let consumedCount { lastRow = (rows.entity, consumedCount() - 1) }
       rows?.beginRow()
       rowsBeginOrEnd?(true)
     case .row:

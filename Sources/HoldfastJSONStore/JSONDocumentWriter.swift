@@ -113,8 +113,8 @@ struct JSONDocumentWriter {
     put(text: entity.name)
     output.put(":[")
     let fields = JSONFieldTable(entity)
-    let hasRows = try rows.write(entity.index, first: "\n", next: ",\n") { row in
-      output.put("{\"$key\":")
+    let hasRows = try rows.write(entity.index, first: JSONFormat.objectsBegin, next: JSONFormat.nextObject) { row in
+      output.put(JSONFormat.objectBegins)
       write(row, fields)
       output.put("}")
     }

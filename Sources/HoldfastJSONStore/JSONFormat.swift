@@ -15,6 +15,20 @@ struct JSONFormat: StoreFileFormat {
   /// What stands before the sixteen digits of the digest, and behind them to the end of the file. On disk: do not change.
   static let seal = TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n")
 
+  /// What stands before an object, to the end of the line before it, and at the beginning of its line. On disk: do not change.
+  static let objectsBegin: StaticString = "\n"
+  static let nextObject: StaticString = ",\n"
+  static let objectBegins: StaticString = "{\"$key\":"
+
+  /// Finds runs of objects that lie as this store writes them. Which entity's they are its reader has to say.
+  static func runs() -> RunFinder {
+    let begins = Array(objectBegins.description.utf8)
+    return RunFinder(separators: ["[" + objectsBegin.description, nextObject.description]) { line in
+      guard line.count > begins.count, line.starts(with: begins) else { return nil }
+      return RunFinder.key(UnsafeRawBufferPointer(rebasing: line[begins.count...])).map { (nil, $0) }
+    }
+  }
+
   let options: JSONStore.Options
   let path: String
   private let encodedModel = EncodedModel()

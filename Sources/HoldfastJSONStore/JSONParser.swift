@@ -6,7 +6,7 @@ import HoldfastStore
 /// that the file is as it was written.
 ///
 /// yajl's own pitfalls are met here: only its streaming callbacks are used; numbers arrive as text; a callback that refuses
-/// stops it; the position that it tells is used after errors only.
+/// stops it; the position that it tells is that behind the text of the event of which it tells, or of the error.
 struct JSONParser {
   private let document: JSONDocumentReader
   private let options: JSONStore.Options
@@ -36,17 +36,23 @@ struct JSONParser {
   private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
     var bytes = JSONByteCheck()
     var seal = TextSeal.Check(JSONFormat.seal, byteCount: Int(reader.byteCount))
+    var runs = JSONFormat.runs()
     var feed = JSONFeed(handle)
+    document.consumedCount = { yajl_get_bytes_consumed(handle) }
+    defer { document.consumedCount = nil }
     while let chunk = try reader.next() {
       // In pieces that stay in the processor's cache while they are gone over three times.
       for start in stride(from: 0, to: chunk.count, by: JSONFeed.pieceByteCount) {
         let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONFeed.pieceByteCount, chunk.count)])
         seal.update(piece)
+        runs.update(piece)
         // The parser never sees what is wrong.
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
+        document.isAt(feed.offset)
         let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
+        document.sayRow(to: &runs)
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }
         if isWrong { throw document.damaged("It is not valid UTF-8, or has an escape of half a character.", at: feed.offset + 1) }
@@ -55,7 +61,11 @@ struct JSONParser {
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
     if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
-    if seal.finding != .right && !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
+    if seal.finding == .right {
+      document.take(runs)
+    } else if !options.wholeFile.allowsUnverified {
+      throw document.errors.unverified()
+    }
   }
 
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {

@@ -18,12 +18,13 @@ final class JSONRowReader {
   private var identity: StoreIdentity?
   /// The entity whose objects come, and what makes its rows.
   @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
-  @exclusivity(unchecked) private var entity = -1
+  @exclusivity(unchecked) private(set) var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: RowValues
   /// By slot, whether a value may lie in a file of its own.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
-  @exclusivity(unchecked) private var key: Int64 = 0
+  /// The key of the object that began last; 0 while it has not come.
+  @exclusivity(unchecked) private(set) var key: Int64 = 0
   @exclusivity(unchecked) private var version: Int64 = 1
   /// The place of the field whose value comes.
   @exclusivity(unchecked) private var field = 0

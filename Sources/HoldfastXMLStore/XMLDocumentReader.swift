@@ -42,6 +42,8 @@ final class XMLDocumentReader {
   private var seen: Set<Place> = []
   private let list = XMLEcho()
   @exclusivity(unchecked) private var hasBegun = false
+  /// Whether there is a comment between the beginning and the end of the database.
+  private var hasComments = false
 
   private enum Place {
     case start, database, info
@@ -315,8 +317,19 @@ final class XMLDocumentReader {
   // MARK: The end
 
   /// Compares the mark in the metadata with the end of the file.
-  func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
-    let isForeign = !metadata.isSealed && seal == .none
-    if !isForeign, !(metadata.isSealed && seal == .right), !allowsUnverified { throw errors.unverified() }
+  ///
+  /// - Parameter runs: where objects lie, if the bytes are those that a store of this kind has written.
+  func finish(_ seal: TextSeal.Finding, _ runs: RunFinder, allowsUnverified: Bool) throws {
+    if metadata.isSealed && seal == .right {
+      if !hasComments { rows?.take(runs) }
+    } else if metadata.isSealed || seal != .none, !allowsUnverified {
+      throw errors.unverified()
+    }
   }
+
+  /// Finds runs of objects that lie as this store writes them.
+  func runs() -> RunFinder { rows?.runs() ?? RunFinder(separators: []) { _ in nil } }
+
+  /// There may be anything in a comment, also what looks like an object.
+  func comment() { if place != .start && place != .end { hasComments = true } }
 }

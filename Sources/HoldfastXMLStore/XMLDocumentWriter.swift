@@ -62,7 +62,7 @@ struct XMLDocumentWriter {
   private func write(_ entity: XMLEntity) throws {
     let fields = XMLFieldTable(entity)
     let suspicious = min(format.options.largestText, format.options.longestAttributeValue)
-    let start = NameTable([(before: "<object type=\"", name: entity.name, behind: "\" id=\"z")])
+    let start = NameTable([(before: XMLFormat.objectBegins, name: entity.name, behind: XMLFormat.behindType)])
     _ = try rows.write(entity.index, first: "", next: "") { row in
       let before = output.byteCount
       output.put(start, 0)

@@ -17,6 +17,9 @@ struct XMLFormat: StoreFileFormat {
   static let sealVersion: Int64 = 1
   /// What stands around the digest. On disk: do not change.
   static let seal = TextSeal(before: "<!-- xxh64:", behind: " -->\n")
+  /// What stands before and behind the type of an object, at the beginning of its line. On disk: do not change.
+  static let objectBegins = "<object type=\""
+  static let behindType = "\" id=\"z"
   /// The most object IDs of one list. On disk: do not change.
   static let mostListed = 400_000
 

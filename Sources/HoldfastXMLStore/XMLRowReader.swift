@@ -25,6 +25,8 @@ final class XMLRowReader {
   @exclusivity(unchecked) private var entity = -1
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
+  /// Whether all objects of an entity have come one behind the other.
+  private var isByEntity = true
   /// The slots whose values may lie in files of their own, by entity.
   private let externalSlots: [Set<Int>]
   private let values: RowValues
@@ -109,6 +111,23 @@ final class XMLRowReader {
     for (place, relationship) in model.stated.enumerated() { loader.take(stated: stated[place], of: relationship) }
   }
 
+  /// Finds runs of objects that lie as this store writes them.
+  func runs() -> RunFinder {
+    let (begins, behind) = (Array(XMLFormat.objectBegins.utf8), Array(XMLFormat.behindType.utf8))
+    return RunFinder(separators: [""]) { [model] line in
+      guard line.starts(with: begins) else { return nil }
+      let rest = line[begins.count...]
+      guard let end = rest.firstIndex(of: UInt8(ascii: "\"")), rest[end...].starts(with: behind),
+        let entity = model.entityNames.place(named: UnsafeRawBufferPointer(rebasing: rest[..<end]), after: -1),
+        let key = RunFinder.key(UnsafeRawBufferPointer(rebasing: rest[(end + behind.count)...]))
+      else { return nil }
+      return (entity, key)
+    }
+  }
+
+  /// Takes where objects lie.
+  func take(_ runs: RunFinder) { if isByEntity { loader.take(runs) } }
+
   // MARK: Objects
 
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
@@ -132,6 +151,7 @@ final class XMLRowReader {
   private func change(to found: Int) throws {
     guard let identity else { throw damaged("An object stands before everything else.") }
     if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
+    if builders[found] != nil { isByEntity = false }
     entity = found
     let table = tables[found] ?? XMLFieldTable(model.entities[found])
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)

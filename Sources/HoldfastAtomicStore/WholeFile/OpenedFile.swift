@@ -22,6 +22,7 @@ final class OpenedFile: Sendable {
 
   private enum SavedSource {
     case none
+    /// A file that this process has written, or read as a whole.
     case written(SavedFile)
     case opened(PagedGeneration)
   }
@@ -39,13 +40,13 @@ final class OpenedFile: Sendable {
     var hashes: ModelHashes?
     /// Whether somebody else's version has taken the place of what was read at first.
     var hasGoneOn = false
-    /// The file that this process has written last, or the one that it has opened page by page: what a save copies from. Also when
+    /// The file that this process has written or read last: what a save copies from. Also when
     /// another file is in its place by now, what it says of rows that have not changed since is right.
     var saved: SavedSource = .none
   }
 
-  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, header: StoreFileHeader, options: WholeFileOptions)
-  {
+  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, _ found: OpenedStore, options: WholeFileOptions) {
+    let header = found.header
     let mayHaveFiles = tables.schema.model.entities.contains { !$0.externalSlots.isEmpty }
     files =
       mayHaveFiles
@@ -61,6 +62,7 @@ final class OpenedFile: Sendable {
         storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata,
         kept: header.kept))
     if case .paged(let paged) = tables.source { remember(.opened(paged)) }
+    if let saved = found.saved, !options.file.isReadOnly { remember(.written(saved)) }
   }
 
   func close() {
@@ -273,7 +275,7 @@ final class OpenedFile: Sendable {
       written.hasGoneOn = true
     }
     note(loaded.header)
-    remember(.none)
+    remember(loaded.saved.map { .written($0) } ?? .none)
   }
 
   /// Refuses what is no later or earlier version of what this process has.

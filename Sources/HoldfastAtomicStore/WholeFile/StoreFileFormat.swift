@@ -78,6 +78,8 @@ extension StoreFileFormat {
   func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> LoadedStore {
     let loader = TableLoader(model: model, path: path, keySpace: keySpace)
     try read(reader, into: loader)
-    return try loader.finish()
+    var loaded = try loader.finish()
+    if !loaded.parts.isEmpty { loaded.saved = SavedFile(generation: loaded.generation, bytes: reader.bytes, parts: loaded.parts) }
+    return loaded
   }
 }

@@ -15,6 +15,7 @@ public final class TableLoader {
   private var rows: [[RowBatch]]
   private var request = SaveRequest()
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
+  private var runs: RunFinder?
 
   /// Begins with nothing.
   public init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
@@ -66,6 +67,9 @@ public final class TableLoader {
   /// same, but for those of objects that are not there.
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
+  /// Takes where rows lie in a file of text, so that the first save can copy them.
+  public func take(_ runs: RunFinder) { self.runs = runs }
+
   /// The keys that objects in a file may have.
   public static let keys: ClosedRange<Int64> = 1...(1 << 62)
   /// The least key that was never handed out may be one more than the last.
@@ -94,7 +98,8 @@ public final class TableLoader {
       throw damaged(contradiction)
     }
     return LoadedStore(
-      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)))
+      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)),
+      parts: runs?.parts(rows) ?? [])
   }
 
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
@@ -107,6 +112,10 @@ struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
   var nextKeys: [Int64]
+  /// What the format has noted of the file, for the first save.
+  var parts: [FilePart]
+  /// The file, when there is something to be copied from it.
+  var saved: SavedFile?
 }
 
 /// What there is of a store when its file was opened.
@@ -115,9 +124,12 @@ struct OpenedStore {
   var schema: TableSchema
   var source: RowSource
   var nextKeys: [Int64]
+  /// The file, when it was read as a whole and there is something to be copied from it.
+  var saved: SavedFile?
 
   init(_ loaded: LoadedStore) {
     (header, schema, source, nextKeys) = (loaded.header, loaded.generation.schema, .tables(loaded.generation), loaded.nextKeys)
+    saved = loaded.saved
   }
 
   init(_ file: any PagedStoreFile) {

@@ -57,7 +57,7 @@ public final class WholeFileStore: IncrementalStore {
     do {
       let found = try find(file, model) ?? create(file, model)
       let tables = TableStore(schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly)
-      let open = OpenedFile(format: format, path: path, file: file, tables: tables, header: found.header, options: options)
+      let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options)
       if !options.file.isReadOnly { open.collectFiles() }
       opened.withLock { $0 = open }
       return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)
@@ -93,7 +93,7 @@ public final class WholeFileStore: IncrementalStore {
       _ = try format.write(StoreImage(header: header, generation: generation), to: replacement, after: nil)
       try replacement.finish()
       try replacement.commit()
-      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys))
+      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys, parts: []))
     } catch {
       replacement.abort()
       throw error

@@ -120,6 +120,8 @@ enum CopyingFleet {
     let other = copy(disk)
     let opened = description(store, other).makeStore()
     let metadata = try opened.open(model: model).userInfo
+    // What cannot be read cannot be copied.
+    other.inject(FileFault(.read, .error(EIO), isPersistent: true))
     try opened.setMetadata(metadata)
     try opened.close()
     func objects(_ disk: SimulatedFileSystem) -> Substring {

@@ -55,10 +55,17 @@ import Testing
 
   // MARK: Costs
 
-  @Test(arguments: FileStore.wholeFile) func aSmallSaveCopiesAllButWhatLiesBesideTheChange(store: FileStore) throws {
+  @Test(arguments: FileStore.wholeFile, [false, true])
+  func aSmallSaveCopiesAllButWhatLiesBesideTheChange(store: FileStore, isReopened: Bool) throws {
     let disk = SimulatedFileSystem()
-    let context = try CopyingFleet.context(store, disk)
+    var context = try CopyingFleet.context(store, disk)
     try CopyingFleet.fill(8_000, context)
+    if isReopened {
+      try context.persistentStoreCoordinator.close()
+      context = try CopyingFleet.context(store, disk)
+      // Also of a file that is read page by page, no page is left to be read.
+      _ = try CopyingFleet.contents(context)
+    }
     let ship = try #require(try CopyingFleet.all("Ship", context).first)
     let size = disk.contents(of: "harbour")?.count ?? 0, before = disk.count(of: .read)
     try ship.setValue(.string("Changed"), forKey: "name")

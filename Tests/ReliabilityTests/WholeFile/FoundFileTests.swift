@@ -1,0 +1,148 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+/// The first save after opening a file of text copies what lies there as the store writes it, and nothing else.
+@Suite struct FoundFileTests {
+  /// Files that say the same as the one that a store has written, and say it otherwise.
+  enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
+    case asItWas, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
+    var testDescription: String { rawValue }
+
+    /// Whether the first save may copy what it finds.
+    var isCopied: Bool { self == .asItWas }
+
+    /// Rewrites the lines of objects; nil where the format cannot say it so.
+    func rewrite(_ text: String, _ store: FileStore) -> String? {
+      var random = Seeded("Found files, \(store), \(rawValue)")
+      switch (self, store) {
+      case (.asItWas, _): return text
+      case (.descending, .json): return FoundText.json(text) { $0.reversed() }
+      case (.descending, _): return FoundText.xml(text) { $0.reversed() }
+      case (.shuffled, .json): return FoundText.json(text) { $0.shuffled(using: &random) }
+      case (.shuffled, _): return FoundText.xml(text) { $0.shuffled(using: &random) }
+      case (.comments, .xml): return FoundText.xml(text) { $0.flatMap { [$0, "<!-- an object -->\n"] } }
+      case (.copiesInComments, .xml):
+        return FoundText.xml(text) { $0.flatMap { ["<!--\n" + $0.replacing("--", with: "") + "-->\n", " " + $0] } }
+      // Half of the fleets behind all other objects, but in the order of the keys.
+      case (.entitiesMixed, .xml):
+        return FoundText.xml(text) { objects in
+          let fleets = objects.filter { $0.contains("type=\"FLEET\"") }
+          let moved = Set(fleets.suffix(fleets.count / 2))
+          return objects.filter { !moved.contains($0) } + fleets.suffix(fleets.count / 2)
+        }
+      case (.severalOnALine, .json): return text.replacing("},\n{\"$key\":", with: "},{\"$key\":")
+      case (.severalOnALine, _): return text.replacing("</object>\n<object", with: "</object><object")
+      case (.onALineOfTheirOwn, .json): return text.replacing("},\n{\"$key\":", with: "},\n\n{\"$key\":")
+      case (.onALineOfTheirOwn, _): return text.replacing("</object>\n", with: "\n</object>\n\n")
+      default: return nil
+      }
+    }
+  }
+
+  @Test(arguments: [FileStore.json, .xml], Rewriting.allCases)
+  func aSaveAfterOpeningAFileThatSaysItsObjectsOtherwiseLosesAndDoublesNothing(store: FileStore, rewriting: Rewriting) throws {
+    let disk = SimulatedFileSystem()
+    let first = try CopyingFleet.context(store, disk)
+    try CopyingFleet.fill(4_000, first)
+    let before = try CopyingFleet.contents(first)
+    try first.persistentStoreCoordinator.close()
+    let text = String(decoding: disk.contents(of: "harbour") ?? [], as: UTF8.self)
+    guard let rewritten = rewriting.rewrite(text, store) else { return }
+    #expect((rewritten == text) == (rewriting == .asItWas))
+    disk.setContents(of: "harbour", FoundText.sealed(rewritten, store))
+
+    let context = try CopyingFleet.context(store, disk)
+    #expect(CopyingFleet.differences(try CopyingFleet.contents(context), before).isEmpty)
+    let ships = try CopyingFleet.all("Ship", context), readings = disk.count(of: .read)
+    try ships[ships.count / 2].setValue(.string("Changed"), forKey: "name")
+    context.delete(ships[ships.count / 3])
+    try context.save()
+    let copied = disk.count(of: .read) - readings
+    if rewriting.isCopied { #expect(copied > 2, "\(copied) parts") }
+    if [.descending, .shuffled, .comments, .copiesInComments, .entitiesMixed, .severalOnALine].contains(rewriting) {
+      #expect(copied == 0, "\(copied) parts")
+    }
+    let again = try CopyingFleet.context(store, CopyingFleet.copy(disk))
+    let differences = try CopyingFleet.differences(CopyingFleet.contents(again), CopyingFleet.contents(context))
+    #expect(differences.isEmpty, "\(differences)")
+    let (found, written) = try #require(try CopyingFleet.objects(store, disk))
+    if rewriting != .onALineOfTheirOwn { #expect(found == written && !found.isEmpty) }
+  }
+
+  /// Entities of few objects, whose keys are the same, change in the middle of what is looked at.
+  @Test(arguments: [FileStore.json, .xml], [1, 2, 3, 5, 400])
+  func smallEntitiesWithTheSameKeysAreNotTakenForEachOther(store: FileStore, count: Int) throws {
+    let names = (0..<40).map { "Kind\($0)" }
+    let model = try ManagedObjectModel(
+      entities: names.map { EntityDescription($0, attributes: [AttributeDescription("text", .string, isOptional: true)]) })
+    let disk = SimulatedFileSystem()
+    func context(_ disk: SimulatedFileSystem) throws -> ManagedObjectContext {
+      try ManagedObjectContext(
+        coordinator: PersistentStoreCoordinator(model: model, store: CopyingFleet.description(store, disk)))
+    }
+    func texts(_ context: ManagedObjectContext) throws -> [[String: String?]] {
+      try names.map { name in
+        let objects = try context.fetch(FetchRequest<ManagedObject>(entityName: name))
+        return Dictionary(
+          uniqueKeysWithValues: try objects.map {
+            guard case .string(let text) = try $0.value(forKey: "text").storeValue else { return ("\($0.objectID.key)", nil) }
+            return ("\($0.objectID.key)", text)
+          })
+      }
+    }
+    var random = Seeded("Found files of small entities, \(store), \(count)")
+    var open = try context(disk)
+    for name in names {
+      for number in 0..<Int.random(in: 1...count, using: &random) {
+        let object = try open.insert(entityNamed: name)
+        let length = Int.random(in: 0...(100_000 / count), using: &random)
+        try object.setValue(.string("\(name) \(number) " + String(repeating: "t", count: length)), forKey: "text")
+      }
+    }
+    try open.save()
+    for round in 0..<6 {
+      try open.persistentStoreCoordinator.close()
+      open = try context(disk)
+      let objects = try open.fetch(FetchRequest<ManagedObject>(entityName: names.randomElement(using: &random) ?? "Kind0"))
+      try objects.randomElement(using: &random)?.setValue(.string("Changed in round \(round)"), forKey: "text")
+      try open.save()
+      let other = try context(CopyingFleet.copy(disk))
+      #expect(try texts(other) == texts(open), "round \(round)")
+      try other.persistentStoreCoordinator.close()
+    }
+    try open.persistentStoreCoordinator.close()
+  }
+}
+
+/// Files of text, rewritten by objects.
+private enum FoundText {
+  /// The file with the lines of the objects of each entity in another order.
+  static func json(_ text: String, _ order: ([String]) -> [String]) -> String {
+    var text = text
+    for entity in ["Ship", "Tug", "Fleet", "Port"] {
+      guard let start = text.range(of: "\"\(entity)\":[\n"), let end = text[start.upperBound...].range(of: "\n]") else { continue }
+      let objects = text[start.upperBound..<end.lowerBound].replacing("},\n{\"$key\":", with: "}\u{1}{\"$key\":").split(separator: "\u{1}")
+      text.replaceSubrange(start.upperBound..<end.lowerBound, with: order(objects.map(String.init)).joined(separator: ",\n"))
+    }
+    return text
+  }
+
+  /// The file with its objects in another order.
+  static func xml(_ text: String, _ order: ([String]) -> [String]) -> String {
+    guard let start = text.range(of: "</databaseInfo>\n"), let end = text.range(of: "</database>", options: .backwards) else { return text }
+    let objects = text[start.upperBound..<end.lowerBound].replacing("</object>\n", with: "</object>\n\u{1}").split(separator: "\u{1}")
+    return text[..<start.upperBound] + order(objects.map(String.init)).joined() + text[end.lowerBound...]
+  }
+
+  /// A file with the digest that belongs to it.
+  static func sealed(_ text: String, _ store: FileStore) -> [UInt8] {
+    let seal =
+      store == .json ? TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n") : TextSeal(before: "<!-- xxh64:", behind: " -->\n")
+    let body = Array(text.utf8).dropLast(seal.byteCount)
+    return Array(body) + seal.bytes(body.withUnsafeBytes { ContentDigest.value(of: $0) })
+  }
+}
