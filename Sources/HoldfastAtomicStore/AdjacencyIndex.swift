@@ -55,8 +55,8 @@ struct AdjacencyIndex: Sendable {
     try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
       try page.words.withUnsafeBufferPointer { words in
         let reader = PageReader(words)
-        for low in 0..<256 where reader.hasEntry(low) {
-          let source = place << shift + Int64(low), targets = reader.targets(of: low)
+        try reader.forEachEntry { low, rank in
+          let source = place << shift + Int64(low), targets = reader.targets(rank: rank)
           if sources.contains(source) && !targets.isEmpty { try body(source, targets) }
         }
       }
@@ -73,10 +73,8 @@ struct AdjacencyIndex: Sendable {
     try pages.forEach { place, page in
       try page.words.withUnsafeBufferPointer { words in
         let reader = PageReader(words)
-        var entry = 0
-        for low in 0..<256 where reader.hasEntry(low) {
-          if reader.start(rank: entry) < reader.start(rank: entry + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
-          entry += 1
+        try reader.forEachEntry { low, rank in
+          if reader.start(rank: rank) < reader.start(rank: rank + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
         }
       }
     }
@@ -199,6 +197,19 @@ struct PageReader {
   @inline(__always) static func headerCount(entries: Int) -> Int { 4 + entries / 2 + 1 }
 
   @inline(__always) func hasEntry(_ low: Int) -> Bool { words[low >> 6] & (1 << Int64(low & 63)) != 0 }
+
+  /// Calls `body` with every key that has an entry, ascending, and the entry's place among all.
+  @inline(__always) func forEachEntry(_ body: (_ low: Int, _ rank: Int) throws -> Void) rethrows {
+    var rank = 0
+    for place in 0..<4 {
+      var bits = UInt64(bitPattern: words[place])
+      while bits != 0 {
+        try body(place << 6 + bits.trailingZeroBitCount, rank)
+        bits &= bits - 1
+        rank += 1
+      }
+    }
+  }
 
   /// The number of entries before that of a key.
   @inline(__always) func rank(_ low: Int) -> Int {

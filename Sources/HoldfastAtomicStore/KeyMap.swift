@@ -138,8 +138,40 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     var place = max(keys.lowerBound >> shift, 0)
     while place <= keys.upperBound >> shift, place < chunks.count {
       let first = place << shift
-      for (offset, element) in chunks[Int(place)].enumerated() where !element.isNone && keys.contains(first + Int64(offset)) {
-        try body(first + Int64(offset), element)
+      try chunks[Int(place)].withUnsafeBufferPointer { chunk in
+        for offset in offsets(in: keys, from: first, chunk.count) where !chunk[offset].isNone {
+          try body(first + Int64(offset), chunk[offset])
+        }
+      }
+      place += 1
+    }
+  }
+
+  /// The offsets in a chunk of so many keys of which some are wanted.
+  private func offsets(in keys: ClosedRange<Int64>, from first: Int64, _ count: Int) -> Range<Int> {
+    let end = keys.upperBound < first + Int64(count) ? Int(max(keys.upperBound - first + 1, 0)) : count
+    let start = Int(max(keys.lowerBound - first, 0))
+    return min(start, end)..<end
+  }
+
+  /// Calls `body` with the values that keys of a range have in another map and in this one, its changed copy, ascending by key as long as
+  /// there is no key far beyond all others. Keys whose values lie in the same memory in both are left out.
+  func forEachPair(in keys: ClosedRange<Int64>, with other: KeyMap, _ body: (_ old: Element, _ new: Element) throws -> Void) rethrows {
+    guard segments.isEmpty && other.segments.isEmpty else {
+      try forEach(in: keys) { try body(other[$0], $1) }
+      return try other.forEach(in: keys) { if self[$0].isNone { try body($1, .none) } }
+    }
+    var place = max(keys.lowerBound >> shift, 0)
+    while place <= keys.upperBound >> shift, place < max(chunks.count, other.chunks.count) {
+      let (old, new) = (place < other.chunks.count ? other.chunks[Int(place)] : [], place < chunks.count ? chunks[Int(place)] : [])
+      if !KeyMap.isSame(old, new) {
+        try old.withUnsafeBufferPointer { old in
+          try new.withUnsafeBufferPointer { new in
+            for offset in offsets(in: keys, from: place << shift, max(old.count, new.count)) {
+              try body(old.isEmpty ? .none : old[offset], new.isEmpty ? .none : new[offset])
+            }
+          }
+        }
       }
       place += 1
     }

@@ -84,9 +84,33 @@ struct RowTable: Sendable {
   /// Calls `body` with the location of every row, ascending by key.
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
-  /// Calls `body` with the location of every row with a key in a range, ascending by key.
-  func forEachLocation(in keys: ClosedRange<Int64>, _ body: (RowLocation) throws -> Void) rethrows {
-    try directory.forEach(in: keys) { try body($1) }
+  /// Calls `body` with every row of an entity with a key in a range, ascending by key.
+  func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+    // Neighbours mostly lie in one page, which the table keeps alive.
+    var number = -1, page: Unmanaged<RowBatch>?
+    try directory.forEach(in: keys) { _, location in
+      if location.page != number {
+        number = location.page
+        page = self.entity(location) == entity ? Unmanaged.passUnretained(batch(location)) : nil
+      }
+      if let page { try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) }
+    }
+  }
+
+  /// Calls `body` with the rows of an entity with keys in a range that another table has and this one, its changed copy, has not or
+  /// has changed, and with those that this one has instead or that are new. Takes time in proportion to the keys beside changed ones.
+  func forEachChange(
+    since old: RowTable, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
+  ) rethrows {
+    // The number of a page that was let go is given to another one.
+    let same = old.pages.indices.map { number in
+      old.pages[number].map { number < pages.count && pages[number]?.batch === $0.batch } ?? false
+    }
+    try directory.forEachPair(in: keys, with: old.directory) { before, after in
+      if before.bits == after.bits && (before.isNone || same[before.page]) { return }
+      let was = !before.isNone && old.entity(before) == entity, isNow = !after.isNone && self.entity(after) == entity
+      if was || isNow { try body(was ? old.pointer(before) : nil, isNow ? pointer(after) : nil) }
+    }
   }
 
   /// Whether rows with keys in a range are known to be those of another table, of which this one is a changed copy.

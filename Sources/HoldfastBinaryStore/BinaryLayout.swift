@@ -109,21 +109,51 @@ struct ByteWriter {
   mutating func put(_ more: [UInt8]) { bytes += more }
   mutating func put(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
   mutating func put(_ number: some FixedWidthInteger) { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
+}
 
-  /// Puts a number in as many bytes as it needs, seven bits in each, the lowest first; all but the last have their highest bit set.
-  mutating func put(varying number: UInt64) {
-    var rest = number
-    while rest >= 0x80 {
-      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
+/// Appends numbers in as many bytes as each needs, seven bits in each byte, the lowest first; all but the last have their highest bit set.
+struct VaryingWriter {
+  private var memory: [UInt8] = []
+  /// How many bytes there are.
+  private(set) var byteCount = 0
+
+  /// Where numbers go.
+  struct Place {
+    fileprivate var next: UnsafeMutablePointer<UInt8>
+
+    @inline(__always) mutating func put(_ number: UInt64) {
+      var rest = number
+      while rest >= 0x80 {
+        next.pointee = UInt8(truncatingIfNeeded: rest) | 0x80
+        next += 1
+        rest >>= 7
+      }
+      next.pointee = UInt8(truncatingIfNeeded: rest)
+      next += 1
     }
-    bytes.append(UInt8(truncatingIfNeeded: rest))
+
+    /// Puts a signed number: 0, −1, 1, −2 … as 0, 1, 2, 3 …
+    @inline(__always) mutating func put(signed number: Int64) { put(UInt64(bitPattern: number << 1 ^ number >> 63)) }
   }
 
-  /// Puts a signed number likewise: 0, −1, 1, −2 … as 0, 1, 2, 3 …
-  mutating func put(signed number: Int64) { put(varying: UInt64(bitPattern: number << 1 ^ number >> 63)) }
+  /// Appends numbers that `body` puts, of which there are so many at most.
+  @inline(__always) mutating func append(atMost count: Int, _ body: (inout Place) -> Void) {
+    let room = byteCount + 10 * count
+    if room > memory.count { memory += [UInt8](repeating: 0, count: max(room, 2 * memory.count) - memory.count) }
+    byteCount = memory.withUnsafeMutableBufferPointer { memory in
+      // There is room for a number at least.
+      let start = memory.baseAddress!
+      var place = Place(next: start + byteCount)
+      body(&place)
+      return place.next - start
+    }
+  }
 
-  mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try memory.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[..<byteCount])) }
+  }
+
+  mutating func removeAll() { byteCount = 0 }
 }
 
 /// Reads numbers in little-endian order, and never beyond the end.
@@ -152,7 +182,7 @@ struct ByteReader {
     return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
   }
 
-  /// The next number that ``ByteWriter/put(varying:)`` has put; nil for one that does not end, or has more than 64 bits.
+  /// The next number that ``VaryingWriter`` has put; nil for one that does not end, or has more than 64 bits.
   @inline(__always) mutating func varying() -> UInt64? {
     guard offset < bytes.count else { return nil }
     let first = bytes[offset]
@@ -174,6 +204,6 @@ struct ByteReader {
     return nil
   }
 
-  /// The next number that ``ByteWriter/put(signed:)`` has put.
+  /// The next number that ``VaryingWriter`` has put.
   @inline(__always) mutating func signed() -> Int64? { varying().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) } }
 }

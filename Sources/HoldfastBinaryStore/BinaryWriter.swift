@@ -121,20 +121,11 @@ struct BinaryWriter {
     of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int],
     _ constraints: [Int]
   ) throws {
-    if let saved, !constraints.isEmpty {
-      saved.generation.forEachRow(of: entity.index, keys: keys) { row in
-        if generation.shares(row, of: entity.index) { return }
-        for number in constraints { indexes[number].remove(row) }
-      }
-    }
+    tellIndexes(of: entity.index, keys, constraints)
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
     try generation.forEachRow(of: entity.index, keys: keys) { row in
-      if !constraints.isEmpty, saved?.generation.shares(row, of: entity.index) != true {
-        for number in constraints { indexes[number].add(row) }
-      }
-      var rowBytesCount = 0
-      for slot in byteSlots where row.isPresent(slot) { rowBytesCount += row.bytes(slot).count }
+      let rowBytesCount = BinaryWriter.byteCount(row, byteSlots)
       if let first = rows.first, let last = rows.last,
         (rows.count + 1) * fixed + bytesCount + rowBytesCount > BinaryWriter.usualByteCount
       {
@@ -147,6 +138,28 @@ struct BinaryWriter {
     }
     guard let first = rows.first, let last = rows.last else { return }
     try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
+  }
+
+  /// How many bytes of text and of other values a row has.
+  @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [Int]) -> Int {
+    slots.withUnsafeBufferPointer { slots in
+      var count = 0
+      for slot in slots where row.isPresent(slot) { count &+= row.bytes(slot).count }
+      return count
+    }
+  }
+
+  /// Tells indexes which rows have changed.
+  private mutating func tellIndexes(of entity: Int, _ keys: ClosedRange<Int64>, _ constraints: [Int]) {
+    if constraints.isEmpty { return }
+    guard let saved else {
+      return generation.forEachRow(of: entity, keys: keys) { row in
+        for number in constraints { indexes[number].add(row) }
+      }
+    }
+    generation.forEachChange(since: saved.generation, of: entity, keys: keys) { old, new in
+      for number in constraints { indexes[number].change(old, new) }
+    }
   }
 
   // MARK: Links
@@ -162,7 +175,7 @@ struct BinaryWriter {
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<Int64>) throws {
     var links = LinkSections.Writer()
     try generation.forEachTargets(of: relationship, sources: sources) { source, targets in
-      if links.bytes.bytes.count >= BinaryWriter.usualByteCount { try put(&links, number) }
+      if links.bytes.byteCount >= BinaryWriter.usualByteCount { try put(&links, number) }
       links.add(source, targets)
     }
     try put(&links, number)
@@ -170,7 +183,7 @@ struct BinaryWriter {
 
   private mutating func put(_ links: inout LinkSections.Writer, _ number: Int) throws {
     if links.count == 0 { return }
-    try links.bytes.bytes.withUnsafeBytes { try put(.links, number, $0, count: links.count, links.first...links.last) }
+    try links.bytes.withBytes { try put(.links, number, $0, count: links.count, links.first...links.last) }
     links.removeAll()
   }
 
@@ -196,14 +209,14 @@ struct BinaryWriter {
       let targets = reader.orderedTargets(of: source)
       if targets.isEmpty { return }
       lists.add(source, targets)
-      if lists.bytes.bytes.count >= BinaryWriter.usualByteCount { try put(&lists, number) }
+      if lists.bytes.byteCount >= BinaryWriter.usualByteCount { try put(&lists, number) }
     }
     try put(&lists, number)
   }
 
   private mutating func put(_ lists: inout OrderSections.Writer, _ number: Int) throws {
     if lists.count == 0 { return }
-    try lists.bytes.bytes.withUnsafeBytes { try put(.order, number, $0, count: lists.count, lists.first...lists.last) }
+    try lists.bytes.withBytes { try put(.order, number, $0, count: lists.count, lists.first...lists.last) }
     lists.removeAll()
   }
 

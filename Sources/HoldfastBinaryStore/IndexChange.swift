@@ -25,11 +25,16 @@ struct IndexChange {
     if saved == nil { added.reserveCapacity(constraint.entities.reduce(0) { $0 + generation.rowCount(of: $1) }) }
   }
 
-  /// Takes a row that is new or has changed.
+  /// Takes a row of a new file.
   mutating func add(_ row: RowPointer) { if let entry = entry(row) { added.append(entry) } }
 
-  /// Takes a row as the file that is replaced has it, when it has changed or is gone.
-  mutating func remove(_ row: RowPointer) { if let entry = entry(row) { removed.append(entry) } }
+  /// Takes a row as the file that is replaced has it, unless it is new, and as it is now, unless it is gone.
+  mutating func change(_ old: RowPointer?, _ new: RowPointer?) {
+    let (old, new) = (old.flatMap(entry), new.flatMap(entry))
+    if old?.digest == new?.digest { return }
+    if let old { removed.append(old) }
+    if let new { added.append(new) }
+  }
 
   @inline(__always) private func entry(_ row: RowPointer) -> IndexSections.Entry? {
     UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key) }

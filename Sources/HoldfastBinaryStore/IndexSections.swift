@@ -37,15 +37,29 @@ enum IndexSections {
     ///
     /// - Returns: whether all that were to go were there.
     mutating func change(removing goes: [Entry], adding comes: [Entry]) -> Bool {
-      if !goes.isEmpty {
-        let gone = Set(goes.map { Place(digest: UInt32(truncatingIfNeeded: $0.digest), key: $0.key) })
-        let kept = keys.indices.filter { !gone.contains(Place(digest: digests[$0], key: keys[$0])) }
-        if kept.count != keys.count - gone.count { return false }
-        (digests, keys) = (kept.map { digests[$0] }, kept.map { keys[$0] })
-      }
+      if !goes.isEmpty && !remove(Set(goes.map { Place(digest: UInt32(truncatingIfNeeded: $0.digest), key: $0.key) })) { return false }
       digests += comes.map { UInt32(truncatingIfNeeded: $0.digest) }
       keys += comes.map(\.key)
       return true
+    }
+
+    /// - Returns: whether all were there, once each.
+    private mutating func remove(_ gone: Set<Place>) -> Bool {
+      // Of most entries a bit says that they stay.
+      var marks = [UInt64](repeating: 0, count: 1 << 6)
+      for place in gone { marks[Int(place.digest & 63)] |= 1 << UInt64(place.digest >> 6 & 63) }
+      var count = 0
+      for index in keys.indices {
+        let (digest, key) = (digests[index], keys[index])
+        let isMarked = marks[Int(digest & 63)] & 1 << UInt64(digest >> 6 & 63) != 0
+        if isMarked && gone.contains(Place(digest: digest, key: key)) { continue }
+        (digests[count], keys[count]) = (digest, key)
+        count += 1
+      }
+      let isAll = keys.count - count == gone.count
+      digests.removeLast(digests.count - count)
+      keys.removeLast(keys.count - count)
+      return isAll
     }
 
     private struct Place: Hashable {

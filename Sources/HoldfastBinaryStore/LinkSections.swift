@@ -3,11 +3,11 @@ import HoldfastStore
 
 /// Links in sections: for each source how far its key is from the one before, how many targets it has, and the targets.
 ///
-/// All numbers take as many bytes as they need (``ByteWriter/put(varying:)``).
+/// All numbers take as many bytes as they need (``VaryingWriter``).
 enum LinkSections {
   /// Takes sources in ascending order.
   struct Writer {
-    private(set) var bytes = ByteWriter()
+    private(set) var bytes = VaryingWriter()
     private(set) var first: Int64 = 0
     private(set) var last: Int64 = 0
     private(set) var count = 0
@@ -15,12 +15,15 @@ enum LinkSections {
     /// Takes the next source and its targets, ascending, of which there is one at least.
     mutating func add(_ source: Int64, _ targets: UnsafeBufferPointer<Int64>) {
       if count == 0 { first = source }
-      bytes.put(varying: UInt64(bitPattern: source &- (count == 0 ? first : last)))
-      bytes.put(varying: UInt64(targets.count))
-      var before: Int64 = 0
-      for target in targets {
-        bytes.put(varying: UInt64(bitPattern: target &- before))
-        before = target
+      let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
+      bytes.append(atMost: targets.count + 2) { place in
+        place.put(distance)
+        place.put(UInt64(targets.count))
+        var before: Int64 = 0
+        for target in targets {
+          place.put(UInt64(bitPattern: target &- before))
+          before = target
+        }
       }
       last = source
       count += targets.count
@@ -66,28 +69,31 @@ enum LinkSections {
 /// usual order keys, the targets in their order, and the order keys unless they are the usual ones.
 enum OrderSections {
   struct Writer {
-    private(set) var bytes = ByteWriter()
+    private(set) var bytes = VaryingWriter()
     private(set) var first: Int64 = 0
     private(set) var last: Int64 = 0
     private(set) var count = 0
 
     mutating func add(_ source: Int64, _ targets: [(target: Int64, order: Int64)]) {
       if count == 0 { first = source }
-      bytes.put(varying: UInt64(bitPattern: source &- (count == 0 ? first : last)))
+      let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
       last = source
       count += targets.count
       let isUsual = targets.indices.allSatisfy { targets[$0].order == UsualOrder.key($0) }
-      bytes.put(varying: UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
-      var before: Int64 = 0
-      for target in targets {
-        bytes.put(signed: target.target &- before)
-        before = target.target
-      }
-      if isUsual { return }
-      before = 0
-      for target in targets {
-        bytes.put(signed: target.order &- before)
-        before = target.order
+      bytes.append(atMost: 2 * targets.count + 2) { place in
+        place.put(distance)
+        place.put(UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
+        var before: Int64 = 0
+        for target in targets {
+          place.put(signed: target.target &- before)
+          before = target.target
+        }
+        if isUsual { return }
+        before = 0
+        for target in targets {
+          place.put(signed: target.order &- before)
+          before = target.order
+        }
       }
     }
 

@@ -18,6 +18,10 @@ final class PageEncoder {
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var capacity = 1 << 16
   @exclusivity(unchecked) private var used = 0
+  /// The numbers of the column under way, and where its values lie, one for each row; room for so many.
+  @exclusivity(unchecked) private var numbers: UnsafeMutablePointer<Int64> = .allocate(capacity: 0)
+  @exclusivity(unchecked) private var sources: UnsafeMutablePointer<UnsafeRawPointer?> = .allocate(capacity: 0)
+  @exclusivity(unchecked) private var room = 0
 
   init(_ entity: ManagedObjectModel.Entity) {
     columns = entity.layout.columns
@@ -28,7 +32,11 @@ final class PageEncoder {
     base = bytes
   }
 
-  deinit { free(base) }
+  deinit {
+    free(base)
+    numbers.deallocate()
+    sources.deallocate()
+  }
 
   /// Encodes rows that are in the order of their keys.
   ///
@@ -36,11 +44,12 @@ final class PageEncoder {
   /// - Returns: bytes that are valid until the next call.
   func encode(_ rows: [RowPointer], bytesCount: Int) -> UnsafeRawBufferPointer {
     used = 0
+    if rows.count > room { makeRoom(rows.count) }
     // No column takes more than its numbers as they are, their presence, and a few bytes that say how they lie.
     reserve(rows.count * (16 + 8 * columns.count) + columns.count * (32 + 2 * (rows.count / 8 + 1)) + 64 + bytesCount)
     rows.withUnsafeBufferPointer { rows in
       putKeys(rows)
-      putWhole(rows.count, { rows[$0].version })
+      putWhole(rows.count) { rows[$0].version }
       for slot in columns.indices { put(rows, slot) }
     }
     return UnsafeRawBufferPointer(start: base, count: used)
@@ -71,27 +80,68 @@ final class PageEncoder {
 
   // MARK: Whole numbers
 
-  /// Puts numbers as differences from the least; nil for rows that have none.
-  @inline(__always) private func putWhole(_ count: Int, _ value: (Int) -> Int64?) {
+  /// Puts numbers of all rows.
+  @inline(__always) private func putWhole(_ count: Int, _ value: (Int) -> Int64) {
     var (low, high) = (Int64.max, Int64.min)
     for index in 0..<count {
-      guard let value = value(index) else { continue }
+      let value = value(index)
+      numbers[index] = value
       low = min(low, value)
       high = max(high, value)
     }
-    if low > high { (low, high) = (0, 0) }
-    let range = UInt64(bitPattern: high &- low)
-    let width: UInt8 = range == 0 ? 0 : range <= 0xFF ? 1 : range <= 0xFFFF ? 2 : range <= 0xFFFF_FFFF ? 4 : 8
-    if width == 8 { low = 0 }
+    putNumbers(count, low, high)
+  }
+
+  /// Puts numbers of rows that have a value in a slot, of which there is one at least. For the others stands no difference.
+  @inline(__always) private func putWhole(_ rows: UnsafeBufferPointer<RowPointer>, presentIn slot: Int, _ value: (RowPointer) -> Int64) {
+    var (low, high) = (Int64.max, Int64.min)
+    for index in rows.indices where rows[index].isPresent(slot) {
+      let value = value(rows[index])
+      numbers[index] = value
+      low = min(low, value)
+      high = max(high, value)
+    }
+    let least = PageEncoder.form(low, high).least
+    for index in rows.indices where !rows[index].isPresent(slot) { numbers[index] = least }
+    putNumbers(rows.count, low, high)
+  }
+
+  /// Puts the gathered numbers as differences from the least.
+  private func putNumbers(_ count: Int, _ low: Int64, _ high: Int64) {
+    let (width, least) = PageEncoder.form(low, high)
     put(width)
-    put(low)
+    put(least)
     switch width {
     case 0: break
-    case 1: for index in 0..<count { put(UInt8(truncatingIfNeeded: (value(index) ?? low) &- low)) }
-    case 2: for index in 0..<count { put(UInt16(truncatingIfNeeded: (value(index) ?? low) &- low)) }
-    case 4: for index in 0..<count { put(UInt32(truncatingIfNeeded: (value(index) ?? low) &- low)) }
-    default: for index in 0..<count { put(value(index) ?? 0) }
+    case 1: putDifferences(count, low, as: UInt8.self)
+    case 2: putDifferences(count, low, as: UInt16.self)
+    case 4: putDifferences(count, low, as: UInt32.self)
+    default: putDifferences(count, 0, as: UInt64.self)
     }
+  }
+
+  /// How many bytes the difference of a number takes, and from what.
+  private static func form(_ low: Int64, _ high: Int64) -> (width: UInt8, least: Int64) {
+    let range = UInt64(bitPattern: high &- low)
+    let width: UInt8 = range == 0 ? 0 : range <= 0xFF ? 1 : range <= 0xFFFF ? 2 : range <= 0xFFFF_FFFF ? 4 : 8
+    return (width, width == 8 ? 0 : low)
+  }
+
+  @inline(__always) private func putDifferences<Number: FixedWidthInteger>(_ count: Int, _ low: Int64, as: Number.Type) {
+    let (numbers, target) = (numbers, base + used)
+    for index in 0..<count {
+      target.storeBytes(
+        of: Number(truncatingIfNeeded: numbers[index] &- low).littleEndian, toByteOffset: index &* MemoryLayout<Number>.size,
+        as: Number.self)
+    }
+    used += count * MemoryLayout<Number>.size
+  }
+
+  private func makeRoom(_ count: Int) {
+    numbers.deallocate()
+    sources.deallocate()
+    room = count + count / 4
+    (numbers, sources) = (.allocate(capacity: room), .allocate(capacity: room))
   }
 
   // MARK: Columns
@@ -107,7 +157,7 @@ final class PageEncoder {
       if isFull {
         putWhole(rows.count) { rows[$0].integer(slot) }
       } else {
-        putWhole(rows.count) { rows[$0].isPresent(slot) ? rows[$0].integer(slot) : nil }
+        putWhole(rows, presentIn: slot) { $0.integer(slot) }
       }
     case .real: putReals(rows, slot)
     case .bytes: putBytes(rows, slot)
@@ -129,7 +179,7 @@ final class PageEncoder {
       for row in rows { put(Float(row.real(slot)).bitPattern) }
     } else if rows.allSatisfy({ PageEncoder.isWhole($0.real(slot)) }) {
       put(RealForm.whole.rawValue)
-      putWhole(rows.count) { rows[$0].isPresent(slot) ? Int64(rows[$0].real(slot)) : nil }
+      putWhole(rows, presentIn: slot) { Int64($0.real(slot)) }
     } else {
       put(RealForm.double.rawValue)
       for row in rows { put(row.real(slot).bitPattern) }
@@ -147,19 +197,35 @@ final class PageEncoder {
     } else {
       put(0 as UInt8)
     }
-    putWhole(rows.count) { rows[$0].isPresent(slot) ? Int64(rows[$0].bytes(slot).count) : nil }
-    // In pages that were read from a file, the values of a column lie one behind the other: what does is copied at once.
-    var run = UnsafeRawBufferPointer(start: nil, count: 0)
-    for row in rows where row.isPresent(slot) {
-      let bytes = row.bytes(slot)
-      if let start = run.baseAddress, start + run.count == bytes.baseAddress {
-        run = UnsafeRawBufferPointer(start: start, count: run.count + bytes.count)
+    var (low, high) = (Int64.max, Int64.min)
+    for index in rows.indices {
+      if rows[index].isPresent(slot) {
+        let bytes = rows[index].bytes(slot)
+        (sources[index], numbers[index]) = (bytes.baseAddress, Int64(bytes.count))
+        low = min(low, Int64(bytes.count))
+        high = max(high, Int64(bytes.count))
       } else {
-        put(run)
-        run = bytes
+        (sources[index], numbers[index]) = (nil, -1)
       }
     }
-    put(run)
+    for index in rows.indices where numbers[index] < 0 { numbers[index] = PageEncoder.form(low, high).least }
+    putNumbers(rows.count, low, high)
+    putSources(rows.count)
+  }
+
+  /// Puts the values at the gathered places. In pages that were read from a file, the values of a column lie one behind the other: what
+  /// does is copied at once.
+  private func putSources(_ count: Int) {
+    var start: UnsafeRawPointer?, end: UnsafeRawPointer?
+    for index in 0..<count {
+      guard let source = sources[index] else { continue }
+      if source != end {
+        put(UnsafeRawBufferPointer(start: start, count: start.map { $0.distance(to: end ?? $0) } ?? 0))
+        start = source
+      }
+      end = source + Int(numbers[index])
+    }
+    put(UnsafeRawBufferPointer(start: start, count: start.map { $0.distance(to: end ?? $0) } ?? 0))
   }
 
   @inline(__always) private func put(_ bytes: UnsafeRawBufferPointer) {

@@ -46,4 +46,28 @@ import Testing
     #expect(copy.shares(1...200_000, with: map) == (spread > 9))
     #expect(keys.allSatisfy { map[$0].bits == UInt64($0) } && map.count == keys.count)
   }
+
+  /// Pairs of values, by what they are: keys that are not told have the same values in both.
+  @Test func everyKeyWithOtherValuesIsToldWithBoth() {
+    for round in 0..<200 {
+      var random = SharedStructureTests.Numbers(state: UInt64(round))
+      let far: [Int64] = round % 3 == 0 ? [1 << 40, 1 << 41] : []
+      let old = Self.map((1...Int64.random(in: 1...600, using: &random)).filter { _ in Int.random(in: 0..<5, using: &random) > 0 } + far)
+      var new = old
+      for _ in 0..<Int.random(in: 0...12, using: &random) {
+        let key = Int.random(in: 0..<9, using: &random) == 0 ? 1 << 40 : Int64.random(in: 1...900, using: &random)
+        new.set(key, Bool.random(using: &random) ? .none : RowLocation(bits: UInt64.random(in: 1...5_000, using: &random)))
+      }
+      let low = Int64.random(in: 1...700, using: &random), keys = low...(round % 2 == 0 ? .max >> 2 : low + 200)
+      var told: [[UInt64]] = []
+      new.forEachPair(in: keys, with: old) { told.append([$0.bits, $1.bits]) }
+      let all = (Array(1...1_000) + [1 << 40, 1 << 41]).filter(keys.contains)
+      let changed = all.filter { old[$0].bits != new[$0].bits }.map { [old[$0].bits, new[$0].bits] }
+      let present = all.map { [old[$0].bits, new[$0].bits] }
+      func count(_ pairs: [[UInt64]]) -> [[UInt64]: Int] { pairs.reduce(into: [:]) { $0[$1, default: 0] += 1 } }
+      let (tells, needs, may) = (count(told), count(changed), count(present))
+      #expect(needs.allSatisfy { tells[$0.key] == $0.value }, "round \(round)")
+      #expect(tells.allSatisfy { $0.key == [0, 0] || $0.value <= may[$0.key] ?? 0 }, "round \(round)")
+    }
+  }
 }

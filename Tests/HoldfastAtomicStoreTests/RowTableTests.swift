@@ -55,6 +55,40 @@ import Testing
     #expect(table.row(100)?.string(0) == String(repeating: "long ", count: 100))
   }
 
+  @Test func rowsThatLieElsewhereSinceAnOlderCopyAreTold() throws {
+    var table = empty()
+    try insert(1...3_000, into: &table)
+    let before = table
+    func told(_ keys: ClosedRange<Int64>) -> [[Int64?]] {
+      var told: [[Int64?]] = []
+      table.forEachChange(since: before, of: 0, keys: keys) { old, new in
+        told.append([old?.key, old?.version, new?.key, new?.version])
+      }
+      return told
+    }
+    #expect(told(1...5_000).isEmpty)
+    try insert([2_000], into: &table, version: 2)
+    table.remove(2_500)
+    try insert([4_000], into: &table)
+    #expect(told(1...5_000) == [[2_000, 1, 2_000, 2], [2_500, 1, nil, nil], [nil, nil, 4_000, 1]])
+    #expect(told(2_001...3_999) == [[2_500, 1, nil, nil]] && told(1...1_024).isEmpty)
+    table.forEachChange(since: before, of: 1, keys: 1...5_000) { _, _ in Issue.record("A row of another entity") }
+  }
+
+  /// A page that was let go leaves its number to another one, so that another row has the place of the one before.
+  @Test func aRowAtThePlaceOfAnotherOneInAPageThatTookItsNumberIsTold() throws {
+    var table = empty()
+    try insert(1...2, into: &table)
+    try insert([3], into: &table, text: "before")
+    let before = table
+    table.remove(3)
+    try insert([3], into: &table, text: "after")
+    #expect(table.location(3).bits == before.location(3).bits)
+    var told: [[String?]] = []
+    table.forEachChange(since: before, of: 0, keys: 1...10) { told.append([$0?.string(0), $1?.string(0)]) }
+    #expect(told == [["before", "after"]])
+  }
+
   @Test func aPageWithoutLivingRowsIsLetGo() throws {
     var table = empty()
     try insert(1...10, into: &table)

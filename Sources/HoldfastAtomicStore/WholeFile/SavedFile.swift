@@ -94,13 +94,6 @@ extension TableGeneration {
     table(of: entity).hasSameLocations(as: old.table(of: entity), keys: keys)
   }
 
-  /// Whether a row of another generation is this one's as well, as ``hasSameRows(as:entity:keys:)`` says it of many: because it lies in
-  /// the same memory.
-  public func shares(_ row: RowPointer, of entity: Int) -> Bool {
-    let table = schema.tableOfEntity[entity], location = tables[table].location(row.key)
-    return !location.isNone && tables[table].pointer(location).base == row.base
-  }
-
   /// Whether the links of a to-many relationship from sources with keys in a range, and the order of an ordered one, are those of an
   /// older generation, as ``hasSameRows(as:entity:keys:)`` says it of rows.
   public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>) -> Bool {

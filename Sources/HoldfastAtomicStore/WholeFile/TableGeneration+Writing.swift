@@ -14,10 +14,15 @@ extension TableGeneration {
   /// The same with rows whose keys lie in a range, in time in proportion to the rows of that range.
   public func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
-    if table.rowCounts[entity] == 0 { return }
-    try table.forEachLocation(in: keys) { location in
-      if table.entity(location) == entity { try body(table.pointer(location)) }
-    }
+    if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, keys: keys, body) }
+  }
+
+  /// Calls `body` with the rows of an entity, without those of sub-entities, that have changed since an older generation: as they were,
+  /// nil for new ones, and as they are, nil for those that are gone. Some that have not changed may be among them.
+  public func forEachChange(
+    since old: TableGeneration, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
+  ) rethrows {
+    try table(of: entity).forEachChange(since: old.table(of: entity), of: entity, keys: keys, body)
   }
 
   /// Calls `body` with the keys in a range from which links of a many-to-many relationship lead, from the side of that relationship,

@@ -24,8 +24,8 @@ import Synchronization
 /// succeeds or is a conflict.
 ///
 /// **Costs.** Opening reads the whole file, unless the format can read it page by page; a save writes all of it, however little has
-/// changed. What has not changed since this process saved last, or opened a file that is read page by page, is copied from the file that
-/// is replaced, if the format knows how, and written from memory when that file is not what it was. A save that finds another version
+/// changed. What has not changed since this process saved last, or opened the file, is copied from the file that is replaced, if the
+/// format knows how, and written from memory when that file is not what it was. A save that finds another version
 /// reads it and compares all rows and links.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
