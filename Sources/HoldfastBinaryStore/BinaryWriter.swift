@@ -7,8 +7,8 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Writes a store as a file, from the first byte to the last. Sections of the file that is replaced, in which nothing has changed, are
-/// copied.
+/// Writes a store as a file, from the first byte to the last. Sections of the file that is replaced in which nothing has changed are
+/// copied, and those in which few rows have are made from what was there.
 struct BinaryWriter {
   private let image: StoreImage
   private let model: [UInt8]
@@ -23,6 +23,8 @@ struct BinaryWriter {
 
   /// About how many bytes rows of a section take in memory, and links and lists in the file.
   static let usualByteCount = 1 << 16
+  /// Sections with fewer bytes are written anew when one beside them is.
+  static let smallByteCount = usualByteCount / 8
 
   init(_ image: StoreImage, model: [UInt8], to file: FileReplacement, after saved: SavedFile?) {
     self.image = image
@@ -85,43 +87,69 @@ struct BinaryWriter {
     try footer.bytes(header: header).withUnsafeBytes { try file.write($0) }
   }
 
-  /// Puts sections of a subject: copies those of the file that is replaced in which nothing has changed, and has what lies between them
-  /// written.
+  /// Puts sections of a subject: keeps those of the file that is replaced in which nothing has changed, or little, and has what lies
+  /// between them written.
+  ///
+  /// - Parameters:
+  ///   - isKept: whether a section is to be kept.
+  ///   - keep: puts it, and returns whether that was possible.
+  ///   - write: writes what has keys in a range.
   private mutating func putSections(
-    _ kind: BinaryLayout.Kind, _ subject: Int, isSame: (TableGeneration, FilePart) -> Bool,
+    _ kind: BinaryLayout.Kind, _ subject: Int, isKept: (TableGeneration, FilePart) -> Bool,
+    keep: ((inout BinaryWriter, SavedFile, FilePart) throws -> Bool)? = nil,
     _ write: (inout BinaryWriter, ClosedRange<Int64>) throws -> Void
   ) throws {
     var next = TableLoader.keys.lowerBound
     if let saved {
-      for part in saved.unchanged(
-        kind: Int(kind.rawValue), subject: subject, smallByteCount: BinaryWriter.usualByteCount / 8, isSame)
-      {
+      for part in saved.kept(kind: Int(kind.rawValue), subject: subject, smallByteCount: BinaryWriter.smallByteCount, isKept) {
         if part.first > next { try write(&self, next...part.first - 1) }
-        let isCopied = try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.keys, digest: part.digest) }
-        if !isCopied { try write(&self, part.keys) }
+        let isDone = try keep?(&self, saved, part) ?? copy(part, kind, subject, saved)
+        if !isDone { try write(&self, part.keys) }
         next = part.last + 1
       }
     }
     if next <= TableLoader.keys.upperBound { try write(&self, next...TableLoader.keys.upperBound) }
   }
 
+  private mutating func copy(_ part: FilePart, _ kind: BinaryLayout.Kind, _ subject: Int, _ saved: SavedFile) throws -> Bool {
+    try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.keys, digest: part.digest) }
+  }
+
   // MARK: Rows
 
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
-    let encoder = PageEncoder(entity)
+    let page = PageBuffer()
+    let encoder = PageEncoder(entity, page), patcher = PagePatcher(entity, page), index = entity.index
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
-    let constraints = indexes.indices.filter { !indexes[$0].isSame && schema.uniqueConstraints[$0].entities.contains(entity.index) }
-    let index = entity.index
-    try putSections(.rows, index, isSame: { [generation] in generation.hasSameRows(as: $0, entity: index, keys: $1.keys) }) {
-      try $0.putRows(of: entity, $1, encoder, byteSlots, constraints)
+    let changes = tellChanges(of: index)
+    try putSections(
+      .rows, index, isKept: { changes.areFew(in: $1) },
+      keep: { writer, saved, part in
+        let changes = changes.changes(in: part)
+        if changes.isEmpty { return try writer.copy(part, .rows, index, saved) }
+        return try writer.patch(part, index, saved, patcher, changes)
+      }
+    ) { try $0.putRows(of: entity, $1, encoder, byteSlots) }
+  }
+
+  /// Puts a section with few changes.
+  private mutating func patch(
+    _ part: FilePart, _ entity: Int, _ saved: SavedFile, _ patcher: PagePatcher, _ changes: ArraySlice<RowChange>
+  ) throws -> Bool {
+    var isDone = false
+    let isRead = try saved.copy(part) { section in
+      guard let patched = patcher.patch(section, count: part.count, first: part.first, changes),
+        patched.bytes.count <= BinaryWriter.usualByteCount
+      else { return }
+      try put(.rows, entity, patched.bytes, count: patched.count, patched.keys)
+      isDone = true
     }
+    return isRead && isDone
   }
 
   private mutating func putRows(
-    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int],
-    _ constraints: [Int]
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int]
   ) throws {
-    tellIndexes(of: entity.index, keys, constraints)
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
     try generation.forEachRow(of: entity.index, keys: keys) { row in
@@ -149,24 +177,30 @@ struct BinaryWriter {
     }
   }
 
-  /// Tells indexes which rows have changed.
-  private mutating func tellIndexes(of entity: Int, _ keys: ClosedRange<Int64>, _ constraints: [Int]) {
-    if constraints.isEmpty { return }
-    guard let saved else {
-      return generation.forEachRow(of: entity, keys: keys) { row in
+  /// Finds the rows of an entity that have changed since the file that is replaced, and tells the indexes. Of a new file these are all,
+  /// and the indexes alone are told.
+  private mutating func tellChanges(of entity: Int) -> RowChanges {
+    let constraints = indexes.indices.filter { !indexes[$0].isSame && schema.uniqueConstraints[$0].entities.contains(entity) }
+    var changes = RowChanges()
+    if let saved {
+      generation.forEachChange(since: saved.generation, of: entity, keys: TableLoader.keys) { old, new in
+        changes.append(old, new)
+        for number in constraints { indexes[number].change(old, new) }
+      }
+      changes.sort()
+    } else if !constraints.isEmpty {
+      generation.forEachRow(of: entity) { row in
         for number in constraints { indexes[number].add(row) }
       }
     }
-    generation.forEachChange(since: saved.generation, of: entity, keys: keys) { old, new in
-      for number in constraints { indexes[number].change(old, new) }
-    }
+    return changes
   }
 
   // MARK: Links
 
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int) throws {
     try putSections(
-      .links, number, isSame: { [generation] in generation.hasSameLinks(as: $0, relationship, sources: $1.keys) }
+      .links, number, isKept: { [generation] in generation.hasSameLinks(as: $0, relationship, sources: $1.keys) }
     ) {
       try $0.putLinks(of: relationship, number, $1)
     }
@@ -191,7 +225,7 @@ struct BinaryWriter {
     let reader = generation.links(of: relationship)
     try putSections(
       .order, number,
-      isSame: { [generation] in
+      isKept: { [generation] in
         // A source that is gone has no list any more, though its links may be there still.
         generation.hasSameLinks(as: $0, relationship, sources: $1.keys)
           && generation.hasSameRows(as: $0, entity: relationship.entityIndex, keys: $1.keys)

@@ -42,7 +42,7 @@ public final class RowRuns {
     var key = TableLoader.keys.lowerBound
     let relationships = generation.schema.model.entities[entity].relationships.filter(\.isToMany)
     let unchanged =
-      saved?.unchanged(kind: 0, subject: entity, smallByteCount: RowRuns.smallByteCount) { [generation] old, part in
+      saved?.kept(kind: 0, subject: entity, smallByteCount: RowRuns.smallByteCount) { [generation] old, part in
         generation.hasSameRows(as: old, entity: entity, keys: part.keys)
           && relationships.allSatisfy { generation.hasSameLinks(as: old, $0, sources: part.keys) }
       } ?? []

@@ -17,14 +17,15 @@ public struct SavedFile: Sendable {
     self.parts = parts
   }
 
-  /// The parts of a kind and subject in which nothing has changed, and that are worth being copied.
+  /// The parts of a kind and subject that are to be kept: in which nothing has changed, and that are worth being copied.
   ///
   /// - Parameters:
   ///   - kind: as the format numbers it.
   ///   - subject: as the format numbers it.
   ///   - smallByteCount: parts with fewer bytes are left out when a part beside them has changed, so that small ones do not gather.
-  ///   - isSame: whether nothing in a part has changed since an older generation, which the file holds.
-  public func unchanged(
+  ///   - isSame: whether nothing in a part has changed since an older generation, which the file holds; or so little that the format
+  ///     can make the part from what it was.
+  public func kept(
     kind: Int, subject: Int, smallByteCount: Int, _ isSame: (_ old: TableGeneration, _ part: FilePart) -> Bool
   ) -> [FilePart] {
     let found = parts.filter { $0.kind == kind && $0.subject == subject }

@@ -28,7 +28,7 @@ import Testing
     try program.context.persistentStoreCoordinator.close()
   }
 
-  /// A key beyond all others switches copying off for its family, and for no other one.
+  /// A key beyond all others switches copying off for its family, and for no other one; not for the rows of a binary store.
   @Test(arguments: FileStore.wholeFile) func aKeyFarBeyondAllOthersMakesNoFileWrong(store: FileStore) throws {
     var program = try Program(store, Seeded("Copying saves with a key beyond all others, \(store)"))
     let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
@@ -38,7 +38,7 @@ import Testing
     try program.save("the far key", comparesObjects: true)
     #expect(far.objectID.key >= 1 << 40)
     let after = try program.copiedParts { try $0.setValue(.string("After"), forKey: "name") }
-    #expect(before > 2 && after < before, "\(before) parts were copied before, \(after) afterwards")
+    #expect(before > 2 && (store == .binary ? after > 2 : after < before), "\(before) parts were copied before, \(after) afterwards")
     for save in 0..<10 {
       try program.change(count: 5)
       let ships = try CopyingFleet.all("Ship", program.context), ports = try CopyingFleet.all("Port", program.context)
