@@ -1,6 +1,6 @@
 import Foundation
+import HoldfastAtomicStore
 import HoldfastFiles
-import HoldfastJSONStore
 import HoldfastStoreConformance
 import Testing
 
@@ -31,10 +31,10 @@ import Testing
     #expect(output.contains("REPORT"), "\(String(decoding: child?.standardErrorContent ?? [], as: UTF8.self))")
   }
 
-  @Test(arguments: DurableFileOptions.Durability.allCases)
-  func B1_afterAPowerLossEveryNamedFileIsThereAndNoOther(durability: DurableFileOptions.Durability) throws {
+  @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
+  func B1_afterAPowerLossEveryNamedFileIsThereAndNoOther(kind: FileStore, durability: DurableFileOptions.Durability) throws {
     for step in PowerLostGallery.Step.allCases {
-      var lost = PowerLostGallery(step, durability)
+      var lost = PowerLostGallery(kind, step, durability)
       try lost.run()
       print("power losses: \(lost)")
       #expect(lost.faults.isEmpty, "\(lost)")
@@ -43,14 +43,14 @@ import Testing
   }
 
   /// Every call to the system fails once, and from then on, with each of a few errors.
-  @Test(arguments: [ENOSPC, EIO, EACCES])
-  func C1_aCallThatFailsLosesNothingAndLeavesNothingBehind(number: Int32) throws {
+  @Test(arguments: FileStore.wholeFile, [ENOSPC, EIO, EACCES])
+  func C1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
     var injected = 0
     for operation in StoreFileOperation.allCases {
       var call = 1
       while true {
         let disk = SimulatedFileSystem()
-        let context = try PowerLostGallery.context(disk, .full)
+        let context = try PowerLostGallery.context(kind, disk, .full)
         try PowerLostGallery.fill(context)
         disk.inject(FileFault(operation, nth: call, .error(number)))
         let before = disk.count(of: operation)
@@ -70,14 +70,14 @@ import Testing
           try context.save()
         }
         try context.persistentStoreCoordinator.close()
-        let fault = try PowerLostGallery.fault(disk, [Gallery.bytes(50, 30), nil, Gallery.bytes(3, 5), Gallery.bytes(51, 40)])
+        let fault = try PowerLostGallery.fault(kind, disk, [Gallery.bytes(50, 30), nil, Gallery.bytes(3, 5), Gallery.bytes(51, 40)])
         #expect(fault == nil, "\(operation), call \(call), errno \(number): \(fault ?? "")")
         #expect(disk.openCount == 0)
         if !reached { break }
         call += 1
       }
     }
-    print("\(injected) saves failed and were repeated, errno \(number)")
+    print("\(kind): \(injected) saves failed and were repeated, errno \(number)")
     #expect(injected > 15)
   }
 
@@ -258,7 +258,7 @@ private struct KilledGallery {
   }
 }
 
-/// A JSON store on a simulated disk that loses power during one save.
+/// A store on a simulated disk that loses power during one save.
 private struct PowerLostGallery: CustomStringConvertible {
   /// What the save does.
   enum Step: CaseIterable {
@@ -271,6 +271,7 @@ private struct PowerLostGallery: CustomStringConvertible {
   }
 
   static let options = ExternalDataOptions(threshold: 8)
+  let kind: FileStore
   let step: Step
   let durability: DurableFileOptions.Durability
   var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
@@ -278,20 +279,22 @@ private struct PowerLostGallery: CustomStringConvertible {
   var olds = 0
   var news = 0
 
-  init(_ step: Step, _ durability: DurableFileOptions.Durability) {
+  init(_ kind: FileStore, _ step: Step, _ durability: DurableFileOptions.Durability) {
+    self.kind = kind
     self.step = step
     self.durability = durability
   }
 
   var description: String {
-    "\(step), \(durability): HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states, old \(olds), new \(news), "
+    "\(kind), \(step), \(durability): HOLDFAST_SEED=\(summary.seed), \(summary.stateCount) states, old \(olds), new \(news), "
       + "faults \(faults.count): \(faults.first ?? "none")"
   }
 
-  static func context(_ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability) throws -> ManagedObjectContext {
+  static func context(
+    _ kind: FileStore, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability
+  ) throws -> ManagedObjectContext {
     let file = DurableFileOptions(durability: durability, lockTimeout: 0, fileSystem: disk)
-    return try Gallery.context(
-      .json(at: "/gallery", options: JSONStore.Options(wholeFile: WholeFileOptions(file: file, externalData: options))))
+    return try Gallery.context(kind.description(at: "/gallery", WholeFileOptions(file: file, externalData: options)))
   }
 
   /// Two values in files, and a small one.
@@ -302,7 +305,7 @@ private struct PowerLostGallery: CustomStringConvertible {
 
   mutating func run() throws {
     let disk = SimulatedFileSystem()
-    let context = try Self.context(disk, durability)
+    let context = try Self.context(kind, disk, durability)
     if step == .firstFile { Gallery.insert(0, nil, context) } else { try Self.fill(context) }
     try context.save()
     let before = try Gallery.photos(context).map(\.image)
@@ -323,7 +326,7 @@ private struct PowerLostGallery: CustomStringConvertible {
     let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) }
     summary = disk.forEachCrashState(seed: seed) { state in
       do {
-        let context = try Self.context(state.fileSystem, durability)
+        let context = try Self.context(kind, state.fileSystem, durability)
         let images = try Gallery.photos(context).map { try $0.value(forKey: "image").storeValue }
         try context.persistentStoreCoordinator.close()
         let found = images.map { value -> Data? in if case .data(let data)? = value { data } else { nil } }
@@ -332,7 +335,7 @@ private struct PowerLostGallery: CustomStringConvertible {
         if found != before && found != after { faults.append("a mixture: \(state)") }
         // Files that a save gives up are removed after it, so it waits for the disk whatever the options say.
         if state.lastMark == 1 && found != after { faults.append("the save is lost: \(state)") }
-        if let fault = try Self.fault(state.fileSystem, found) { faults.append("\(fault): \(state)") }
+        if let fault = try Self.fault(kind, state.fileSystem, found) { faults.append("\(fault): \(state)") }
       } catch {
         faults.append("\(error): \(state)")
       }
@@ -340,8 +343,8 @@ private struct PowerLostGallery: CustomStringConvertible {
   }
 
   /// What is wrong with a disk whose store is closed, and holds these images.
-  static func fault(_ disk: SimulatedFileSystem, _ images: [Data?]) throws -> String? {
-    let context = try context(disk, .full)
+  static func fault(_ kind: FileStore, _ disk: SimulatedFileSystem, _ images: [Data?]) throws -> String? {
+    let context = try context(kind, disk, .full)
     let found = try Gallery.photos(context).map(\.image)
     let names = try GalleryFolder.names(context).compactMap { $0 }.sorted()
     try context.persistentStoreCoordinator.close()
