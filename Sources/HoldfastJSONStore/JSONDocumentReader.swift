@@ -1,3 +1,4 @@
+import CYajl
 import HoldfastAtomicStore
 import HoldfastStore
 
@@ -24,11 +25,12 @@ final class JSONDocumentReader {
   /// What the document says of its model, when only its header is wanted.
   let model: JSONEcho?
 
-  /// How many of the bytes that the parser was handed last it has gone over, to the end of what it tells of.
-  var consumedCount: (() -> Int)?
-  /// Where the bytes began that the parser was handed last, and the last object of the model in them: its entity, and where it begins.
-  private var partOffset: Int64 = 0
-  @exclusivity(unchecked) private var lastRow: (entity: Int, offset: Int)?
+  /// The parser while it is under way.
+  @exclusivity(unchecked) var parser: yajl_handle?
+  /// Finds runs of objects, for the first save; nil when there will be none.
+  var runs: RunFinder?
+  /// Where the bytes begin that the parser goes over.
+  @exclusivity(unchecked) private var partOffset: Int64 = 0
 
   private let loader: TableLoader?
   private let options: JSONStore.Options
@@ -77,16 +79,17 @@ final class JSONDocumentReader {
   // MARK: Runs
 
   /// Is told where the bytes begin that the parser goes over next.
-  func isAt(_ offset: Int) { (partOffset, lastRow) = (Int64(offset), nil) }
+  func isAt(_ offset: Int) { partOffset = Int64(offset) }
 
-  /// Says which object begins last in the bytes that the parser has gone over.
-  func sayRow(to runs: inout RunFinder) {
-    guard let rows, let lastRow else { return }
-    runs.say(entity: lastRow.entity, ofRowAt: partOffset + Int64(lastRow.offset), key: rows.key)
+  /// Tells where an object begins: its brace was gone over last.
+  private func confirmRow() {
+    guard let runs, let rows, let parser, runs.awaited < .max else { return }
+    let mark = partOffset + Int64(yajl_get_bytes_consumed(parser)) - 1
+    if mark >= runs.awaited { runs.confirm(rows.entity, at: mark) }
   }
 
-  /// Takes where objects lie in the file, when all of it was read and nothing is wrong with it.
-  func take(_ runs: RunFinder) { loader?.take(runs) }
+  /// Hands over where objects lie in the file, when all of it was read and nothing is wrong with it.
+  func takeRuns() { if let runs { loader?.take(runs) } }
 
   /// Is told how much of the file was handed over, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
@@ -134,7 +137,7 @@ final class JSONDocumentReader {
       model?.begin("{")
     case .rows:
       place = .row
-      if let rows, let consumedCount { lastRow = (rows.entity, consumedCount() - 1) }
+      confirmRow()
       rows?.beginRow()
       rowsBeginOrEnd?(true)
     case .row:

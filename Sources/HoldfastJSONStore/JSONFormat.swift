@@ -20,12 +20,12 @@ struct JSONFormat: StoreFileFormat {
   static let nextObject: StaticString = ",\n"
   static let objectBegins: StaticString = "{\"$key\":"
 
-  /// Finds runs of objects that lie as this store writes them. Which entity's they are its reader has to say.
+  /// Finds runs of objects that lie as this store writes them. The parser meets one when it is at its brace.
   static func runs() -> RunFinder {
     let begins = Array(objectBegins.description.utf8)
     return RunFinder(separators: ["[" + objectsBegin.description, nextObject.description]) { line in
       guard line.count > begins.count, line.starts(with: begins) else { return nil }
-      return RunFinder.key(UnsafeRawBufferPointer(rebasing: line[begins.count...])).map { (nil, $0) }
+      return RunFinder.key(UnsafeRawBufferPointer(rebasing: line[begins.count...])).map { ($0.key, 0) }
     }
   }
 
@@ -42,6 +42,8 @@ struct JSONFormat: StoreFileFormat {
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: path), options: options)
+    // Nobody saves what is read-only.
+    if !options.wholeFile.file.isReadOnly { document.runs = JSONFormat.runs() }
     let parser = JSONParser(document, options: options)
     try parser.parse(reader)
   }

@@ -36,23 +36,21 @@ struct JSONParser {
   private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
     var bytes = JSONByteCheck()
     var seal = TextSeal.Check(JSONFormat.seal, byteCount: Int(reader.byteCount))
-    var runs = JSONFormat.runs()
     var feed = JSONFeed(handle)
-    document.consumedCount = { yajl_get_bytes_consumed(handle) }
-    defer { document.consumedCount = nil }
+    document.parser = handle
+    defer { document.parser = nil }
     while let chunk = try reader.next() {
-      // In pieces that stay in the processor's cache while they are gone over three times.
+      // In pieces that stay in the processor's cache while they are gone over several times.
       for start in stride(from: 0, to: chunk.count, by: JSONFeed.pieceByteCount) {
         let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONFeed.pieceByteCount, chunk.count)])
         seal.update(piece)
-        runs.update(piece)
+        document.runs?.update(piece)
         // The parser never sees what is wrong.
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
         document.isAt(feed.offset)
         let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
-        document.sayRow(to: &runs)
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }
         if isWrong { throw document.damaged("It is not valid UTF-8, or has an escape of half a character.", at: feed.offset + 1) }
@@ -62,7 +60,7 @@ struct JSONParser {
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
     if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
     if seal.finding == .right {
-      document.take(runs)
+      document.takeRuns()
     } else if !options.wholeFile.allowsUnverified {
       throw document.errors.unverified()
     }

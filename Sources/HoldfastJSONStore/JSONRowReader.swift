@@ -23,8 +23,7 @@ final class JSONRowReader {
   private let values: RowValues
   /// By slot, whether a value may lie in a file of its own.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
-  /// The key of the object that began last; 0 while it has not come.
-  @exclusivity(unchecked) private(set) var key: Int64 = 0
+  @exclusivity(unchecked) private var key: Int64 = 0
   @exclusivity(unchecked) private var version: Int64 = 1
   /// The place of the field whose value comes.
   @exclusivity(unchecked) private var field = 0

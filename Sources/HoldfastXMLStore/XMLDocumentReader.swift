@@ -42,8 +42,8 @@ final class XMLDocumentReader {
   private var seen: Set<Place> = []
   private let list = XMLEcho()
   @exclusivity(unchecked) private var hasBegun = false
-  /// Whether there is a comment between the beginning and the end of the database.
-  private var hasComments = false
+  /// Finds runs of objects, for the first save; nil when there will be none.
+  let runs: RunFinder?
 
   private enum Place {
     case start, database, info
@@ -62,6 +62,8 @@ final class XMLDocumentReader {
     self.options = options
     self.madeUpUUID = madeUpUUID
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
+    // Nobody saves what is read-only.
+    runs = options.wholeFile.file.isReadOnly ? nil : rows?.runs()
   }
 
   // MARK: The parser
@@ -271,7 +273,17 @@ final class XMLDocumentReader {
       }
     }
     guard let type, let id else { throw damaged("An object has no type or no id.") }
-    try withRows { try $0.beginObject(type: type, id: id) }
+    try withRows {
+      try $0.beginObject(type: type, id: id)
+      confirm($0.entity)
+    }
+  }
+
+  /// Tells where an object's tag ends: the parser is at its bracket.
+  @inline(__always) private func confirm(_ entity: Int) {
+    guard let runs, let parser, runs.awaited < .max else { return }
+    let mark = Int64(xmlByteConsumed(parser))
+    if mark >= runs.awaited { runs.confirm(entity, at: mark) }
   }
 
   private func beginAttribute(_ attributes: XMLElementAttributes, _ names: XMLNames) throws {
@@ -317,19 +329,11 @@ final class XMLDocumentReader {
   // MARK: The end
 
   /// Compares the mark in the metadata with the end of the file.
-  ///
-  /// - Parameter runs: where objects lie, if the bytes are those that a store of this kind has written.
-  func finish(_ seal: TextSeal.Finding, _ runs: RunFinder, allowsUnverified: Bool) throws {
+  func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
     if metadata.isSealed && seal == .right {
-      if !hasComments { rows?.take(runs) }
+      if let runs { rows?.take(runs) }
     } else if metadata.isSealed || seal != .none, !allowsUnverified {
       throw errors.unverified()
     }
   }
-
-  /// Finds runs of objects that lie as this store writes them.
-  func runs() -> RunFinder { rows?.runs() ?? RunFinder(separators: []) { _ in nil } }
-
-  /// There may be anything in a comment, also what looks like an object.
-  func comment() { if place != .start && place != .end { hasComments = true } }
 }

@@ -54,7 +54,7 @@ struct XMLParser {
     guard status == 0, parser.pointee.errNo == 0, parser.pointee.wellFormed == 1, parser.pointee.nsWellFormed == 1, document.isComplete,
       rest == 0, feed.isAtEnd
     else { throw malformed(parser) }
-    try document.finish(feed.finding, feed.runs, allowsUnverified: options.wholeFile.allowsUnverified)
+    try document.finish(feed.finding, allowsUnverified: options.wholeFile.allowsUnverified)
   }
 
   private func malformed(_ parser: xmlParserCtxtPtr) -> StoreError {
@@ -68,8 +68,6 @@ private final class XMLFeed {
   private let reader: FileReader
   private let document: XMLDocumentReader
   private var seal: TextSeal.Check
-  /// Where objects lie in what was read so far.
-  private(set) var runs: RunFinder
   /// What is left of the piece that was read last; valid until the next is read.
   private var piece: UnsafeRawBufferPointer
   private var offset = 0
@@ -82,9 +80,8 @@ private final class XMLFeed {
     self.document = document
     seal = TextSeal.Check(XMLFormat.seal, byteCount: Int(reader.byteCount))
     guard let first = try reader.next() else { throw document.errors.notAStore() }
-    runs = document.runs()
     seal.update(first)
-    runs.update(first)
+    document.runs?.update(first)
     let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.mostBytes)), document.errors)
     document.hasDocumentType = prolog.hasDocumentType
     piece = UnsafeRawBufferPointer(rebasing: first[prolog.hidden...])
@@ -108,7 +105,7 @@ private final class XMLFeed {
       do {
         guard let next = try reader.next() else { return 0 }
         seal.update(next)
-        runs.update(next)
+        document.runs?.update(next)
         offset += next.count
         piece = next
       } catch {
@@ -151,7 +148,6 @@ extension XMLParser {
     // The same for both, so that the parser does not look which it is.
     handlers.characters = characters
     handlers.ignorableWhitespace = characters
-    handlers.comment = { context, _ in tell(context) { $0.comment() } }
     handlers.cdataBlock = { context, _, _ in tell(context) { throw $0.damaged("It has a literal section (CDATA).") } }
     handlers.reference = { context, _ in tell(context) { throw $0.damaged("It refers to an entity.") } }
     handlers.processingInstruction = { context, _, _ in tell(context) { throw $0.damaged("It has a processing instruction.") } }

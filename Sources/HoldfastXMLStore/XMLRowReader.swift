@@ -22,11 +22,12 @@ final class XMLRowReader {
   @exclusivity(unchecked) private var builders: [RowBatchBuilder?]
   @exclusivity(unchecked) private var tables: [XMLFieldTable?]
   /// The entity of the object under way, and the same for it.
-  @exclusivity(unchecked) private var entity = -1
+  @exclusivity(unchecked) private(set) var entity = -1
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
-  /// Whether all objects of an entity have come one behind the other.
-  private var isByEntity = true
+  /// Whether what lies between two objects of an entity can be copied: all objects of an entity come one behind the other, and no list is
+  /// in another order than its order keys, which are written anew.
+  private var areCopyable = true
   /// The slots whose values may lie in files of their own, by entity.
   private let externalSlots: [Set<Int>]
   private let values: RowValues
@@ -111,22 +112,21 @@ final class XMLRowReader {
     for (place, relationship) in model.stated.enumerated() { loader.take(stated: stated[place], of: relationship) }
   }
 
-  /// Finds runs of objects that lie as this store writes them.
+  /// Finds runs of objects that lie as this store writes them. The parser meets one when it is at the end of its tag.
   func runs() -> RunFinder {
     let (begins, behind) = (Array(XMLFormat.objectBegins.utf8), Array(XMLFormat.behindType.utf8))
-    return RunFinder(separators: [""]) { [model] line in
-      guard line.starts(with: begins) else { return nil }
-      let rest = line[begins.count...]
-      guard let end = rest.firstIndex(of: UInt8(ascii: "\"")), rest[end...].starts(with: behind),
-        let entity = model.entityNames.place(named: UnsafeRawBufferPointer(rebasing: rest[..<end]), after: -1),
-        let key = RunFinder.key(UnsafeRawBufferPointer(rebasing: rest[(end + behind.count)...]))
+    return RunFinder(separators: [""]) { line in
+      guard line.starts(with: begins), let end = line[begins.count...].firstIndex(of: UInt8(ascii: "\"")),
+        line[end...].starts(with: behind),
+        let (key, count) = RunFinder.key(UnsafeRawBufferPointer(rebasing: line[(end + behind.count)...])),
+        line[(end + behind.count + count)...].starts(with: "\">".utf8)
       else { return nil }
-      return (entity, key)
+      return (key, end + behind.count + count + 1)
     }
   }
 
   /// Takes where objects lie.
-  func take(_ runs: RunFinder) { if isByEntity { loader.take(runs) } }
+  func take(_ runs: RunFinder) { if areCopyable { loader.take(runs) } }
 
   // MARK: Objects
 
@@ -151,7 +151,7 @@ final class XMLRowReader {
   private func change(to found: Int) throws {
     guard let identity else { throw damaged("An object stands before everything else.") }
     if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
-    if builders[found] != nil { isByEntity = false }
+    if builders[found] != nil { areCopyable = false }
     entity = found
     let table = tables[found] ?? XMLFieldTable(model.entities[found])
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)
@@ -173,6 +173,7 @@ final class XMLRowReader {
       guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
       else { continue }
       guard keys.count == linkCounts[listed] else { throw damaged("There are not as many order keys as targets.") }
+      if !zip(keys, keys.dropFirst()).allSatisfy({ $0 <= $1 }) { areCopyable = false }
       orderKeys[listed].replaceSubrange((orderKeys[listed].count - keys.count)..., with: keys)
     }
   }

@@ -3,15 +3,16 @@ import HoldfastStore
 /// Finds runs of rows in a file of text while it is read, so that the first save can copy them: what ``RowRuns`` notes while a file is
 /// written.
 ///
-/// In every piece of some 64 KiB it looks for the last line that begins with a row. What lies between two such lines is a run. Where none
-/// is found, no run ends, so that less is copied.
+/// In every piece of some 64 KiB it looks for the last line that begins with a row. What lies between two such lines is a run. A format
+/// tells it of each row that its parser meets (``confirm(_:at:)``): a line that only looks like a row, as in a comment, ends no run. Where
+/// none is found, less is copied.
 ///
 /// A format hands it to ``TableLoader/take(_:)`` when it is sure that the bytes are those that were written, and that between two rows of
-/// an entity there is nothing but other rows of that entity. That they come in the order of their keys is looked after there.
-public struct RunFinder {
+/// an entity there is nothing that belongs to another one. That they come in the order of their keys is looked after there.
+public final class RunFinder {
   /// A line that begins with a row.
   struct Beginning {
-    /// The row's entity; nil while nobody has said it.
+    /// The row's entity; nil while its parser has not met it.
     var entity: Int?
     var key: Int64
     /// Where the line begins.
@@ -21,13 +22,18 @@ public struct RunFinder {
     var digest: UInt64
   }
 
-  private(set) var beginnings: [Beginning] = []
+  /// Where the parser is when it meets the next row that was found and not met yet; a number beyond every file when there is none.
+  @exclusivity(unchecked) public private(set) var awaited = Int64.max
+  @exclusivity(unchecked) private(set) var beginnings: [Beginning] = []
+  /// Of the beginnings from ``confirmed`` on, where the parser is when it meets them.
+  @exclusivity(unchecked) private var marks: [Int64] = []
+  @exclusivity(unchecked) private var confirmed = 0
   private let separators: [[UInt8]]
-  private let row: (UnsafeRawBufferPointer) -> (entity: Int?, key: Int64)?
+  private let row: (UnsafeRawBufferPointer) -> (key: Int64, mark: Int)?
   /// Where the next piece begins, and where the last beginning is.
-  private var offset: Int64 = 0
-  private var start: Int64 = 0
-  private var digest = ContentDigest()
+  @exclusivity(unchecked) private var offset: Int64 = 0
+  @exclusivity(unchecked) private var start: Int64 = 0
+  @exclusivity(unchecked) private var digest = ContentDigest()
 
   private static let pieceByteCount = 1 << 16
 
@@ -35,38 +41,43 @@ public struct RunFinder {
   ///
   /// - Parameters:
   ///   - separators: what may stand before a row, to the end of the line before it, each of the same length.
-  ///   - row: tells which row a line begins with, and its entity if it says it; nil for a line that begins with none, or with so few
-  ///     bytes of one that nobody can tell.
-  public init(separators: [String], _ row: @escaping (_ line: UnsafeRawBufferPointer) -> (entity: Int?, key: Int64)?) {
+  ///   - row: tells the key of the row with which a line begins, and how many bytes behind the line's beginning the parser is when it
+  ///     meets that row; nil for a line that begins with none, or with so few bytes of one that nobody can tell.
+  public init(separators: [String], _ row: @escaping (_ line: UnsafeRawBufferPointer) -> (key: Int64, mark: Int)?) {
     self.separators = separators.map { Array($0.utf8) }
     self.row = row
   }
 
-  /// Takes the next bytes of the file.
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+  /// Takes the next bytes of the file, before the parser goes over them.
+  public func update(_ bytes: UnsafeRawBufferPointer) {
     for start in stride(from: 0, to: bytes.count, by: RunFinder.pieceByteCount) {
       take(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + RunFinder.pieceByteCount, bytes.count)]))
     }
   }
 
-  /// Says of which entity the last row is that was found, if it begins at a place and has a key.
-  public mutating func say(entity: Int, ofRowAt offset: Int64, key: Int64) {
-    guard let last = beginnings.last, last.offset == offset, last.key == key else { return }
-    beginnings[beginnings.count - 1].entity = entity
+  /// Takes a row's entity, when the parser meets the row at a place that is not before ``awaited``.
+  public func confirm(_ entity: Int, at mark: Int64) {
+    while confirmed < marks.count, marks[confirmed] <= mark {
+      if marks[confirmed] == mark { beginnings[confirmed].entity = entity }
+      confirmed += 1
+    }
+    awaited = confirmed < marks.count ? marks[confirmed] : .max
   }
 
-  /// The key that stands at the beginning of bytes, with something behind it; nil when there is none.
-  public static func key(_ bytes: UnsafeRawBufferPointer) -> Int64? {
+  /// The key that stands at the beginning of bytes, and how many digits it has, with something behind it; nil when there is none.
+  public static func key(_ bytes: UnsafeRawBufferPointer) -> (key: Int64, count: Int)? {
     guard let end = bytes.prefix(20).firstIndex(where: { $0 &- 0x30 >= 10 }) else { return nil }
-    return NumberText.integer(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+    return NumberText.integer(UnsafeRawBufferPointer(rebasing: bytes[..<end])).map { ($0, end) }
   }
 
-  private mutating func take(_ piece: UnsafeRawBufferPointer) {
-    if let (place, end, entity, key) = lastRow(in: piece) {
+  private func take(_ piece: UnsafeRawBufferPointer) {
+    if let (place, end, key, mark) = lastRow(in: piece) {
       digest.update(UnsafeRawBufferPointer(rebasing: piece[..<end]))
       let found = Beginning(
-        entity: entity, key: key, offset: offset + Int64(place), byteCount: Int(offset - start) + end, digest: digest.value)
+        entity: nil, key: key, offset: offset + Int64(place), byteCount: Int(offset - start) + end, digest: digest.value)
       beginnings.append(found)
+      marks.append(found.offset + Int64(mark))
+      if awaited == .max { awaited = marks[confirmed] }
       (start, digest) = (found.offset, ContentDigest())
       digest.update(UnsafeRawBufferPointer(rebasing: piece[place...]))
     } else {
@@ -75,15 +86,15 @@ public struct RunFinder {
     offset += Int64(piece.count)
   }
 
-  /// Where the last line begins that begins with a row, where the bytes before it end, and which row that is.
-  private func lastRow(in piece: UnsafeRawBufferPointer) -> (place: Int, end: Int, entity: Int?, key: Int64)? {
+  /// Where the last line begins that begins with a row, where the bytes before it end, and what ``row`` says of it.
+  private func lastRow(in piece: UnsafeRawBufferPointer) -> (place: Int, end: Int, key: Int64, mark: Int)? {
     var end = piece.count
     while let lineEnd = piece[..<end].lastIndex(of: UInt8(ascii: "\n")) {
       let place = lineEnd + 1
       if let separator = separators.first(where: { place >= $0.count && piece[place - $0.count..<place].elementsEqual($0) }),
-        let (entity, key) = row(UnsafeRawBufferPointer(rebasing: piece[place...]))
+        let (key, mark) = row(UnsafeRawBufferPointer(rebasing: piece[place...]))
       {
-        return (place, place - separator.count, entity, key)
+        return (place, place - separator.count, key, mark)
       }
       end = lineEnd
     }
@@ -97,6 +108,7 @@ extension RunFinder {
   /// - Parameter rows: by entity, the rows in the order in which they lie in the file. Of an entity whose keys do not ascend there are no
   ///   runs.
   func parts(_ rows: [[RowBatch]]) -> [FilePart] {
+    // Their last keys are not known yet: up to the key before the next run.
     var runs: [Int: [FilePart]] = [:]
     for (run, next) in zip(beginnings, beginnings.dropFirst()) {
       guard let entity = run.entity, entity == next.entity, run.key < next.key else { continue }
@@ -110,16 +122,19 @@ extension RunFinder {
 
   /// Runs with the count and the largest key of their rows; none when keys do not ascend.
   private static func counted(_ runs: [FilePart], _ rows: [RowBatch]) -> [FilePart] {
-    var runs = runs, place = 0, last: Int64 = 0
+    var counted = runs, place = 0, last: Int64 = 0
     for batch in rows {
       for index in 0..<batch.count {
         let key = batch.pointer(index).key
         guard key > last else { return [] }
         last = key
         while place < runs.count, key > runs[place].last { place += 1 }
-        if place < runs.count, key >= runs[place].first { runs[place].count += 1 }
+        if place < runs.count, key >= runs[place].first {
+          counted[place].count += 1
+          counted[place].last = key
+        }
       }
     }
-    return runs.filter { $0.count > 0 }
+    return counted.filter { $0.count > 0 }
   }
 }

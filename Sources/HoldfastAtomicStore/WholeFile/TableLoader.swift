@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// Makes tables from what a format reads in a file.
 ///
-/// Calls come in this order: ``begin(_:)``, then in any order ``take(_:of:)``, ``take(links:of:)`` and
-/// ``take(order:keys:of:)``, then `finish()`. What the file says is checked as a save would be: a key that comes twice and
+/// Calls come in this order: ``begin(_:)``, then in any order ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)``,
+/// ``take(stated:of:)`` and ``take(_:)``, then `finish()`. What the file says is checked as a save would be: a key that comes twice and
 /// two rows with the values of a uniqueness constraint are damage.
 public final class TableLoader {
   /// The model with which the file is opened.
