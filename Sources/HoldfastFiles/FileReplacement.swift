@@ -103,8 +103,7 @@ public final class FileReplacement {
 
   // MARK: The new contents
 
-  /// Appends bytes to the new contents. They reach the system in pieces of up to one mebibyte, without being copied when there are
-  /// many of them.
+  /// Appends bytes to the new contents. They reach the disk in pieces of one mebibyte.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``: `storeReplaced` when there is a change that was not looked at, `tooLarge` when the file could
   ///   not be read again, `diskFull`, `notPermitted`, `inputOutput`.
@@ -113,11 +112,9 @@ public final class FileReplacement {
     try count(bytes.count)
     var rest = bytes
     while !rest.isEmpty {
-      if rest.count >= WriteBuffer.smallByteCount {
-        try flush()
-        let piece = min(rest.count, WriteBuffer.capacity)
-        try store(UnsafeRawBufferPointer(rebasing: rest[..<piece]))
-        rest = UnsafeRawBufferPointer(rebasing: rest[piece...])
+      if buffer.isEmpty && rest.count >= WriteBuffer.capacity {
+        try store(UnsafeRawBufferPointer(rebasing: rest[..<WriteBuffer.capacity]))
+        rest = UnsafeRawBufferPointer(rebasing: rest[WriteBuffer.capacity...])
       } else {
         rest = UnsafeRawBufferPointer(rebasing: rest[buffer.append(rest)...])
         if buffer.isFull { try flush() }

@@ -1,10 +1,7 @@
 /// Gathers small pieces so that they reach the disk in large ones. The memory is taken when it is used first.
 struct WriteBuffer {
-  /// How many bytes it holds: the most bytes of a write to the system.
+  /// How many bytes it holds: the size of the writes to the system.
   static let capacity = 1 << 20
-
-  /// Pieces with fewer bytes are gathered: copying them costs less than a call.
-  static let smallByteCount = 1 << 15
 
   private var memory: UnsafeMutableRawBufferPointer?
   private var count = 0
