@@ -16,73 +16,100 @@ enum IndexSections {
 
   /// The entries of a section, without the upper halves of their digests.
   struct Section {
-    private var digests: [UInt32]
-    private var keys: [Int64]
-    var count: Int { keys.count }
+    /// As they lie in the file.
+    private(set) var bytes: [UInt8]
+    private(set) var count: Int
 
-    init(_ entries: [Entry]) {
-      digests = entries.map { UInt32(truncatingIfNeeded: $0.digest) }
-      keys = entries.map(\.key)
+    init(_ entries: [Entry]) { self.init(entries.map(Place.init)) }
+
+    private init(_ places: [Place]) {
+      let isWide = places.contains(where: \.isWide), size = isWide ? 12 : 8
+      count = places.count
+      bytes = [UInt8](unsafeUninitializedCapacity: size * places.count) { buffer, used in
+        let bytes = UnsafeMutableRawBufferPointer(buffer)
+        for (index, place) in places.enumerated() {
+          bytes.storeBytes(of: place.digest.littleEndian, toByteOffset: size * index, as: UInt32.self)
+          if isWide {
+            bytes.storeBytes(of: place.key.littleEndian, toByteOffset: size * index + 4, as: Int64.self)
+          } else {
+            bytes.storeBytes(of: UInt32(truncatingIfNeeded: place.key).littleEndian, toByteOffset: size * index + 4, as: UInt32.self)
+          }
+        }
+        used = size * places.count
+      }
     }
 
-    /// Takes a section apart; nil for one that has other entries than it should.
+    /// Takes a section over; nil for one that has other entries than it should.
     init?(_ bytes: UnsafeRawBufferPointer, _ part: FilePart) {
       guard part.count > 0, bytes.count == 8 * part.count || bytes.count == 12 * part.count else { return nil }
-      let size = bytes.count / part.count
-      digests = (0..<part.count).map { UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size * $0, as: UInt32.self)) }
-      keys = (0..<part.count).map { IndexSections.key(bytes, at: size * $0 + 4, isWide: size == 12) }
+      (self.bytes, count) = (Array(bytes), part.count)
     }
 
     /// Takes entries out and puts others in.
     ///
-    /// - Returns: whether all that were to go were there.
+    /// - Returns: whether all that were to go were there, once each.
     mutating func change(removing goes: [Entry], adding comes: [Entry]) -> Bool {
-      if !goes.isEmpty && !remove(Set(goes.map { Place(digest: UInt32(truncatingIfNeeded: $0.digest), key: $0.key) })) { return false }
-      digests += comes.map { UInt32(truncatingIfNeeded: $0.digest) }
-      keys += comes.map(\.key)
-      return true
-    }
-
-    /// - Returns: whether all were there, once each.
-    private mutating func remove(_ gone: Set<Place>) -> Bool {
-      // Of most entries a bit says that they stay.
-      var marks = [UInt64](repeating: 0, count: 1 << 6)
-      for place in gone { marks[Int(place.digest & 63)] |= 1 << UInt64(place.digest >> 6 & 63) }
-      var count = 0
-      for index in keys.indices {
-        let (digest, key) = (digests[index], keys[index])
-        let isMarked = marks[Int(digest & 63)] & 1 << UInt64(digest >> 6 & 63) != 0
-        if isMarked && gone.contains(Place(digest: digest, key: key)) { continue }
-        (digests[count], keys[count]) = (digest, key)
-        count += 1
+      let gone = Set(goes.map(Place.init)), new = comes.map(Place.init)
+      if bytes.count > 8 * count || new.contains(where: \.isWide) {
+        let kept = places.filter { !gone.contains($0) }, isAll = count - kept.count == gone.count
+        self = Section(kept + new)
+        return isAll
       }
-      let isAll = keys.count - count == gone.count
-      digests.removeLast(digests.count - count)
-      keys.removeLast(keys.count - count)
+      let isAll = gone.isEmpty || removeNarrow(gone)
+      bytes += Section(new).bytes
+      count += new.count
       return isAll
     }
 
-    private struct Place: Hashable {
-      var digest: UInt32
-      var key: Int64
-    }
-
-    var bytes: [UInt8] {
-      let isWide = keys.contains { $0 > Int64(UInt32.max) }
-      let size = isWide ? 12 : 8
-      return [UInt8](unsafeUninitializedCapacity: size * count) { buffer, used in
-        let bytes = UnsafeMutableRawBufferPointer(buffer)
-        for (place, (digest, key)) in zip(digests, keys).enumerated() {
-          bytes.storeBytes(of: digest.littleEndian, toByteOffset: size * place, as: UInt32.self)
-          if isWide {
-            bytes.storeBytes(of: key.littleEndian, toByteOffset: size * place + 4, as: Int64.self)
-          } else {
-            bytes.storeBytes(of: UInt32(truncatingIfNeeded: key).littleEndian, toByteOffset: size * place + 4, as: UInt32.self)
-          }
+    private var places: [Place] {
+      let size = bytes.count / max(count, 1)
+      return bytes.withUnsafeBytes { bytes in
+        (0..<count).map { index in
+          let digest = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size * index, as: UInt32.self))
+          return Place(digest: digest, key: IndexSections.key(bytes, at: size * index + 4, isWide: size == 12))
         }
-        used = size * count
       }
     }
+
+    /// Takes entries of eight bytes out.
+    private mutating func removeNarrow(_ gone: Set<Place>) -> Bool {
+      // Of most entries a bit says that they stay.
+      var marks = [UInt64](repeating: 0, count: 1 << 6)
+      for place in gone { marks[Int(place.digest & 63)] |= 1 << UInt64(place.digest >> 6 & 63) }
+      let before = count
+      count = bytes.withUnsafeMutableBytes { bytes in
+        marks.withUnsafeBufferPointer { marks in
+          var kept = 0
+          for index in 0..<before {
+            let entry = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+            let digest = UInt32(truncatingIfNeeded: entry)
+            if marks[Int(digest & 63)] & 1 << UInt64(digest >> 6 & 63) != 0,
+              gone.contains(Place(digest: digest, key: Int64(entry >> 32)))
+            {
+              continue
+            }
+            bytes.storeBytes(of: entry.littleEndian, toByteOffset: 8 * kept, as: UInt64.self)
+            kept += 1
+          }
+          return kept
+        }
+      }
+      bytes.removeLast(8 * (before - count))
+      return before - count == gone.count
+    }
+  }
+
+  /// An entry of a section.
+  private struct Place: Hashable {
+    var digest: UInt32
+    var key: Int64
+
+    /// Whether the key needs eight bytes.
+    var isWide: Bool { key > Int64(UInt32.max) }
+
+    init(digest: UInt32, key: Int64) { (self.digest, self.key) = (digest, key) }
+
+    init(_ entry: Entry) { self.init(digest: UInt32(truncatingIfNeeded: entry.digest), key: entry.key) }
   }
 
   @inline(__always) fileprivate static func key(_ bytes: UnsafeRawBufferPointer, at offset: Int, isWide: Bool) -> Int64 {

@@ -1,0 +1,62 @@
+import HoldfastAtomicStore
+import Testing
+
+@testable import HoldfastBinaryStore
+
+/// A section of an index from which entries go and to which others come.
+@Suite struct IndexSectionTests {
+  private static func part(_ section: IndexSections.Section) -> FilePart {
+    FilePart(kind: 0, subject: 0, offset: 0, byteCount: section.bytes.count, digest: 0, count: section.count, first: 0, last: 0)
+  }
+
+  private static func found(_ section: IndexSections.Section) -> [[Int64]] {
+    let size = section.bytes.count / max(section.count, 1)
+    return section.bytes.withUnsafeBytes { bytes in
+      (0..<section.count).map { index in
+        let digest = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size * index, as: UInt32.self))
+        let key =
+          size == 12
+          ? Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: size * index + 4, as: Int64.self))
+          : Int64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: size * index + 4, as: UInt32.self)))
+        return [Int64(digest), key]
+      }
+    }
+  }
+
+  @Test func entriesGoAndComeInSectionsOfBothWidths() throws {
+    var random = Seeded("Index sections")
+    for round in 0..<300 {
+      func entries(_ count: Int, from first: Int64) -> [IndexSections.Entry] {
+        (0..<count).map { index in
+          let isFar = round % 3 == 2 && Int.random(in: 0..<10, using: &random) == 0
+          // Few digests, so that many are alike.
+          return IndexSections.Entry(
+            digest: UInt64.random(in: 0...(round % 2 == 0 ? 3 : .max), using: &random), key: first + Int64(index) + (isFar ? 1 << 40 : 0))
+        }
+      }
+      let all = entries(Int.random(in: 1...200, using: &random), from: 1)
+      let gone = all.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }
+      let new = entries(Int.random(in: 0...20, using: &random), from: 1_000)
+      let before = IndexSections.Section(all)
+      var section = try #require(before.bytes.withUnsafeBytes { IndexSections.Section($0, Self.part(before)) })
+      let isDone = section.change(removing: gone, adding: new)
+      #expect(isDone, "round \(round)")
+      let goneKeys = Set(gone.map(\.key)), expected = all.filter { !goneKeys.contains($0.key) } + new
+      #expect(section.count == expected.count, "round \(round)")
+      #expect(Self.found(section) == expected.map { [Int64(UInt32(truncatingIfNeeded: $0.digest)), $0.key] }, "round \(round)")
+      #expect(section.bytes == IndexSections.Section(expected).bytes, "round \(round)")
+    }
+  }
+
+  @Test func anEntryThatIsNotThereIsNotTakenOut() throws {
+    for key in [3, 1 << 40] as [Int64] {
+      func change(_ digest: UInt64, _ gone: Int64) -> (isDone: Bool, byteCount: Int) {
+        var section = IndexSections.Section([1, 2, key].map { IndexSections.Entry(digest: 7, key: $0) })
+        let isDone = section.change(removing: [IndexSections.Entry(digest: digest, key: gone)], adding: [])
+        return (isDone, section.bytes.count)
+      }
+      #expect(!change(7, 4).isDone && !change(8, key).isDone)
+      #expect(change(7, key) == (true, 16))
+    }
+  }
+}
