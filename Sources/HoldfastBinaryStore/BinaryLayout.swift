@@ -112,10 +112,13 @@ struct ByteWriter {
 }
 
 /// Appends numbers in as many bytes as each needs, seven bits in each byte, the lowest first; all but the last have their highest bit set.
-struct VaryingWriter {
-  private var memory: [UInt8] = []
+final class VaryingWriter {
+  @exclusivity(unchecked) private var base: UnsafeMutablePointer<UInt8> = .allocate(capacity: 0)
+  @exclusivity(unchecked) private var capacity = 0
   /// How many bytes there are.
-  private(set) var byteCount = 0
+  @exclusivity(unchecked) private(set) var byteCount = 0
+
+  deinit { base.deallocate() }
 
   /// Where numbers go.
   struct Place {
@@ -136,24 +139,27 @@ struct VaryingWriter {
     @inline(__always) mutating func put(signed number: Int64) { put(UInt64(bitPattern: number << 1 ^ number >> 63)) }
   }
 
-  /// Appends numbers that `body` puts, of which there are so many at most.
-  @inline(__always) mutating func append(atMost count: Int, _ body: (inout Place) -> Void) {
-    let room = byteCount + 10 * count
-    if room > memory.count { memory += [UInt8](repeating: 0, count: max(room, 2 * memory.count) - memory.count) }
-    byteCount = memory.withUnsafeMutableBufferPointer { memory in
-      // There is room for a number at least.
-      let start = memory.baseAddress!
-      var place = Place(next: start + byteCount)
-      body(&place)
-      return place.next - start
-    }
+  /// The place behind what there is, with room for so many numbers. What is put there counts when ``end(_:)`` was called.
+  @inline(__always) func place(atMost count: Int) -> Place {
+    if byteCount + 10 * count > capacity { grow(byteCount + 10 * count) }
+    return Place(next: base + byteCount)
   }
 
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    try memory.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[..<byteCount])) }
+  /// Takes what was put at a place.
+  @inline(__always) func end(_ place: Place) { byteCount = place.next - base }
+
+  private func grow(_ needed: Int) {
+    capacity = max(needed, 2 * capacity, 1 << 12)
+    let grown = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+    grown.update(from: base, count: byteCount)
+    base.deallocate()
+    base = grown
   }
 
-  mutating func removeAll() { byteCount = 0 }
+  /// What was put, valid until more is.
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
+
+  func removeAll() { byteCount = 0 }
 }
 
 /// Reads numbers in little-endian order, and never beyond the end.

@@ -209,7 +209,7 @@ struct BinaryWriter {
   private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<Int64>) throws {
     var links = LinkSections.Writer()
     try generation.forEachTargets(of: relationship, sources: sources) { source, targets in
-      if links.bytes.byteCount >= BinaryWriter.usualByteCount { try put(&links, number) }
+      if links.bytes.count >= BinaryWriter.usualByteCount { try put(&links, number) }
       links.add(source, targets)
     }
     try put(&links, number)
@@ -217,7 +217,7 @@ struct BinaryWriter {
 
   private mutating func put(_ links: inout LinkSections.Writer, _ number: Int) throws {
     if links.count == 0 { return }
-    try links.bytes.withBytes { try put(.links, number, $0, count: links.count, links.first...links.last) }
+    try put(.links, number, links.bytes, count: links.count, links.first...links.last)
     links.removeAll()
   }
 
@@ -243,14 +243,14 @@ struct BinaryWriter {
       let targets = reader.orderedTargets(of: source)
       if targets.isEmpty { return }
       lists.add(source, targets)
-      if lists.bytes.byteCount >= BinaryWriter.usualByteCount { try put(&lists, number) }
+      if lists.bytes.count >= BinaryWriter.usualByteCount { try put(&lists, number) }
     }
     try put(&lists, number)
   }
 
   private mutating func put(_ lists: inout OrderSections.Writer, _ number: Int) throws {
     if lists.count == 0 { return }
-    try lists.bytes.withBytes { try put(.order, number, $0, count: lists.count, lists.first...lists.last) }
+    try put(.order, number, lists.bytes, count: lists.count, lists.first...lists.last)
     lists.removeAll()
   }
 

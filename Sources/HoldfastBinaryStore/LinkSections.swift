@@ -7,7 +7,8 @@ import HoldfastStore
 enum LinkSections {
   /// Takes sources in ascending order.
   struct Writer {
-    private(set) var bytes = VaryingWriter()
+    private let numbers = VaryingWriter()
+    var bytes: UnsafeRawBufferPointer { numbers.bytes }
     private(set) var first: Int64 = 0
     private(set) var last: Int64 = 0
     private(set) var count = 0
@@ -16,21 +17,20 @@ enum LinkSections {
     mutating func add(_ source: Int64, _ targets: UnsafeBufferPointer<Int64>) {
       if count == 0 { first = source }
       let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
-      bytes.append(atMost: targets.count + 2) { place in
-        place.put(distance)
-        place.put(UInt64(targets.count))
-        var before: Int64 = 0
-        for target in targets {
-          place.put(UInt64(bitPattern: target &- before))
-          before = target
-        }
+      var place = numbers.place(atMost: targets.count + 2), before: Int64 = 0
+      place.put(distance)
+      place.put(UInt64(targets.count))
+      for target in targets {
+        place.put(UInt64(bitPattern: target &- before))
+        before = target
       }
+      numbers.end(place)
       last = source
       count += targets.count
     }
 
     mutating func removeAll() {
-      bytes.removeAll()
+      numbers.removeAll()
       count = 0
     }
   }
@@ -69,7 +69,8 @@ enum LinkSections {
 /// usual order keys, the targets in their order, and the order keys unless they are the usual ones.
 enum OrderSections {
   struct Writer {
-    private(set) var bytes = VaryingWriter()
+    private let numbers = VaryingWriter()
+    var bytes: UnsafeRawBufferPointer { numbers.bytes }
     private(set) var first: Int64 = 0
     private(set) var last: Int64 = 0
     private(set) var count = 0
@@ -80,25 +81,24 @@ enum OrderSections {
       last = source
       count += targets.count
       let isUsual = targets.indices.allSatisfy { targets[$0].order == UsualOrder.key($0) }
-      bytes.append(atMost: 2 * targets.count + 2) { place in
-        place.put(distance)
-        place.put(UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
-        var before: Int64 = 0
-        for target in targets {
-          place.put(signed: target.target &- before)
-          before = target.target
-        }
-        if isUsual { return }
-        before = 0
-        for target in targets {
-          place.put(signed: target.order &- before)
-          before = target.order
-        }
+      var place = numbers.place(atMost: 2 * targets.count + 2), before: Int64 = 0
+      defer { numbers.end(place) }
+      place.put(distance)
+      place.put(UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
+      for target in targets {
+        place.put(signed: target.target &- before)
+        before = target.target
+      }
+      if isUsual { return }
+      before = 0
+      for target in targets {
+        place.put(signed: target.order &- before)
+        before = target.order
       }
     }
 
     mutating func removeAll() {
-      bytes.removeAll()
+      numbers.removeAll()
       count = 0
     }
   }
