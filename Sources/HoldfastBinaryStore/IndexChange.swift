@@ -99,10 +99,12 @@ struct IndexChange {
         sections.append(.copied(part))
         continue
       }
-      var section: IndexSections.Section?
-      guard try saved.copy(part, { section = IndexSections.Section($0, part) }), var section,
-        section.change(removing: goes, adding: comes)
-      else { return nil }
+      var section: IndexSections.Section?, isRight = false
+      let isRead = try saved.copy(part) {
+        section = IndexSections.Section($0, part)
+        isRight = section?.change(removing: goes, adding: comes) ?? false
+      }
+      guard isRead, isRight, let section else { return nil }
       if section.count > 0 { sections.append(.made(section, part.keys)) }
     }
     if !removed.isEmpty { return nil }

@@ -1,9 +1,9 @@
 import HoldfastStore
 
 /// Makes a section of rows from the one that it replaces, in which few rows have changed or are gone: the same bytes as
-/// ``PageEncoder`` makes of all rows, but what stays is copied column by column, and no row is looked at that has not changed.
+/// ``PageEncoder`` makes of all rows, but columns in which nothing has changed are copied, and of the others what the section says of the
+/// rows that stay; these rows themselves are not looked at.
 final class PagePatcher {
-  private let columns: [ColumnType]
   private let kinds: [CellKind]
   private let page: PageBuffer
   /// How many rows the section had, and has.
@@ -20,7 +20,6 @@ final class PagePatcher {
   private var cuts: [(start: Int, end: Int)] = []
 
   init(_ entity: ManagedObjectModel.Entity, _ page: PageBuffer) {
-    columns = entity.layout.columns
     kinds = entity.layout.kinds
     self.page = page
   }
@@ -38,8 +37,8 @@ final class PagePatcher {
   ///   - count: how many rows it has.
   ///   - first: the key of its first row.
   ///   - changes: ascending by key.
-  /// - Returns: nil when the rows have to be encoded: nothing is left, a changed key is none of the section's, a column is to lie in another
-  ///   form, or there are values in files of their own.
+  /// - Returns: nil when the rows have to be encoded: nothing is left, a changed key is none of the section's, keys have eight bytes, a
+  ///   column is to lie in another form, there are values in files of their own, or the bytes are no section of so many rows.
   func patch(_ section: UnsafeRawBufferPointer, count: Int, first: Int64, _ changes: ArraySlice<RowChange>) -> Patched? {
     (self.count, self.changes) = (count, changes)
     defer { self.changes = [] }
@@ -50,12 +49,12 @@ final class PagePatcher {
     let added = changes.reduce(0) { sum, change in
       sum + kinds.indices.reduce(0) { $0 + (kinds[$1] == .bytes ? change.new?.bytes($1).count ?? 0 : 0) }
     }
-    page.begin(rowCount: count, columnCount: columns.count, bytesCount: section.count + added)
+    page.begin(rowCount: count, columnCount: kinds.count, bytesCount: section.count + added)
     isPresent = Array(repeating: true, count: count)
     let range = putKeys(keys, first)
     guard takeNumbers(&reader) else { return nil }
     putNumbers(presentCount: newCount) { $0.version }
-    for slot in columns.indices {
+    for slot in kinds.indices {
       let start = reader.offset
       guard let isUntouched = isUntouched(slot, &reader) else { return nil }
       if isUntouched { page.put(UnsafeRawBufferPointer(rebasing: section[start..<reader.offset])) }

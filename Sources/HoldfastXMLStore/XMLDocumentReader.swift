@@ -25,6 +25,8 @@ final class XMLDocumentReader {
   private(set) var lacksUUID = false
   /// Whether the document's type is that of a store.
   var hasDocumentType = false
+  /// How many bytes at its beginning the parser does not see.
+  var hiddenByteCount = 0
   /// Whether the document has come to its end.
   var isComplete: Bool { place == .end }
 
@@ -282,7 +284,7 @@ final class XMLDocumentReader {
   /// Tells where an object's tag ends: the parser is at its bracket.
   @inline(__always) private func confirm(_ entity: Int) {
     guard let runs, let parser, runs.awaited < .max else { return }
-    let mark = Int64(xmlByteConsumed(parser))
+    let mark = Int64(hiddenByteCount + xmlByteConsumed(parser))
     if mark >= runs.awaited { runs.confirm(entity, at: mark) }
   }
 

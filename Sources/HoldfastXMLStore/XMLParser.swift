@@ -85,6 +85,7 @@ private final class XMLFeed {
     let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.mostBytes)), document.errors)
     document.hasDocumentType = prolog.hasDocumentType
     piece = UnsafeRawBufferPointer(rebasing: first[prolog.hidden...])
+    document.hiddenByteCount = prolog.hidden
     offset = first.count
   }
 

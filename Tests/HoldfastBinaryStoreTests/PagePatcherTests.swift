@@ -140,6 +140,24 @@ import Testing
     #expect(patchedCount > 150, "\(patchedCount) of 400")
   }
 
+  @Test func aSectionOfWideKeysOrWithValuesInFilesIsNotPatched() throws {
+    let values = entity.layout.columns.map { _ in StoreValue.null }
+    func patch(_ rows: RowBatch, _ new: RowPointer?) -> Int? {
+      let old = (0..<rows.count).map { rows.pointer($0) }, patcher = PagePatcher(entity, PageBuffer())
+      return encoded(old).withUnsafeBytes {
+        patcher.patch($0, count: old.count, first: old[0].key, [RowChange(key: old[1].key, old: old[1], new: new)][...])?.count
+      }
+    }
+    let rows = try batch([10, 20, 30].map { ($0, 1, values) }), wide = try batch([10, 20, 1 << 33].map { ($0, 1, values) })
+    #expect(patch(rows, nil) == 2 && patch(wide, nil) == nil)
+    let slot = try #require(entity.layout.columns.firstIndex(of: .attribute(.binaryData)))
+    var inFiles = values
+    inFiles[slot] = .externalData(UUID())
+    let new = try batch([(20, 2, inFiles)])
+    #expect(patch(rows, new.pointer(0)) == nil)
+    #expect(patch(try batch([(10, 1, inFiles), (20, 1, values), (30, 1, values)]), nil) == nil)
+  }
+
   @Test func aSectionIsNotPatchedForRowsThatItHasNotOrWhenNoneIsLeft() throws {
     let values = entity.layout.columns.map { _ in StoreValue.null }
     let rows = try batch([10, 20, 30].map { ($0, 1, values) }), old = (0..<3).map { rows.pointer($0) }

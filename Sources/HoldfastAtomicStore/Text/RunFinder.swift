@@ -3,9 +3,9 @@ import HoldfastStore
 /// Finds runs of rows in a file of text while it is read, so that the first save can copy them: what ``RowRuns`` notes while a file is
 /// written.
 ///
-/// In every piece of some 64 KiB it looks for the last line that begins with a row. What lies between two such lines is a run. A format
-/// tells it of each row that its parser meets (``confirm(_:at:)``): a line that only looks like a row, as in a comment, ends no run. Where
-/// none is found, less is copied.
+/// In every piece of some 64 KiB it looks for the last line that begins with a row. What lies between two such lines is a run, when the
+/// format's parser has met a row at both (``awaited``, ``confirm(_:at:)``): a line that only looks like a row, as in a comment, ends none.
+/// Where none is found, less is copied.
 ///
 /// A format hands it to ``TableLoader/take(_:)`` when it is sure that the bytes are those that were written, and that between two rows of
 /// an entity there is nothing that belongs to another one. That they come in the order of their keys is looked after there.
@@ -25,7 +25,7 @@ public final class RunFinder {
   /// Where the parser is when it meets the next row that was found and not met yet; a number beyond every file when there is none.
   @exclusivity(unchecked) public private(set) var awaited = Int64.max
   @exclusivity(unchecked) private(set) var beginnings: [Beginning] = []
-  /// Of the beginnings from ``confirmed`` on, where the parser is when it meets them.
+  /// Where the parser is when it meets each of the beginnings, and how many of these it has met or passed.
   @exclusivity(unchecked) private var marks: [Int64] = []
   @exclusivity(unchecked) private var confirmed = 0
   private let separators: [[UInt8]]

@@ -17,23 +17,23 @@ public struct SavedFile: Sendable {
     self.parts = parts
   }
 
-  /// The parts of a kind and subject that are to be kept: in which nothing has changed, and that are worth being copied.
+  /// The parts of a kind and subject that are to be kept, and that are worth it.
   ///
   /// - Parameters:
   ///   - kind: as the format numbers it.
   ///   - subject: as the format numbers it.
-  ///   - smallByteCount: parts with fewer bytes are left out when a part beside them has changed, so that small ones do not gather.
-  ///   - isSame: whether nothing in a part has changed since an older generation, which the file holds; or so little that the format
-  ///     can make the part from what it was.
+  ///   - smallByteCount: parts with fewer bytes are left out when a part beside them is not kept, so that small ones do not gather.
+  ///   - isKept: whether a part is to be kept: nothing in it has changed since an older generation, which the file holds, or so little
+  ///     that the format can make the part from what it was.
   public func kept(
-    kind: Int, subject: Int, smallByteCount: Int, _ isSame: (_ old: TableGeneration, _ part: FilePart) -> Bool
+    kind: Int, subject: Int, smallByteCount: Int, _ isKept: (_ old: TableGeneration, _ part: FilePart) -> Bool
   ) -> [FilePart] {
     let found = parts.filter { $0.kind == kind && $0.subject == subject }
     guard zip(found, found.dropFirst()).allSatisfy({ $0.last < $1.first }) else { return [] }
-    let same = found.map { isSame(generation, $0) }
+    let kept = found.map { isKept(generation, $0) }
     return found.indices.filter { place in
-      let isAmongSame = (place == 0 || same[place - 1]) && (place == found.count - 1 || same[place + 1])
-      return same[place] && (isAmongSame || found[place].byteCount >= smallByteCount)
+      let isAmongKept = (place == 0 || kept[place - 1]) && (place == found.count - 1 || kept[place + 1])
+      return kept[place] && (isAmongKept || found[place].byteCount >= smallByteCount)
     }.map { found[$0] }
   }
 

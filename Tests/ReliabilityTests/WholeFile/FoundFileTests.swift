@@ -10,13 +10,13 @@ import Testing
   /// Files that say the same as the one that a store has written, and say it otherwise.
   enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
     case asItWas, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
-    case copiesBefore, copiesInTheType, copiesBehind, keysInReferences
+    case copiesBefore, copiesInTheType, copiesBehind, keysInReferences, byteOrderMark
     var testDescription: String { rawValue }
 
     /// Whether the first save copies what it finds; nil when it may.
     var isCopied: Bool? {
       switch self {
-      case .asItWas, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences: true
+      case .asItWas, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences, .byteOrderMark: true
       case .descending, .shuffled, .copiesInComments, .entitiesMixed, .severalOnALine: false
       case .onALineOfTheirOwn: nil
       }
@@ -37,12 +37,20 @@ import Testing
       case (.comments, .xml): return FoundText.xml(text) { $0.flatMap { [$0, "<!-- an object -->\n"] } }
       case (.copiesInComments, .xml):
         return FoundText.xml(text) { $0.flatMap { ["<!--\n" + $0.replacing("--", with: "") + "-->\n", " " + $0] } }
-      // Objects that are none, before and behind those that are.
-      case (.copiesBefore, .xml): return text.replacing("<!DOCTYPE", with: "<!--\n\(FoundText.object)-->\n<!DOCTYPE")
+      // Objects that are none, before and behind those that are; the first ones the last in what is looked at together.
+      case (.copiesBefore, .xml):
+        return text.replacing("<!DOCTYPE", with: "<!--\n\(FoundText.object)\(FoundText.filler(63_500))-->\n<!DOCTYPE")
+      case (.copiesBefore, .json):
+        return text.replacing(
+          "\"model\":{", with: "\"model\":{\"a\":[\n{\"$key\":1}\n],\"b\":\"\(FoundText.filler(80_000))\",", maxReplacements: 1)
       case (.copiesInTheType, .xml):
-        return text.replacing(/DOCTYPE database SYSTEM "[^"]*"/, with: "DOCTYPE database SYSTEM '\n\(FoundText.object)'")
+        return text.replacing(
+          /<!DOCTYPE database SYSTEM "[^"]*"/,
+          with: "<!--\(FoundText.filler(14_500))--><!DOCTYPE database SYSTEM '\n\(FoundText.object)\(FoundText.filler(49_000))'")
       case (.copiesBehind, .xml):
-        return text.replacing("</database>\n", with: "</database>\n<!--\n\(FoundText.object.replacing("z1\"", with: "z900000\""))-->\n")
+        let object = "<object type=\"TUG\" id=\"z900000\"></object>\n"
+        return text.replacing("</database>\n", with: "</database>\n<!--\n\(object)-->\n")
+      case (.byteOrderMark, .xml): return "\u{FEFF}" + text
       // A key of which the last digit is written otherwise looks like another key.
       case (.keysInReferences, .xml):
         return text.replacing(/\ id="z(\d+)(\d)">/) { match in
@@ -75,6 +83,10 @@ import Testing
     guard let rewritten = rewriting.rewrite(text, store) else { return }
     #expect((rewritten == text) == (rewriting == .asItWas))
     disk.setContents(of: "harbour", FoundText.sealed(rewritten, store))
+    if rewriting == .copiesBefore || rewriting == .copiesInTheType {
+      let start = try #require(rewritten.range(of: store == .json ? "\"entities\":" : "</databaseInfo>"))
+      #expect(rewritten.utf8.distance(from: rewritten.startIndex, to: start.lowerBound) > 1 << 16)
+    }
 
     let context = try CopyingFleet.context(store, disk)
     #expect(CopyingFleet.differences(try CopyingFleet.contents(context), before).isEmpty)
@@ -193,6 +205,8 @@ private enum FoundText {
 
   /// A line that looks like an object.
   static let object = "<object type=\"SHIP\" id=\"z1\"></object>\n"
+
+  static func filler(_ byteCount: Int) -> String { String(repeating: "x", count: byteCount) }
 
   /// A number in bytes of seven bits.
   static func number(_ number: UInt64) -> [UInt8] {
