@@ -9,15 +9,15 @@ import Testing
   import Darwin
 #endif
 
-/// A process that saves through the stack is killed at random instants. `HOLDFAST_KILL_ROUNDS` says how often.
+/// A process that saves through the stack is killed at random instants, 500 times in all. `HOLDFAST_KILL_ROUNDS` says how often.
 @Suite(.serialized) struct KillTests {
   @Test func A1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
-    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 200
+    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 420
     try await kill(rounds: rounds, journal: .wal)
   }
 
   @Test func A1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
-    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 200
+    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 420
     try await kill(rounds: rounds / 5, journal: .delete)
   }
 
