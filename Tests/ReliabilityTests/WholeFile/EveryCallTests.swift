@@ -8,14 +8,14 @@ import Testing
   import Darwin
 #endif
 
-/// The calls of whole-file stores as the operating system saw them, and processes that are killed at each of them.
+/// The calls of stores as the operating system saw them, and processes that are killed at each of them.
 @Suite(.serialized) struct EveryCallTests {
   private let folder: Folder
 
   init() throws { folder = try Folder() }
 
   /// A process is killed instead of each call that opening, saving twice and closing make, one after the other.
-  @Test(arguments: FileStore.wholeFile, EveryCall.Start.allCases)
+  @Test(arguments: FileStore.all, EveryCall.Start.allCases)
   func A2_aProcessThatIsKilledAtAnyCallLosesNoAcknowledgedSaveAndTearsNone(store: FileStore, start: EveryCall.Start) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore, start = start as EveryCall.Start] in
@@ -96,7 +96,9 @@ struct EveryCall {
     demand(next == found.saves + 1 && after == (next, nil), "\(call): \(after)")
     try context.persistentStoreCoordinator.close()
     let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-    demand(names == [".harbour.lock", "acks", "harbour"], "\(call): \(names)")
+    // SQLite has its logs and locks in files that go when it closes, and in the store's own file.
+    let files = !FileStore.wholeFile.contains(store) ? ["acks", "harbour"] : [".harbour.lock", "acks", "harbour"]
+    demand(names == files, "\(call): \(names)")
   }
 }
 
