@@ -50,7 +50,7 @@ final class PagePatcher {
       sum + kinds.indices.reduce(0) { $0 + (kinds[$1] == .bytes ? change.new?.bytes($1).count ?? 0 : 0) }
     }
     page.begin(rowCount: count, columnCount: kinds.count, bytesCount: section.count + added)
-    isPresent = Array(repeating: true, count: count)
+    if isPresent.count < count { isPresent = Array(repeating: true, count: count) }
     let range = putKeys(keys, first)
     guard takeNumbers(&reader) else { return nil }
     putNumbers(presentCount: newCount) { $0.version }
