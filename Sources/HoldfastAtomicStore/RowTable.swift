@@ -98,7 +98,8 @@ struct RowTable: Sendable {
   }
 
   /// Calls `body` with the rows of an entity with keys in a range that another table has and this one, its changed copy, has not or
-  /// has changed, and with those that this one has instead or that are new. Takes time in proportion to the keys beside changed ones.
+  /// has changed, and with those that this one has instead or that are new. Takes time in proportion to the pages of the
+  /// other table and to the keys beside changed ones.
   func forEachChange(
     since old: RowTable, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {

@@ -15,8 +15,9 @@ public final class RunFinder {
     /// The row's entity; nil while its parser has not met it.
     var entity: Int?
     var key: Int64
-    /// Where the line begins.
+    /// Where the line begins, and where the parser is when it meets the row.
     var offset: Int64
+    var mark: Int64
     /// How many bytes lie between the beginning before and this one, without what stands between two rows, and their digest.
     var byteCount: Int
     var digest: UInt64
@@ -25,9 +26,8 @@ public final class RunFinder {
   /// Where the parser is when it meets the next row that was found and not met yet; a number beyond every file when there is none.
   @exclusivity(unchecked) public private(set) var awaited = Int64.max
   @exclusivity(unchecked) private(set) var beginnings: [Beginning] = []
-  /// Where the parser is when it meets each of the beginnings, and how many of these it has met or passed.
-  @exclusivity(unchecked) private var marks: [Int64] = []
-  @exclusivity(unchecked) private var confirmed = 0
+  /// How many of the beginnings the parser has met or passed.
+  @exclusivity(unchecked) private var passedCount = 0
   private let separators: [[UInt8]]
   private let row: (UnsafeRawBufferPointer) -> (key: Int64, mark: Int)?
   /// Where the next piece begins, and where the last beginning is.
@@ -55,13 +55,17 @@ public final class RunFinder {
     }
   }
 
-  /// Takes a row's entity, when the parser meets the row at a place that is not before ``awaited``.
+  /// Says that the parser has met a row. Rows before ``awaited`` need not be told.
+  ///
+  /// - Parameters:
+  ///   - entity: the index of the row's entity.
+  ///   - mark: where the parser is, in bytes from the beginning of the file.
   public func confirm(_ entity: Int, at mark: Int64) {
-    while confirmed < marks.count, marks[confirmed] <= mark {
-      if marks[confirmed] == mark { beginnings[confirmed].entity = entity }
-      confirmed += 1
+    while passedCount < beginnings.count, beginnings[passedCount].mark <= mark {
+      if beginnings[passedCount].mark == mark { beginnings[passedCount].entity = entity }
+      passedCount += 1
     }
-    awaited = confirmed < marks.count ? marks[confirmed] : .max
+    awaited = passedCount < beginnings.count ? beginnings[passedCount].mark : .max
   }
 
   /// The key that stands at the beginning of bytes, and how many digits it has, with something behind it; nil when there is none.
@@ -73,11 +77,11 @@ public final class RunFinder {
   private func take(_ piece: UnsafeRawBufferPointer) {
     if let (place, end, key, mark) = lastRow(in: piece) {
       digest.update(UnsafeRawBufferPointer(rebasing: piece[..<end]))
+      let begins = offset + Int64(place)
       let found = Beginning(
-        entity: nil, key: key, offset: offset + Int64(place), byteCount: Int(offset - start) + end, digest: digest.value)
+        entity: nil, key: key, offset: begins, mark: begins + Int64(mark), byteCount: Int(offset - start) + end, digest: digest.value)
       beginnings.append(found)
-      marks.append(found.offset + Int64(mark))
-      if awaited == .max { awaited = marks[confirmed] }
+      if awaited == .max { awaited = found.mark }
       (start, digest) = (found.offset, ContentDigest())
       digest.update(UnsafeRawBufferPointer(rebasing: piece[place...]))
     } else {

@@ -19,6 +19,8 @@ extension TableGeneration {
 
   /// Calls `body` with the rows of an entity, without those of sub-entities, that have changed since an older generation: as they were,
   /// nil for new ones, and as they are, nil for those that are gone. Some that have not changed may be among them.
+  /// They come ascending by key, unless keys of the family lie far beyond all others. Takes time in proportion to the pages of the family,
+  /// to its keys divided by 1,024, and to the keys beside changed ones.
   public func forEachChange(
     since old: TableGeneration, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {

@@ -67,7 +67,7 @@ public final class TableLoader {
   /// same, but for those of objects that are not there.
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
-  /// Takes where rows lie in a file of text, so that the first save can copy them.
+  /// Takes where rows lie in a file of text, so that the first save can copy them. Only of a file whose digest is right.
   public func take(_ runs: RunFinder) { self.runs = runs }
 
   /// The keys that objects in a file may have.
