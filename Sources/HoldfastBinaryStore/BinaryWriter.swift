@@ -260,13 +260,7 @@ struct BinaryWriter {
     let change = indexes[number]
     indexes[number].removeAll()
     try change.write(saved) {
-      // Only values that somebody has chosen for it have so many digests alike.
-      if $1 > IndexSections.mostEntries {
-        throw StoreError(
-          .unstorableValue, operation: "write the store",
-          reason: "\($1) values of the uniqueness constraint on \(schema.uniqueConstraints[number].names.joined(separator: ", ")) have "
-            + "digests that are alike, and \(IndexSections.mostEntries) may. Choose other values, or a store of another kind.")
-      }
+      try IndexSections.checkCount($1, schema.uniqueConstraints[number])
       try put(.unique, number, $0, count: $1, $2, digest: $3)
     }
   }

@@ -121,6 +121,18 @@ enum IndexSections {
   /// Those of a section are gone over one by one, so there may not be any number of them.
   static let mostEntries = 1 << 20
 
+  /// Refuses to write a section that no reader would take.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue`.
+  static func checkCount(_ count: Int, _ constraint: UniqueConstraint) throws(StoreError) {
+    // Only values that somebody has chosen for it have so many digests alike.
+    if count <= mostEntries { return }
+    throw StoreError(
+      .unstorableValue, operation: "write the store",
+      reason: "\(count) values of the uniqueness constraint on \(constraint.names.joined(separator: ", ")) have digests that are alike, "
+        + "and \(mostEntries) may. Choose other values, or a store of another kind.")
+  }
+
   /// Hands sections of entries over: each with its bytes, its count, and the least and the largest upper half.
   static func write(_ entries: [Entry], _ section: (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void) rethrows {
     if entries.isEmpty { return }

@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastStore
 import Testing
 
 @testable import HoldfastBinaryStore
@@ -57,6 +58,33 @@ import Testing
       }
       #expect(!change(7, 4).isDone && !change(8, key).isDone)
       #expect(change(7, key) == (true, 16))
+    }
+  }
+
+  /// G4: what is written can be read, and no more.
+  @Test func G4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("text", .string)], uniquenessConstraints: [["text"]])
+    ])
+    let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "INDEX-SECTION-TESTS", model: model))
+    let most = 1_048_576
+    for count in [most - 1, most, most + 1] {
+      let entries = (1...count).map { IndexSections.Entry(digest: 7, key: Int64($0)) }
+      var sections: [(count: Int, isRead: Bool, refusal: StoreError?)] = []
+      IndexSections.write(entries) { bytes, count, range in
+        let entry = SectionEntry(
+          kind: .unique, subject: 0, offset: 0, byteCount: bytes.count, digest: 0, count: count, first: range.lowerBound,
+          last: range.upperBound)
+        let isRead = (try? IndexSections.check(bytes, entry)) != nil
+        var refusal: StoreError?
+        do throws(StoreError) { try IndexSections.checkCount(count, schema.uniqueConstraints[0]) } catch { refusal = error }
+        sections.append((count, isRead, refusal))
+      }
+      // Digests that are alike cannot be divided.
+      let largest = try #require(sections.max { $0.count < $1.count })
+      #expect(largest.count == count && largest.isRead == (count <= most), "\(count)")
+      #expect(largest.refusal?.code == (count <= most ? nil : .unstorableValue), "\(count)")
+      if let refusal = largest.refusal { #expect(refusal.reason.contains("on text") && refusal.reason.contains("Choose other values")) }
     }
   }
 }
