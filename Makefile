@@ -1,6 +1,7 @@
 # The commands of a checkout. `make compare` and `make test` do all their own set-up; they need Swift, gcc and apt.
 
-# What `compare` is asked, for example: make compare ARGS="--dataset people --size 100000 --stores sqlite,json"
+# What `compare` and `test` are asked, for example: make compare ARGS="--dataset people --size 100000 --stores sqlite,json",
+# make test ARGS="--filter JSON"
 ARGS ?=
 
 BENCHMARKS := --package-path Benchmarks
@@ -17,11 +18,9 @@ compare: setup-compare
 	swift build $(BENCHMARKS) $(RELEASE) --product holdfast-bench
 	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(ARGS)
 
-# Runs all tests of the library, of the benchmarks and of the command.
+# Runs all tests of the library, of the benchmarks and of the command. What failed is printed at the end.
 test: setup
-	swift test
-	swift test $(BENCHMARKS)
-	swift test --package-path Tools
+	Scripts/test $(ARGS)
 
 # Builds the library.
 build: setup

@@ -1,5 +1,11 @@
 public import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -35,6 +41,19 @@ extension FileSystemError: CustomStringConvertible {
   public var description: String { "Could not \(operation.phrase) \(name): \(reason) (errno \(number))." }
 }
 
+/// Bridged to `NSError` the error has the `errno` number in `NSPOSIXErrorDomain`.
+extension FileSystemError: LocalizedError {
+  /// What failed, on what and why: the error's `localizedDescription`.
+  public var errorDescription: String? { description }
+  /// What the operating system says about the number.
+  public var failureReason: String? { reason }
+
+  /// The domain of the bridged `NSError`.
+  public var _domain: String { "NSPOSIXErrorDomain" }
+  /// The number of the bridged `NSError`.
+  public var _code: Int { Int(number) }
+}
+
 extension StoreError {
   /// The store's error for a call that failed beneath it. The one place where `errno` numbers become codes.
   ///
@@ -65,6 +84,9 @@ extension StoreError.Code {
     case ENOENT, ENOTDIR: self = .notFound
     // What opening a link, a socket, a device without a driver or a folder gives.
     case ELOOP, ENXIO, ENODEV, EISDIR: self = .notAStore
+    case ENAMETOOLONG,
+      EINVAL where failure.operation == .resolve:
+      self = .invalidPath
     default: self = .inputOutput
     }
   }
@@ -77,6 +99,7 @@ extension StoreError.Code {
     case .notPermitted: "Let this user read and write the file and its folder, or open the store read-only."
     case .notFound: "Check the path; the folder must exist."
     case .notAStore: "Give the path of a regular file."
+    case .invalidPath: "Give a path that is not empty, has no zero byte, and is not longer than the system allows."
     default: "Check the disk; the call can be repeated."
     }
   }

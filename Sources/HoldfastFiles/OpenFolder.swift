@@ -22,7 +22,7 @@ final class OpenFolder: Sendable {
     fileSystem = options.fileSystem
     var known = path
     do throws(FileSystemError) {
-      guard !path.utf8.contains(0) else { throw FileSystemError(.resolve, name: "the path", number: ErrorNumber.invalid) }
+      guard !path.isEmpty, !path.utf8.contains(0) else { throw FileSystemError(.resolve, name: "the path", number: ErrorNumber.invalid) }
       let place = try fileSystem.resolve(path)
       known = place.path
       guard options.isReadOnly || place.name.utf8.count <= Self.longestName else {

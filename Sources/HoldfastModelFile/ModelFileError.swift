@@ -1,7 +1,16 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// An error of a model file: what failed, where in it, why, and what to do about it.
 ///
 /// Everything in this module throws this type. Names and values of the *model* stand in its text, shortened; there are no objects in a
 /// model file, so there is nothing of a user to hide.
+///
+/// Bridged to `NSError` the error has a number of Cocoa's for reading and writing files, in `NSCocoaErrorDomain`, and
+/// `localizedDescription` is ``errorDescription``.
 public struct ModelFileError: Error, Sendable {
   /// What kind of failure it is.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
@@ -70,14 +79,36 @@ public struct ModelFileError: Error, Sendable {
 
 extension ModelFileError: CustomStringConvertible {
   /// One line that tells what failed, where and why, with the causes beneath.
-  public var description: String {
+  public var description: String { "\(sentence) [\(code.rawValue)]" + (cause.map { " Cause: \($0)" } ?? "") }
+
+  /// What failed, where and why.
+  private var sentence: String {
     var text = "Could not \(operation)"
     if let path { text += " at \(path)" }
     if let line { text += ", line \(line)" }
     if let element { text += ", \(element)" }
-    text += ": \(reason) [\(code.rawValue)]"
-    if let cause { text += " Cause: \(cause)" }
-    return text
+    return text + ": " + reason
+  }
+}
+
+extension ModelFileError: LocalizedError {
+  /// What failed, where, why, and what to do: the error's `localizedDescription`.
+  public var errorDescription: String? { sentence }
+  /// Why it failed, and what to do.
+  public var failureReason: String? { reason }
+
+  /// The domain of the bridged `NSError`.
+  public var _domain: String { "NSCocoaErrorDomain" }
+  /// Cocoa's number for reading or writing a file.
+  public var _code: Int {
+    switch code {
+    case .notFound: 260
+    case .notPermitted: 257
+    case .inputOutput: 256
+    case .tooLarge: 263
+    case .unwritable: 512
+    default: 259
+    }
   }
 }
 

@@ -10,7 +10,8 @@ import Synchronization
 
 /// Keeps an object graph in a SQLite file with the table layout of Core Data, which both can open.
 ///
-/// Reads use connections of their own and never wait for a save. Each sees everything that was committed before it, by
+/// Reads use connections of their own and never wait for a save. More than ``SQLiteStoreOptions/maximumReaders`` at a time wait for
+/// each other. Each sees everything that was committed before it, by
 /// whatever process; those in quick succession share a read transaction, which ends 20 ms after the last one at the latest
 /// and before the store writes. A save is one transaction, durable when `commit()`
 /// returns unless the options say otherwise. Nothing but single rows is read when the store opens, whatever its size.
@@ -60,7 +61,14 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.windowing = true
     capabilities.counting = true
     capabilities.aggregates = true
-    capabilities.largestList = 8192
+    capabilities.largestList = .max
+    // What SQLite's parser (a stack of 100), its code generator and its own limits take at these numbers together is tested. In 3.40.1
+    // 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
+    capabilities.maximumConditions = 1000
+    capabilities.maximumNesting = 8
+    capabilities.maximumQuantifierNesting = 3
+    capabilities.maximumJoins = 56
+    capabilities.maximumSortTerms = 60
     capabilities.uniqueness = true
     capabilities.snapshots = true
     capabilities.versions = true
@@ -81,6 +89,7 @@ public final class SQLiteStore: IncrementalStore {
       do {
         let result = try StoreOpening(model: model, database: database).run()
         let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
+        database.files?.isStore(result.identity.storeUUID)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
         return result.metadata
@@ -169,6 +178,24 @@ public final class SQLiteStore: IncrementalStore {
     try SQLitePreparedSave(request, in: try opened("save"))
   }
 
+  /// Rebuilds the file without unused space. The change is durable when this returns.
+  ///
+  /// Saves give back large unused ranges by themselves, see <doc:Format>. This gives back the rest: pages that are filled in part, and
+  /// everything in a file that another program made without incremental auto-vacuum.
+  ///
+  /// It takes time in proportion to the file's size, and up to twice the size of the compacted data as free space on the disk. Saves wait
+  /// for it. Reads go on where the journal mode is ``SQLiteStoreOptions/JournalMode/wal``; with
+  /// ``SQLiteStoreOptions/JournalMode/delete`` it waits for them. While a snapshot of an earlier state is read, the file shrinks at
+  /// a later save, or when the store is closed.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while another process writes, `diskFull`, `readOnly`, `damaged`,
+  ///   `inputOutput`, `notOpen`. The file has its rows as before then.
+  public func compact() throws {
+    let operation = "compact the store"
+    let store = try opened(operation)
+    try store.writing(operation) { _ in try store.database.compact(to: operation) }
+  }
+
   /// Refused: this store does not take batch requests.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
 
@@ -183,12 +210,17 @@ public final class SQLiteStore: IncrementalStore {
 
 extension StoreDescription {
   /// A SQLite store at a path.
+  ///
+  /// On Linux a path can be as long as the system allows, 4,095 bytes as a rule; elsewhere up to what SQLite opens, which is 504 bytes.
+  /// The file's name has at most 247 bytes. The path is not a URI, and `:memory:` is not a path: use `.memory()`. Opening a store with
+  /// another path throws `StoreError.Code.invalidPath` and makes no file.
   public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
     let file = ClosedFile(path: path, options: options)
     return StoreDescription(
       type: "SQLite", path: path, isReadOnly: options.isReadOnly,
       metadataAccess: StoreMetadataAccess(
-        read: { try file.metadata() }, write: { try file.setMetadata($0) }, readModel: { try file.model() })
+        read: { try file.metadata() }, write: { try file.setMetadata($0) }, readModel: { try file.model() }),
+      compact: { open in if let store = open as? SQLiteStore { try store.compact() } else { try file.compact() } }
     ) { SQLiteStore(path: path, options: options) }
   }
 }

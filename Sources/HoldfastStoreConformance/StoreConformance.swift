@@ -1,5 +1,11 @@
 public import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Tells a store author when the store is right: one named case for each rule of ``/HoldfastStore/IncrementalStore``.
 ///
 /// The kit imports no test framework. In a test target it takes three lines:
@@ -9,13 +15,12 @@ public import HoldfastStore
 /// func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: MyHarness()) }
 /// ```
 ///
-/// What a store does not declare can be tried too; a case that passes though its abilities are not declared tells that
-/// they could be:
+/// The cases about abilities that a store doesn't declare can run too. The store could declare what passes:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
 /// func undeclared(_ rule: StoreConformanceCase) {
-///   withKnownIssue { try rule.run(on: MyHarness()) }
+///   #expect(throws: StoreConformanceFailure.self, "Declare it.") { try rule.run(on: MyHarness()) }
 /// }
 /// ```
 public enum StoreConformance {
@@ -47,7 +52,7 @@ public struct StoreConformanceCase: Sendable, CustomStringConvertible {
   private let body: @Sendable (CaseRun) throws -> Void
 
   init(
-    _ rule: String, _ title: String, requires: StoreCapabilities = StoreCapabilities(), _ body: @escaping @Sendable (CaseRun) throws -> Void
+    _ rule: String, _ title: String, requires: StoreCapabilities = .with { _ in }, _ body: @escaping @Sendable (CaseRun) throws -> Void
   ) {
     self.rule = rule
     self.title = title
@@ -100,11 +105,16 @@ public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible 
   public var description: String { "Rule \(rule) does not hold:\n" + failures.map { "  \($0)" }.joined(separator: "\n") }
 }
 
+extension StoreConformanceFailure: LocalizedError {
+  /// The description.
+  public var errorDescription: String? { description }
+}
+
 extension StoreCapabilities {
   /// Whether all that another value declares is declared here.
   public func includes(_ other: StoreCapabilities) -> Bool {
     comparisons.isSuperset(of: other.comparisons) && comparedTypes.isSuperset(of: other.comparedTypes)
-      && traversal.isSuperset(of: other.traversal) && largestList >= other.largestList
+      && traversal.isSuperset(of: other.traversal) && zip(limits, other.limits).allSatisfy { $0 >= $1 }
       && zip(flags, other.flags).allSatisfy { $0 || !$1 }
   }
 
@@ -115,9 +125,18 @@ extension StoreCapabilities {
     ]
   }
 
-  /// No abilities but those that a closure sets.
+  private var limits: [Int] {
+    [largestList, maximumConditions, maximumNesting, maximumQuantifierNesting, maximumJoins, maximumSortTerms]
+  }
+
+  /// No abilities but those that a closure sets, and limits within which the questions of all cases stay unless it sets others.
   static func with(_ set: (inout StoreCapabilities) -> Void) -> StoreCapabilities {
     var capabilities = StoreCapabilities()
+    capabilities.maximumConditions = 5
+    capabilities.maximumNesting = 4
+    capabilities.maximumQuantifierNesting = 2
+    capabilities.maximumJoins = 2
+    capabilities.maximumSortTerms = 2
     set(&capabilities)
     return capabilities
   }

@@ -313,7 +313,7 @@ private typealias MyHarness = MemoryHarness
 
   @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
   func undeclared(_ rule: StoreConformanceCase) {
-    withKnownIssue { try rule.run(on: MyHarness()) }
+    #expect(throws: StoreConformanceFailure.self, "Declare it.") { try rule.run(on: MyHarness()) }
   }
 }
 

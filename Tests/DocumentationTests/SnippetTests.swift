@@ -61,12 +61,14 @@ import Testing
     #expect(try problem("b()\n\nc()") == nil)
   }
 
-  @Test(arguments: [
+  private static let different: [(code: String, line: Int)] = [
     ("if a {\n  b()\n\n  d()\n}", 7), ("if a {\n  b()\n  c()\n}", 6), ("if a {\nb()\n\n  c()\n}", 5), ("c()\nb()", 5), ("a()", 4),
     ("}\n}\n}", 5),
     ("b() ", 4), ("f() {", 4),
-  ])
-  func aLineThatDiffersIsNamed(_ code: String, _ line: Int) throws {
+  ]
+
+  @Test(arguments: different.indices) func aLineThatDiffersIsNamed(_ place: Int) throws {
+    let (code, line) = Self.different[place]
     let problem = try #require(try problem(code))
     #expect(problem.hasPrefix("A.md:\(line): "))
   }

@@ -16,7 +16,7 @@ import Testing
   /// Adds one to the store's generation until it was done `count` times. Reads the file only when it is said to have
   /// changed, so a change that is not found is a lost update.
   private static func increment(_ path: String, count: Int) throws {
-    let store = try TestStore(path, DurableFileOptions(lockTimeout: 60))
+    let store = try TestStore(path, DurableFileOptions(lockTimeout: 3600))
     var done = 0
     while done < count {
       do {

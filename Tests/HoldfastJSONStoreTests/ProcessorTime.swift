@@ -1,3 +1,5 @@
+import Testing
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)
@@ -15,4 +17,20 @@ func processorTime(_ body: () throws -> Void) rethrows -> Duration {
   let start = now()
   try body()
   return now() - start
+}
+
+/// Expects that a piece of work takes less than so many times the processor time of another.
+///
+/// Both are measured in turn until that is so, and the least time of each counts: what else the machine does can only make a
+/// measurement longer. Work that grows too fast exceeds the factor in every round.
+func expectCost(
+  below factor: Int, times reference: () throws -> Duration, sourceLocation: SourceLocation = #_sourceLocation,
+  of work: () throws -> Duration
+) rethrows {
+  var (least, leastReference) = (try work(), try reference())
+  for _ in 0..<10 where least >= leastReference * factor {
+    least = min(least, try work())
+    leastReference = min(leastReference, try reference())
+  }
+  #expect(least < leastReference * factor, sourceLocation: sourceLocation)
 }

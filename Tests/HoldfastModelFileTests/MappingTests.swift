@@ -28,6 +28,42 @@ import Testing
     #expect(try attribute("attributeType='\(type)' defaultValueString='\(text)'").defaultValue == value)
   }
 
+  private static let foreignDefaults: [(type: String, text: String, value: StoreValue, corrected: String)] = [
+    ("Integer 16", "NO", .int16(0), "0"), ("Integer 32", "YES", .int32(1), "1"), ("Integer 64", "yes", .int64(1), "1"),
+    ("Double", "YES", .double(1), "1.0"), ("Float", "NO", .float(0), "0.0"), ("Decimal", "true", .decimal(1), "1"),
+    ("Boolean", "0", .bool(false), "NO"), ("Boolean", "1", .bool(true), "YES"), ("Boolean", "2", .bool(true), "YES"),
+    ("Boolean", "-1", .bool(true), "YES"), ("Boolean", "0.0", .bool(false), "NO"), ("Boolean", "0.5", .bool(true), "YES"),
+  ]
+
+  @Test(arguments: foreignDefaults.indices) func aDefaultOfAnotherTypeIsConvertedAsCoreDataDoes(_ place: Int) throws {
+    let (type, text, value, corrected) = Self.foreignDefaults[place]
+    let document = try ModelDocument(
+      bytes: Array(
+        """
+        <model><entity name='E'><attribute name='a' attributeType='\(type)' defaultValueString='\(text)'/></entity>
+        <composite name='C'><attribute name='b' attributeType='\(type)' defaultValueString='\(text)'/></composite></model>
+        """.utf8))
+    let model = try document.model()
+    #expect(model.declarations[0].attributes[0].defaultValue == value)
+    #expect(model.composites[0].elements[0].defaultValue == value)
+    #expect(document.convertedDefaults.map(\.path) == ["E.a", "composite C.b"])
+    #expect(document.convertedDefaults.allSatisfy { $0.text == text && $0.value == value && $0.correctedText == corrected })
+    // The document keeps the text, and a model's own document has the value as its type spells it.
+    #expect(try String(decoding: document.serialized(), as: UTF8.self).contains("defaultValueString=\"\(text)\""))
+    #expect(try ModelDocument(model).convertedDefaults.isEmpty)
+  }
+
+  @Test func aDefaultOfTheTypeIsNotConverted() throws {
+    let texts = [
+      ("Integer 16", "1"), ("Integer 16", "0.0"), ("Double", "0"), ("Boolean", "YES"), ("Boolean", "false"), ("String", "NO"),
+      ("Integer 16", "maybe"), ("Nothing", "NO"), ("Binary", "NO"), ("Date", "0"), ("Integer 32", ""),
+      ("Integer 16' derived='YES' derivationExpression='x", "NO"),
+    ]
+    let attributes = texts.enumerated().map { "<attribute name='a\($0)' attributeType='\($1.0)' defaultValueString='\($1.1)'/>" }
+    let document = try ModelDocument(bytes: Array("<model><entity name='E'>\(attributes.joined())</entity></model>".utf8))
+    #expect(document.convertedDefaults.isEmpty)
+  }
+
   @Test func datesAreSecondsAndTheirTextsAreNotRead() throws {
     let date = try attribute(
       "attributeType='Date' minDateTimeInterval='-1.5' minValueString='12/4/2013' defaultDateTimeInterval='388411200' defaultValueString='gestern'"
@@ -82,6 +118,24 @@ import Testing
     #expect(entity.relationships.map(\.inverse) == [nil, nil, nil, nil, "e"])
   }
 
+  @Test func transientRelationshipsAreReadAndWritten() throws {
+    let read = try model(
+      """
+      <entity name='E'>
+      <relationship name='a' optional='YES' transient='YES' maxCount='1' destinationEntity='E' inverseName='b' inverseEntity='E' indexed='YES'/>
+      <relationship name='b' optional='YES' transient='YES' toMany='YES' ordered='YES' destinationEntity='E' inverseName='a' inverseEntity='E'/>
+      <fetchIndex name='byA'><fetchIndexElement property='a'/></fetchIndex></entity>
+      """)
+    #expect(read.declarations[0].relationships.map(\.isTransient) == [true, true])
+    #expect(read.entities[0].relationships.isEmpty && read.entities[0].transientRelationships.map(\.name) == ["a", "b"])
+    #expect(read.entities[0].indexes.isEmpty && read.declarations[0].indexes.map(\.name) == ["byA"])
+    #expect(read.versionChecksum == (try model("<entity name='E'/>")).versionChecksum)
+    let written = try ModelDocument(read)
+    #expect(try ModelDocument(bytes: written.serialized()).model() == read)
+    #expect(
+      try String(decoding: written.serialized(), as: UTF8.self).contains("<relationship name=\"a\" optional=\"YES\" transient=\"YES\" "))
+  }
+
   @Test func oldMarksOfIndexesAreIndexes() throws {
     let entity = try model(
       """
@@ -98,6 +152,33 @@ import Testing
         FetchIndexDescription("B", elements: [FetchIndexElement("b", isAscending: false)]), FetchIndexDescription("a_b", ["a", "b"]),
         FetchIndexDescription("a", ["a"]), FetchIndexDescription("o", ["o"]),
       ])
+  }
+
+  @Test func anIndexThatNoStoreCanKeepIsIgnoredAndWrittenAgain() throws {
+    let entities = """
+      <entity name='E' isAbstract='YES'><relationship name='m' toMany='YES' destinationEntity='E'/></entity>
+      <entity name='F' parentEntity='E'><attribute name='a' attributeType='String'/><attribute name='t' transient='YES'/>
+      <fetchIndex name='byMany'><fetchIndexElement property='m' type='Binary' order='ascending'/></fetchIndex>
+      <fetchIndex name='bySelf'><fetchIndexElement property='self' type='Binary' order='ascending'/></fetchIndex>
+      <fetchIndex name='byTransient'><fetchIndexElement property='t' type='Binary' order='ascending'/></fetchIndex>
+      <fetchIndex name='byExpression'><fetchIndexElement expression='lowercase:(a)' type='Binary' order='descending'/></fetchIndex>
+      <fetchIndex name='byNothing'/>
+      <fetchIndex name='byA'><fetchIndexElement property='a' type='Binary' order='ascending'/></fetchIndex>
+      <fetchIndex name='BYA'><fetchIndexElement property='a' type='Binary' order='descending'/></fetchIndex></entity>
+      """
+    let model = try model(entities)
+    let indexes = try #require(model.entity(named: "F")).declaration.indexes
+    #expect(
+      indexes.filter(\.isIgnored).map(\.name) == ["byMany", "bySelf", "byTransient", "byExpression", "byNothing", "BYA"],
+      "\(indexes)")
+    #expect(model.entity(named: "F")?.indexes == [FetchIndexDescription("byA", ["a"])])
+    let written = try ModelDocument(model)
+    #expect(try ModelDocument(bytes: written.serialized()).model() == model)
+    let text = try String(decoding: written.serialized(), as: UTF8.self)
+    #expect(text.contains("<fetchIndexElement property=\"self\"") && text.contains("expression=\"lowercase:(a)\""))
+    // Indexes aren't part of the version.
+    let plain = try self.model(entities.replacing(/<fetchIndex .*?<\/fetchIndex>|<fetchIndex name='byNothing'\/>/, with: ""))
+    #expect(plain.versionChecksum == model.versionChecksum && plain.declarations.allSatisfy(\.indexes.isEmpty))
   }
 
   @Test func theIdentifierOfAVersionMayBeEmptyOrAbsent() throws {

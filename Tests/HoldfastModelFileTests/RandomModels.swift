@@ -76,11 +76,13 @@ struct RandomModels {
   private mutating func relate(_ entities: inout [EntityDescription]) {
     let start = Int.random(in: entities.indices, using: &generator), end = Int.random(in: entities.indices, using: &generator)
     var there = relationship(to: entityNames[end])
+    there.isTransient = chance(4)
     if chance(3) { return entities[start].relationships.append(there) }
     if start == end, chance(2) {
       there.inverse = there.name
     } else {
       var back = relationship(to: entityNames[start])
+      back.isTransient = there.isTransient
       (there.inverse, back.inverse) = (back.name, there.name)
       entities[end].relationships.append(back)
     }

@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastModelFile
 import HoldfastStore
 import Testing
@@ -15,6 +16,18 @@ import Testing
 
   /// One attribute, which stands in line 3.
   private func attribute(_ text: String) -> String { "<model>\n<entity name=\"Person\">\n<attribute \(text)/></entity></model>" }
+
+  /// For programs that know no type of Holdfast's.
+  @Test func foundationShowsTheSentenceAndCocoasNumber() throws {
+    let error: any Error = try #require(failure("<model>\n<entity/></model>"))
+    let bridged = error as NSError
+    #expect(bridged.domain == "NSCocoaErrorDomain" && bridged.code == 259)
+    #expect(error.localizedDescription.hasPrefix("Could not read the model") && error.localizedDescription.contains("line 2"))
+    #expect(!error.localizedDescription.contains("error 259") && bridged.localizedFailureReason != nil)
+    let missing = ModelFileError(.notFound, path: "Zoo.xcdatamodeld", reason: "There is no such folder.") as any Error
+    #expect((missing as NSError).code == 260)
+    #expect(missing.localizedDescription == "Could not read the model at Zoo.xcdatamodeld: There is no such folder.")
+  }
 
   @Test func theErrorNamesLineElementAndValue() {
     let found = failure(attribute("name=\"age\" attributeType=\"Integer 16\" minValueString=\"x\""))
@@ -88,15 +101,8 @@ import Testing
     #expect(found?.element == "fetch request \"q\"")
   }
 
-  @Test(arguments: [
-    "<relationship name='r' transient='YES' destinationEntity='E'/>",
-    "<fetchIndex name='i'><fetchIndexElement expression='a + b' type='Binary' order='ascending'/></fetchIndex>",
-  ]) func whatCannotBeSaidIsRefused(_ text: String) {
-    #expect(failure("<model><entity name='E'>\n\(text)</entity></model>")?.code == .unsupported)
-    #expect(failure("<model><entity name='E'>\n\(text)</entity></model>")?.line == 2)
-  }
-
-  @Test(arguments: [
+  /// What a model says, the line of its first contradiction and the element there.
+  private static let contradictions: [(text: String, line: Int, element: String)] = [
     ("<entity name='A' parentEntity='A'/>", 2, "A"), ("<entity name='A' parentEntity='B'/>\n<entity name='B' parentEntity='A'/>", 2, "A"),
     ("<entity name='A' parentEntity='Gone'/>", 2, "A"), ("<entity name='A'/>\n<entity name='A'/>", 2, "A"),
     ("<entity name='A'>\n<attribute name='x' attributeType='String'/>\n<relationship name='x' destinationEntity='A'/></entity>", 3, "A.x"),
@@ -108,11 +114,19 @@ import Testing
     ("<configuration name='C'>\n<memberEntity name='B'/></configuration><entity name='A'/>", 2, "configuration C"),
     ("\n\n<fetchRequest name='q' entity='B'/>", 4, "fetch request q"),
     (
+      "<entity name='A'>\n<relationship name='x' transient='YES' destinationEntity='A' inverseName='y'/><relationship name='y' destinationEntity='A' inverseName='x'/></entity>",
+      3, "A.x"
+    ),
+    ("<entity name='A'>\n<fetchIndex name='i'><fetchIndexElement property='gone'/></fetchIndex></entity>", 2, "A.gone"),
+    (
       "<entity name='A'>\n<uniquenessConstraints><uniquenessConstraint><constraint value='x'/></uniquenessConstraint></uniquenessConstraints></entity>",
       2, "A.x"
     ),
-  ]) func contradictionsHaveTheLineOfTheFirst(_ text: String, _ line: Int, _ element: String) throws {
-    let found = try #require(failure("<model>\n\(text)\n</model>"))
+  ]
+
+  @Test(arguments: contradictions.indices) func contradictionsHaveTheLineOfTheFirst(_ place: Int) throws {
+    let (text, line, element) = Self.contradictions[place]
+    let found = try #require(failure("<model>\n\(text)\n</model>"), "\(element)")
     #expect(found.code == .contradictory)
     #expect(found.element == element)
     // A tag's line is that of its end; an entity's, too.

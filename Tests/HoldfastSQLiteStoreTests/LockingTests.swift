@@ -1,4 +1,6 @@
+import Foundation
 import HoldfastStore
+import Synchronization
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -18,7 +20,7 @@ import Testing
     #expect(error?.isRetryable == true)
     #expect(error?.operation == "save 3 rows")
     #expect(error?.path == folder.file())
-    #expect((0.15..<10).contains(waited), "waited \(waited) s")
+    #expect(waited >= 0.15, "waited \(waited) s")
 
     other.rollback()
     try database.insert()
@@ -26,7 +28,7 @@ import Testing
   }
 
   @Test func aReadTransactionThatBecameStaleMustBeginAgain() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 5))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 3600))
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     try other.begin(.deferred)
     _ = try other.int64("SELECT count(*) FROM item")
@@ -35,7 +37,7 @@ import Testing
     let error = storeError { () throws(StoreError) in try other.run("INSERT INTO item (name) VALUES ('late')") }
     #expect(error?.code == .locked)
     #expect(error?.reason.contains("Begin the transaction again") == true)
-    #expect(TestFile.seconds() - began < 4)
+    #expect(TestFile.seconds() - began < 1800, "It waited for a lock that no wait would get.")
   }
 
   @Test func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {
@@ -48,7 +50,7 @@ import Testing
       let result = TestFile.inForkedChild {
         guard storeError({ () throws(StoreError) in try statement.step() })?.code == .failed else { return 1 }
         guard storeError({ () throws(StoreError) in try database.insert() })?.code == .failed else { return 2 }
-        guard storeError({ () throws(StoreError) in try database.readers.lease(.momentary, to: "x") })?.code == .failed else { return 3 }
+        guard storeError({ () throws(StoreError) in try database.readers.lease(.request, to: "x") })?.code == .failed else { return 3 }
         lease.end()
         database.close()
         let again = storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions()) }
@@ -65,20 +67,21 @@ import Testing
     }
   }
 
-  @Test func anInterruptionCancelsARunningStatement() async throws {
+  @Test func anInterruptionCancelsARunningStatement() throws {
     let database = try SQLiteDatabase.make(folder.file())
     let writer = database.writer
-    let interruption = Task {
-      while !Task.isCancelled {
+    let isOver = Mutex(false)
+    // A thread of its own: a task would wait until the other tests have left a thread to it, and this one's statement runs as long.
+    Thread.detachNewThread {
+      while !isOver.withLock({ $0 }) {
         writer.interrupt()
-        try? await Task.sleep(for: .milliseconds(5))
+        usleep(1000)
       }
     }
     let error = storeError { () throws(StoreError) in
       try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
     }
-    interruption.cancel()
-    await interruption.value
+    isOver.withLock { $0 = true }
     #expect(error?.code == .cancelled)
     #expect(error?.isRetryable == false)
     database.close()

@@ -7,17 +7,15 @@ import Testing
 @Suite struct ReadBurstTests {
   private let folder = TemporaryFolder()
 
-  /// Reads in quick succession until the connection rests in its transaction. Quick is a matter of the machine's mood, so it
-  /// tries for a while.
+  /// Reads in quick succession until the connection keeps its transaction. How often that takes depends on how busy the machine is.
   private func burst(_ database: SQLiteDatabase) throws -> SQLiteConnection {
-    for _ in 0..<100_000 {
+    while true {
       let connection = try database.readers.withConnection(to: "read") { connection in
         _ = try connection.int64("SELECT count(*) FROM item")
         return connection
       }
       if connection.burst.isOpen && connection.isInTransaction { return connection }
     }
-    throw StoreError(.failed, operation: "read", reason: "No burst came about.")
   }
 
   private static func count(_ database: SQLiteDatabase) throws -> Int64? {
@@ -68,8 +66,7 @@ import Testing
     let other = try stranger(database)
     // Fails as locked while somebody reads in the log.
     func restartsLog() throws -> Bool { try other.int64("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
-    let deadline = TestFile.seconds() + 10
-    while try !restartsLog(), TestFile.seconds() < deadline {}
+    while try !restartsLog() { usleep(1000) }
     #expect(TestFile.size(folder.file() + "-wal") == 0)
     #expect(database.readers.idleCount == 1 && database.readers.leasedCount == 0)
   }
@@ -132,7 +129,7 @@ import Testing
     }
     // What is in the file already hinders nobody.
     #expect(try other.int64("PRAGMA wal_checkpoint(PASSIVE)") == 0)
-    #expect(try burst(database).isInTransaction)
+    _ = try burst(database)
   }
 
   /// The watcher ends transactions of idle connections on a thread of its own; whoever closes must find all of them.

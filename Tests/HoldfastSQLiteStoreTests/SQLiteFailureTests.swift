@@ -30,7 +30,7 @@ import Testing
     Expectation(result: 517, code: .locked, isRetryable: true),
     Expectation(result: 15, code: .locked, isRetryable: true),
     Expectation(result: 8, code: .notPermitted),
-    Expectation(result: 1032, code: .failed, breaks: true),
+    Expectation(result: 1032, code: .storeReplaced, breaks: true),
     Expectation(result: 1544, code: .notPermitted),
     Expectation(result: 14, system: .notFound, code: .notFound),
     Expectation(result: 14, system: .accessDenied, code: .notPermitted),

@@ -12,6 +12,26 @@ import Testing
     #expect(SQLiteLibrary.hasWALResetBug(version: version) == hasBug)
   }
 
+  @Test(
+    arguments: [
+      (SQLiteResultCode.corrupt, "database corruption", "debug"), (SQLiteResultCode.cannotOpen, "cannot open file", "debug"),
+      (SQLiteResultCode.full, "", "debug"), (283, "recovered 3 frames from WAL file", "debug"),
+      (SQLiteResultCode.warning, "multiple links to file: /x", "warning"),
+      (SQLiteResultCode.warning, "file unlinked while open: /x", "debug"),
+      (SQLiteResultCode.warningAutomaticIndex, "automatic index on ZA(ZB)", "debug"), (SQLiteResultCode.inputOutputSync, "", "error"),
+      (SQLiteResultCode.misuse, "", "error"),
+    ] as [(Int32, String, String)])
+  func whatACallerReceivesAsAnErrorIsLoggedForDebuggingAlone(code: Int32, message: String, level: String) {
+    #expect("\(SQLiteLibrary.level(code, message))" == level)
+  }
+
+  @Test func theNoteAboutLostCommitsIsLoggedOncePerFileWhereTheyCanBeLost() {
+    #expect(!SQLiteLibrary.noteWALResetBug(path: "/note/a", isAffected: false))
+    #expect(SQLiteLibrary.noteWALResetBug(path: "/note/a", isAffected: true))
+    #expect(!SQLiteLibrary.noteWALResetBug(path: "/note/a", isAffected: true))
+    #expect(SQLiteLibrary.noteWALResetBug(path: "/note/b", isAffected: true))
+  }
+
   @Test func theLibraryCanBeStartedMoreThanOnce() throws {
     try SQLiteLibrary.start()
     try SQLiteLibrary.start()

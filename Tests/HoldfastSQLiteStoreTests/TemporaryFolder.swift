@@ -87,6 +87,7 @@ enum TestFile {
   static func setPermissions(_ permissions: UInt32, of path: String) { chmod(path, mode_t(permissions)) }
   static func setMask(_ mask: UInt32) { umask(mode_t(mask)) }
   static func delete(_ path: String) { unlink(path) }
+  static func rename(_ path: String, to target: String) { _rename(path, target) }
   static func enter(_ path: String) { precondition(chdir(path) == 0) }
 
   /// Becomes a user without rights; only root can, and only in a process of its own.
@@ -133,6 +134,7 @@ enum TestFile {
 // The members of `TestFile` hide the functions of the same name.
 private func _write(_ file: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int { write(file, bytes, count) }
 private func _read(_ file: Int32, _ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int { read(file, bytes, count) }
+private func _rename(_ path: String, _ target: String) { precondition(rename(path, target) == 0) }
 private func _link(_ target: String, _ path: String) { _ = link(target, path) }
 
 #if os(Linux)

@@ -35,6 +35,82 @@ import Testing
     #expect(error.problems.map(\.path).sorted() == ["E", "composite", "configuration ", "fetch request"], "\(error)")
   }
 
+  @Test func anIndexOfAModelMadeInCodeIsCheckedUnlessItIsIgnored() throws {
+    func model(isIgnored: Bool) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        entities: [
+          EntityDescription(
+            "E", attributes: [AttributeDescription("a", .double)], relationships: [.toMany("many", to: "E", inverse: nil)],
+            indexes: [
+              FetchIndexDescription("byA", ["a"]),
+              FetchIndexDescription("byA", elements: [FetchIndexElement("a", isAscending: false)], isIgnored: isIgnored),
+              FetchIndexDescription("byMany", elements: [FetchIndexElement("many")], isIgnored: isIgnored),
+            ])
+        ])
+    }
+    let error = try #require(throws: ModelError.self) { try model(isIgnored: false) }
+    #expect(error.problems.map(\.path) == ["E.many", "E.byA"], "\(error)")
+    let kept = try model(isIgnored: true)
+    #expect(kept.entities[0].indexes == [FetchIndexDescription("byA", ["a"])])
+    // Stores keep the declaration with their model.
+    #expect(try ManagedObjectModel.decoded(canonicalJSON: kept.canonicalJSON()) == kept)
+    #expect(kept.declarations[0].indexes.map(\.isIgnored) == [false, true, true])
+  }
+
+  @Test func aTransientRelationshipIsNothingThatStoresOrVersionsKnow() throws {
+    func model(_ transient: [RelationshipDescription]) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [
+        EntityDescription(
+          "A", attributes: [AttributeDescription("n", .integer16)],
+          relationships: [.toOne("b", to: "B", inverse: "as"), .toMany("ones", to: "A", inverse: nil)] + transient),
+        EntityDescription(
+          "B", superentity: "A", relationships: [.toMany("as", to: "A", inverse: "b"), .toOne("z", to: "A", inverse: nil)]),
+      ])
+    }
+    let transient: [RelationshipDescription] = [
+      .toOne("best", to: "B", inverse: nil, isTransient: true), .toMany("all", to: "A", inverse: "all", isTransient: true, isOrdered: true),
+    ]
+    let (plain, with) = (try model([]), try model(transient))
+    #expect(with.versionChecksum == plain.versionChecksum && with.layoutDigest == plain.layoutDigest)
+    #expect(
+      with.entities.map(\.slots) == plain.entities.map(\.slots) && with.entities.map(\.relationships) == plain.entities.map(\.relationships)
+    )
+    #expect(
+      with.orderedRelationships.isEmpty
+        && with.entities.allSatisfy { $0.linksWithoutInverse == plain.entities[$0.index].linksWithoutInverse })
+    for entity in with.entities {
+      #expect(entity.transientRelationships.map(\.name) == ["all", "best"] && entity.transientRelationships.map(\.index) == [0, 1])
+      #expect(
+        entity.relationship(named: "best") == nil
+          && entity.property(named: "best") == .transientRelationship(entity.transientRelationships[1]))
+      #expect(entity.property(named: "all")?.slot == nil && entity.slot(named: "best") == nil)
+      #expect(entity.transientRelationships[0].isReflexive && with.inverse(of: entity.transientRelationships[0])?.name == "all")
+      #expect(with.inverse(of: entity.transientRelationships[1]) == nil)
+    }
+    #expect(try ManagedObjectModel.decoded(canonicalJSON: with.canonicalJSON()) == with)
+    #expect(!String(decoding: try plain.canonicalJSON(), as: UTF8.self).contains("isTransient"))
+  }
+
+  @Test func whatIsTransientCannotBeWhatStoresNeed() throws {
+    let error = try #require(throws: ModelError.self) {
+      try ManagedObjectModel(entities: [
+        EntityDescription(
+          "A",
+          attributes: [
+            .derived("count", .integer64, "many.@count"), .derived("copy", .string, "one.name"), AttributeDescription("name", .string),
+          ],
+          relationships: [
+            .toMany("many", to: "A", inverse: "one", isTransient: true), .toOne("one", to: "A", inverse: "many"),
+            .toOne("other", to: "A", inverse: nil, isTransient: true),
+          ], uniquenessConstraints: [["other"]], indexes: [FetchIndexDescription("byOther", ["other"])])
+      ])
+    }
+    let problems = error.problems.map(\.description)
+    #expect(problems.count { $0.contains("Only one of it and its inverse") } == 2, "\(problems)")
+    #expect(problems.contains { $0.contains("There is no to-many relationship many.") })
+    #expect(problems.count { $0.contains("A.other") } == 2, "\(problems)")
+  }
+
   @Test func slotsFollowTheOrderOfNamesAndNotOfDeclarations() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(

@@ -205,14 +205,14 @@ import Testing
       #expect(count == 1)
     }
     try await leaveChanges()
-    // The context goes on its own queue, which may take a moment; as long as it lives the store is open.
-    for attempt in 0..<200 {
+    // The context is released on its own queue; until then the store is open.
+    let isClosed = try await eventually {
       do {
-        return try await leaveChanges()
-      } catch let error as StoreError where error.code == .alreadyOpen && attempt < 199 {
-        try await Task.sleep(for: .milliseconds(10))
-      }
+        try await leaveChanges()
+        return true
+      } catch let error as StoreError where error.code == .alreadyOpen { return false }
     }
+    #expect(isClosed)
   }
 
   /// In a process of its own, since other tests take memory too.

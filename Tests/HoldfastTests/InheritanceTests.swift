@@ -260,9 +260,10 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<HeadKeeper>(sortedBy: [FetchSortDescriptor(\HeadKeeper.name)])).map(\.name) == ["Hedy"])
   }
 
-  @Test func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem() async {
-    await #expect(processExitsWith: .failure) { _ = FetchRequest<Cat>(where: \.label == "Tom") }
-    await #expect(processExitsWith: .failure) { _ = FetchRequest<Cat>(where: \.constant == "Tom") }
+  @Test(arguments: TestStore.allCases) func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem(_ store: TestStore) throws {
+    let context = try filled(store).context()
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat>(where: \.label == "Tom")) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat>(where: \.constant == "Tom")) }
   }
 
   // MARK: Faults

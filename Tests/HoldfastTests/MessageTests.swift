@@ -62,8 +62,7 @@ import Testing
     context.delete(fido)
     try context.processPendingChanges()
     let changes = ear.last()
-    #expect(
-      Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.inserted.isEmpty && !changes.deleted.contains(ann.objectID))
+    #expect(Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.inserted.isEmpty && changes.updated == [ann.objectID])
     try context.save()
     #expect(ear.messages.isEmpty)
     // A new object that goes before anybody was told of it is in no list; one that was told is deleted.
@@ -131,13 +130,15 @@ import Testing
     }
     let new = context.dog("New")
     let fido = try #require(try context.one(\Dog.name == "Fido")), collar = try #require(fido.collar)
-    let rex = try #require(try context.one(\Dog.name == "Rex"))
+    let rex = try #require(try context.one(\Dog.name == "Rex")), ann = try #require(fido.owner)
     ear.messages = []
     fido.age = 101
     rex.age = 6
     try context.save()
     let changes = saved.last()
-    #expect(before == 1 && changes.inserted == [new.objectID] && !new.objectID.isTemporaryID && changes.updated == [rex.objectID])
+    #expect(before == 1 && changes.inserted == [new.objectID] && !new.objectID.isTemporaryID)
+    // Ann has lost a dog.
+    #expect(changes.updated == [rex.objectID, ann.objectID])
     #expect(Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.refreshed.isEmpty && changes.invalidated.isEmpty)
     #expect(
       Set(ear.messages.flatMap(\.deleted)) == [fido.objectID, collar.objectID]
@@ -216,8 +217,10 @@ import Testing
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
     var dogs = try context.fetch(FetchRequest<Dog>())
+    let ann = try #require(try context.one(\Person.name == "Ann"))
     for _ in 0..<60 {
       var (inserted, updated, deleted): (Set<Dog>, Set<Dog>, Set<Dog>) = ([], [], [])
+      var updatedOwners: Set<ManagedObjectID> = []
       for _ in 0..<Int.random(in: 0..<6, using: &random) {
         switch Int.random(in: 0..<6, using: &random) {
         case 0:
@@ -231,12 +234,13 @@ import Testing
         default:
           guard dogs.count > 2 else { continue }
           let dog = dogs.remove(at: Int.random(in: 0..<dogs.count, using: &random))
+          if dog.owner == ann { updatedOwners.insert(ann.objectID) }
           context.delete(dog)
           if inserted.remove(dog) == nil { deleted.insert(dog) }
           updated.remove(dog)
         }
       }
-      let ids = (Set(inserted.map(\.objectID)), Set(updated.map(\.objectID)), Set(deleted.map(\.objectID)))
+      let ids = (Set(inserted.map(\.objectID)), Set(updated.map(\.objectID)).union(updatedOwners), Set(deleted.map(\.objectID)))
       if Bool.random(using: &random) { try context.save() } else { try context.processPendingChanges() }
       let changes = ear.last()
       #expect(Set(changes.inserted) == ids.0 && Set(changes.updated) == ids.1)

@@ -36,8 +36,8 @@ import Testing
 
   /// The square root of a hundred times as many is ten; moves that go over all take a hundred times as long.
   @Test func movesInALongListCostNotMuchMoreThanInAShortOne() throws {
-    let few = try move(10_000, in: list(1_000).entries), many = try move(10_000, in: list(100_000).entries)
-    #expect(many < few * 30, "\(few) in 1,000, \(many) in 100,000")
+    let short = try list(1_000).entries, long = try list(100_000).entries
+    expectCost(below: 30, times: { move(10_000, in: short) }) { move(10_000, in: long) }
   }
 
   enum Deletion: CaseIterable, Sendable { case pendingBeside, savedBeside, pendingInside }
@@ -50,8 +50,7 @@ import Testing
       if deletion == .savedBeside { try context.save() }
       return move(500, in: entries)
     }
-    let few = try time(1_000), many = try time(30_000)
-    #expect(many < few * 15, "\(few) in 1,000, \(many) in 30,000")
+    try expectCost(below: 15, times: { try time(1_000) }) { try time(30_000) }
   }
 
   @Test func deletingAndLookingInTurnIsNotQuadratic() throws {
@@ -63,8 +62,8 @@ import Testing
         #expect(entries.count == count - count / 2)
       }
     }
-    let few = try time(500), many = try time(8_000)
-    #expect(many < few * 80, "\(few) for 500, \(many) for 8,000")
+    // Sixteen times as many; quadratic is 256 times as long.
+    try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
   /// A list is compared with what was deleted since it was looked at last, key by key.

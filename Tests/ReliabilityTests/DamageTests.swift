@@ -113,7 +113,7 @@ import Testing
       #expect(error.code == .wrongType && error.path == path, "\(error)")
       #expect(error.reason.contains("ZSHIP.") || error.reason.contains("target"), "\(error)")
     }
-    context.faultError = nil
+    context.acknowledgeFaultErrors()
     // What is not damaged is as good as ever, and the context goes on.
     #expect(try context.count(for: FetchRequest<Journal>()) == 1)
     let journal = try #require(try context.fetch(FetchRequest<Journal>()).first)
@@ -218,7 +218,7 @@ struct Damaged {
         precondition(!"\(error)".isEmpty)
         first = first ?? error.code.rawValue
       }
-      context?.faultError = nil
+      context?.acknowledgeFaultErrors()
     }
     try attempt {
       context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 0.2)))

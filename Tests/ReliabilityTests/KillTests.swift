@@ -51,7 +51,8 @@ import Testing
       let microseconds = UInt32.random(in: 0...(journal == .wal ? 50_000 : 200_000), using: &random)
       let countsOpening = Int.random(in: 0..<10, using: &random) == 0
       let victim = Victim(
-        path: folder.file(), acks: folder.file("acks"), store: .sqlite(journal), microseconds: microseconds, countsOpening: countsOpening)
+        path: folder.file(), acks: folder.file("acks"), store: .sqlite(journal), microseconds: microseconds, saves: round % 3,
+        countsOpening: countsOpening)
       await #expect(processExitsWith: .signal(SIGKILL)) { [victim = victim as Victim] in try victim.run() }
       let acks = (try? Folder.read(victim.acks).count) ?? 0
       let found = try victim.survey()

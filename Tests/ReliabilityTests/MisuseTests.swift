@@ -78,13 +78,6 @@ import Testing
 
   // MARK: Requests
 
-  @Test func aKeyPathThatTheClassDoesNotListIsNoPredicate() async {
-    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      _ = FetchRequest<Ship>(where: \Ship.unlisted == 1)
-    }
-    Misuse.expect("Ship lists no property with the key path", child)
-  }
-
   @Test func aNegativeLimitIsNoRequest() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let (context, _) = try Misuse.contexts()
@@ -99,13 +92,6 @@ import Testing
       _ = try context.count(for: FetchRequest<Ship>(offset: -1))
     }
     Misuse.expect("A limit or offset is negative.", child)
-  }
-
-  @Test func aCountIsNoOrder() async {
-    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      _ = FetchSortDescriptor((\Ship.routes).count())
-    }
-    Misuse.expect("A count cannot be sorted by.", child)
   }
 
   // MARK: Objects that are gone

@@ -54,7 +54,7 @@ import Testing
     let inserted = context.insertedObjects.count
     let began = Date()
     let refused = try #require(throws: StoreError.self) { try context.save() }
-    #expect((0.15..<3).contains(Date().timeIntervalSince(began)))
+    #expect(Date().timeIntervalSince(began) >= 0.15)
     #expect(context.hasChanges && journal.saves == 13 && context.insertedObjects.count == inserted)
     // Reading does not wait for the lock, and does not see what is not committed.
     let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
@@ -107,13 +107,14 @@ import Testing
   }
 
   @Test func aLockOnlyDelaysASaveWithinTheTimeout() async throws {
-    let context = try context(SQLiteStoreOptions(busyTimeoutSeconds: 20))
+    let context = try context(SQLiteStoreOptions(busyTimeoutSeconds: 3600))
     _ = try Voyage.changeNext(context)
     let other = try BareDatabase(path)
     try other.run("BEGIN IMMEDIATE")
     // From here on the connection is that thread's.
     nonisolated(unsafe) let lent = other
     Thread.detachNewThread {
+      // Time for the save to meet the lock. On a busy machine it may come later, and not wait.
       usleep(100_000)
       try? lent.run("ROLLBACK")
     }
@@ -176,14 +177,15 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func D3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedErrorOrASave() throws {
+  @Test func D3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedError() throws {
     let context = try context()
     try Voyage.saveNext(context)
     for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
     _ = try Voyage.changeNext(context)
     let error = FullDisk.refusal(of: context)
-    #expect(error == nil || [.failed, .notFound, .inputOutput, .damaged].contains(error?.code), "\(String(describing: error))")
-    try? context.persistentStoreCoordinator.close()
+    #expect(error?.code == .storeReplaced && error?.path == path && context.hasChanges, "\(String(describing: error))")
+    try context.persistentStoreCoordinator.close()
     #expect(folder.openDescriptors == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 }

@@ -183,7 +183,7 @@ final class BrokenStore: IncrementalStore {
   /// The base store's view in which a request is to be answered.
   private func answering(_ view: any ReadView) throws -> any ReadView {
     guard let view = view as? View else { return view }
-    if flaw == .liveSnapshots, view.kind == .snapshot { return try base.beginRead(.latest) }
+    if flaw == .liveSnapshots, view.kind != .latest { return try base.beginRead(.latest) }
     guard flaw == .servesStaleRows || (flaw == .lateViews && view.kind == .latest) else { return view.base }
     let old = notes.state.withLock { $0.oldView }
     if let old, flaw == .servesStaleRows { return old }

@@ -19,7 +19,7 @@ extension ClassBinding {
 
   /// Differences of a composite attribute: elements that one side does not have, and types.
   static func differences(
-    _ leaves: [(name: String, types: [AttributeType])], _ composite: ManagedObjectModel.CompositeAttribute,
+    _ leaves: [(name: String, types: AttributeTypeSet)], _ composite: ManagedObjectModel.CompositeAttribute,
     _ entity: ManagedObjectModel.Entity
   ) -> [String] {
     let said = Dictionary(leaves.map { ($0.name, $0.types) }, uniquingKeysWith: { first, _ in first })
@@ -42,7 +42,7 @@ extension ClassBinding {
   /// Differences of a transient attribute.
   static func differences(_ type: Any.Type, _ attribute: ManagedObjectModel.TransientAttribute) -> [String] {
     if attribute.type.isUntyped { return [] }
-    let types = (type as? any AttributeValue.Type)?.attributeTypes ?? []
+    let types = (type as? any AttributeValue.Type)?.attributeTypes ?? AttributeTypeSet()
     return types.contains(attribute.type) ? [] : ["The model says \(attribute.type.rawValue), which this Swift type cannot hold."]
   }
 }
@@ -55,10 +55,13 @@ extension AttributeTransformer {
 /// The type that an optional may hold; any other type itself.
 func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any AnyOptional.Type)?.wrappedType ?? type }
 
-private protocol AnyOptional {
+protocol AnyOptional {
   static var wrappedType: Any.Type { get }
+  /// The key path of the wrapped value behind that of an optional; nil for a key path of another type.
+  static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath?
 }
 
 extension Optional: AnyOptional {
   static var wrappedType: Any.Type { Wrapped.self }
+  static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath? { keyPath.appending(path: \Wrapped?.!) }
 }

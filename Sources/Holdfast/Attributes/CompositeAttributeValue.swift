@@ -28,6 +28,8 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
   @usableFromInline let elements: [CompositeElement<Root>]
   /// How many slots they have, with those of groups within the group.
   @usableFromInline let slotCount: Int
+  /// The types that the Swift type of each slot's element can hold.
+  @usableFromInline let slotTypes: [AttributeTypeSet]
 
   /// Takes the elements, in any order.
   public init(arrayLiteral elements: CompositeElement<Root>...) {
@@ -38,10 +40,11 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
     }
     self.elements = sorted
     slotCount = slot
+    slotTypes = sorted.flatMap { element in element.leaves().map(\.types) }
   }
 
   /// The values that stores keep: their names below the group's, and which types of attributes the Swift type can hold.
-  var leaves: [(name: String, types: [AttributeType])] { elements.flatMap { $0.leaves() } }
+  var leaves: [(name: String, types: AttributeTypeSet)] { elements.flatMap { $0.leaves() } }
 
   /// The name of the element that a key path reads.
   ///
@@ -81,13 +84,13 @@ public struct CompositeElement<Root>: Sendable {
   /// Where its values begin among those of the group.
   @usableFromInline var offset = 0
   @usableFromInline let keyPath: any PartialKeyPath<Root> & Sendable
-  @usableFromInline let leaves: @Sendable () -> [(name: String, types: [AttributeType])]
+  @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
   @usableFromInline let load: @Sendable (inout Root, RowPointer, Int) -> Void
   @usableFromInline let store: @Sendable (Root, ManagedObject, Int) -> Void
 
   @usableFromInline init(
     name: String, slotCount: Int, keyPath: any PartialKeyPath<Root> & Sendable,
-    leaves: @escaping @Sendable () -> [(name: String, types: [AttributeType])],
+    leaves: @escaping @Sendable () -> [(name: String, types: AttributeTypeSet)],
     load: @escaping @Sendable (inout Root, RowPointer, Int) -> Void, store: @escaping @Sendable (Root, ManagedObject, Int) -> Void
   ) {
     (self.name, self.slotCount, self.keyPath) = (name, slotCount, keyPath)
@@ -128,7 +131,7 @@ public struct CompositeElement<Root>: Sendable {
 }
 
 extension CompositeElements {
-  @usableFromInline func leavesBelow(_ name: String) -> [(name: String, types: [AttributeType])] {
+  @usableFromInline func leavesBelow(_ name: String) -> [(name: String, types: AttributeTypeSet)] {
     leaves.map { ("\(name).\($0.name)", $0.types) }
   }
 }

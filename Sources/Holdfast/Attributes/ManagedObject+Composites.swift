@@ -14,8 +14,18 @@ extension ManagedObject {
   /// Nil when none of its elements has a value; setting nil takes the values of all. A struct of which every element is nil is
   /// the same as nil. An element alone is read and written by its own slot, which costs less.
   @inlinable public final subscript<Value: CompositeAttributeValue>(composite slot: Int) -> Value? {
-    get { noteProbe(slot) ? nil : Value.elements.load(readRow, slot) }
-    set { Value.elements.store(newValue, in: self, slot) }
+    get {
+      checkSlots(slot, Value.elements.slotTypes)
+      return Value.elements.load(readRow, slot)
+    }
+    set {
+      checkSlots(slot, Value.elements.slotTypes)
+      Value.elements.store(newValue, in: self, slot)
+    }
+  }
+
+  @inlinable final func checkSlots(_ first: Int, _ types: [AttributeTypeSet]) {
+    for (offset, types) in types.enumerated() { checkSlot(first + offset, types) }
   }
 
   /// The values of a group by name, groups within it as such; null when none has a value.

@@ -25,12 +25,13 @@ extension ManagedObject {
   public final subscript<Value>(transformable slot: Int) -> Value? {
     get {
       do { return try transformableValue(slot) } catch {
-        managedObjectContext.faultError = error
+        managedObjectContext.noteUnread(id, error)
         return nil
       }
     }
     set {
       do { try setTransformableValue(newValue, slot) } catch {
+        if isProbe(.slot(slot)) { return }
         managedObjectContext.noteChange(self)
         managedObjectContext.refusedValues.append(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
       }
@@ -43,7 +44,7 @@ extension ManagedObject {
   ///   when no transformer is registered, or it gives another type. ``/HoldfastStore/StoreError`` when the bytes lie in a file of their own
   ///   that cannot be read.
   public final func transformableValue<Value>(_ slot: Int, as type: Value.Type = Value.self) throws -> Value? {
-    if noteProbe(slot) { return nil }
+    checkSlot(slot, .transformable)
     let row = readRow
     guard row.isPresent(slot) else { return nil }
     let transformer = try transformer(slot)
@@ -60,6 +61,7 @@ extension ManagedObject {
   ///
   /// - Throws: as ``transformableValue(_:as:)``; the attribute is unchanged then.
   public final func setTransformableValue<Value>(_ value: Value?, _ slot: Int) throws {
+    checkSlot(slot, .transformable)
     managedObjectContext.forgetRefusedValue(self, slot)
     guard let value else { return setNull(slot) }
     let transformer = try transformer(slot)
@@ -78,13 +80,6 @@ extension ManagedObject {
 
   private func transformationError(_ slot: Int, _ reason: String, _ cause: (any Error)? = nil) -> ContextError {
     ContextError(.transformationFailed, objectID: id, property: entity.slots[slot].name, reason: reason, cause: cause)
-  }
-
-  /// Tells a ``KeyPathProbe`` which slot is asked for.
-  @usableFromInline final func noteProbe(_ slot: Int) -> Bool {
-    if !flags.contains(.probe) { return false }
-    position = UInt32(slot)
-    return true
   }
 }
 

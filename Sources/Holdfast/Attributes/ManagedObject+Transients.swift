@@ -21,7 +21,7 @@ extension ManagedObject {
   /// transient values changed calls `willSave` and `didSave`, and asks no store. A value that was set as another type reads as nil.
   public final subscript<Value>(transient index: Int) -> Value? {
     get {
-      if noteProbe(KeyPathProbe.place(ofTransient: index)) { return nil }
+      guard hasTransientSlot(index) else { return nil }
       _ = readRow
       guard let values = transientValues, let value = values[index] else { return nil }
       if let value = value as? Value { return value }
@@ -31,7 +31,7 @@ extension ManagedObject {
       values[index] = value
       return value
     }
-    set { setTransient(index, newValue) }
+    set { if hasTransientSlot(index) { setTransient(index, newValue) } }
   }
 
   // MARK: By name
@@ -110,7 +110,7 @@ extension AttributeType {
 extension AttributeValue {
   /// The value of this type that a value of the boundary says; nil for none. Takes as long as making a row.
   static func said(by value: StoreValue) -> Self? {
-    guard value != .null, let type = attributeTypes.first(where: { value.converted(to: $0) != nil }) else { return nil }
+    guard value != .null, let type = attributeTypes.types.first(where: { value.converted(to: $0) != nil }) else { return nil }
     let column = ColumnType.attribute(type), builder = RowBatchBuilder(layout: RowLayout([column]), idPrefix: nil)
     builder.beginRow(key: 0, version: 0)
     guard builder.appendValue(value, column) else { return nil }

@@ -7,7 +7,7 @@ public import HoldfastStore
 /// keep a temporary ID of anything else is refused with ``ContextError/Code/unsavedObjectID``.
 extension ManagedObjectID: AttributeValue {
   /// IDs of objects.
-  public static var attributeTypes: [AttributeType] { [.objectID] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.objectID] }
   /// Reads a slot; an ID that no object has for none and for text that is no ID.
   public static func load(_ row: RowPointer, _ slot: Int) -> ManagedObjectID { loadPresent(row, slot) ?? nobody }
   /// Reads a slot; nil for text that is no ID.

@@ -10,7 +10,7 @@ public import HoldfastStore
 /// zero otherwise: the case whose raw value is 0 or "", or the first case. It stays in the row until the property is set.
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
   /// Those of the raw value.
-  public static var attributeTypes: [AttributeType] { RawValue.attributeTypes }
+  @inlinable public static var attributeTypes: AttributeTypeSet { RawValue.attributeTypes }
   /// Reads a slot; nil when no case has the raw value.
   @inlinable public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? {
     RawValue.loadPresent(row, slot).flatMap { Self(rawValue: $0) }
@@ -40,10 +40,13 @@ extension AttributeValue where Self: OptionSet, RawValue: AttributeValue {
   @inlinable public static func load(_ row: RowPointer, _ slot: Int) -> Self { Self(rawValue: RawValue.load(row, slot)) }
 }
 
-/// A row of one slot that holds nothing, from which types read their zeros.
+/// A row that holds nothing, from which types read their zeros.
 enum AbsentRow {
+  /// How many slots it has.
+  static let slotCount = 2048
+
   nonisolated(unsafe) static let base: UnsafeRawPointer = {  // because nobody writes to it, or frees it
-    let count = RowLayout.cellOffset(0) + 8
+    let count = RowLayout.cellOffset(slotCount - 1) + 8
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
     bytes.initializeMemory(as: UInt8.self, repeating: 0, count: count)
     return UnsafeRawPointer(bytes)

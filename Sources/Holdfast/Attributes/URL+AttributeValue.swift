@@ -7,7 +7,7 @@
 /// What URIs are kept as is text; `String` reads and writes it as it is.
 extension URL: AttributeValue {
   /// URIs.
-  public static var attributeTypes: [AttributeType] { [.uri] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.uri] }
   /// Reads a slot; `about:blank` for none and for text that is no URI.
   public static func load(_ row: RowPointer, _ slot: Int) -> URL { loadPresent(row, slot) ?? blank }
   /// Reads a slot; nil for text that is no URI.

@@ -4,7 +4,8 @@ import HoldfastStore
 /// A context on a queue of its own: a small actor that hands it to closures and lets nothing of it out.
 ///
 /// What a closure returns must be free of the context's objects, which the compiler checks; pass
-/// ``ManagedObject/objectID`` and values.
+/// ``ManagedObject/objectID`` and values. An error that a closure throws must be free of them as well. Of that the compiler only warns, so
+/// debug builds trap when an error holds an object.
 ///
 /// ```swift
 /// let count = try await background.perform { context in
@@ -36,7 +37,10 @@ public actor BackgroundContext {
   public func perform<Result, Failure: Error>(
     _ body: @Sendable (ManagedObjectContext) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
-    try body(context)
+    do { return try body(context) } catch {
+      assertIsFreeOfObjects(error)
+      throw error
+    }
   }
 
   /// Runs a closure with the context and waits for it; inline when already inside. Must not be called from an async
@@ -45,6 +49,24 @@ public actor BackgroundContext {
   /// - Throws: what the closure throws.
   public nonisolated func performAndWait<Result: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> Result) rethrows -> Result {
     if executor.isIsolatingCurrentContext() == true { return try assumeIsolated { try body($0.context) } }
-    return try executor.queue.sync { try assumeIsolated { try body($0.context) } }
+    return try executor.queue.sync {
+      try assumeIsolated { context in
+        do { return try body(context.context) } catch {
+          assertIsFreeOfObjects(error)
+          throw error
+        }
+      }
+    }
   }
+}
+
+/// Traps in debug builds when an error that leaves a context holds one of its objects.
+private func assertIsFreeOfObjects(_ error: any Error) {
+  assert(!holdsObject(error, depth: 0), "An error with a managed object left the object's context; throw its objectID instead.")
+}
+
+private func holdsObject(_ value: Any, depth: Int) -> Bool {
+  if value is ManagedObject || value is ManagedObjectContext { return true }
+  // Errors are small; what lies deeper than that is not looked at.
+  return depth < 6 && Mirror(reflecting: value).children.contains { holdsObject($0.value, depth: depth + 1) }
 }

@@ -12,11 +12,16 @@ struct LinkPlan {
   var destinationEnd: Int32 = 1
   /// Where the inverse's key lies in the target, or -1 when the inverse is to-many or there is none.
   var inverseSlot: Int32 = -1
-  /// The to-many index of the inverse in the target, or -1.
-  var inverseToManyIndex: Int32 = -1
+  /// The to-many index of the inverse in the target, or ``none``. Negative for the inverse of a transient relationship.
+  var inverseToManyIndex: Int32 = LinkPlan.none
   var isOrdered = false
+  /// Of a transient relationship, whether it and its inverse lead to one object at most; false for others.
+  var isTransientToOne = false
+  var hasTransientToOneInverse = false
 
-  @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex >= 0 }
+  static let none = Int32.min
+
+  @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex != LinkPlan.none }
 
   /// Whether the relationship may lead to objects of an entity.
   @inline(__always) func leads(toEntity entity: UInt32) -> Bool {
@@ -29,10 +34,14 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   struct EntityPlan {
     /// By slot; entries of attributes are unused.
     let toOne: UnsafeMutablePointer<LinkPlan>
+    /// By to-many index: those of transient relationships, which are negative, lie in front.
     let toMany: UnsafeMutablePointer<LinkPlan>
     let slotCount: Int
     let toManyCount: Int
+    /// The number of transient attributes.
     let transientCount: Int
+    /// The number of transient relationships.
+    let transientLinkCount: Int
     let root: Int
     /// The entities whose objects are objects of this one: itself and its sub-entities.
     let family: Range<Int>
@@ -42,6 +51,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
 
   let model: ManagedObjectModel
   let entities: UnsafeMutablePointer<EntityPlan>
+  /// The type of each slot's attribute as an ``AttributeTypeSet`` of one; 0 for relationships and what is no slot. Each entity has
+  /// ``ManagedObject/tabulatedSlots`` entries.
+  let slotTypes: UnsafeMutablePointer<UInt32>
   /// One batch per entity with two rows: all nil, and the defaults of a new object.
   let templates: [RowBatch]
   /// What a save checks, by entity.
@@ -54,6 +66,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let hasObjectIDs: Bool
   /// Whether an entity has transient attributes.
   let hasTransients: Bool
+  /// Whether an entity has transient relationships.
+  let hasTransientLinks: Bool
   /// The one-to-one relationships by entity, both ends of which lie in rows.
   let pairs: [[LinkPlan]]
   /// Whether there is any.
@@ -76,17 +90,19 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     }
     hasObjectIDs = objectIDSlots.contains { !$0.isEmpty }
     hasTransients = model.entities.contains { !$0.transientAttributes.isEmpty }
+    hasTransientLinks = model.entities.contains { !$0.transientRelationships.isEmpty }
     entities = .allocate(capacity: model.entities.count)
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
     for entity in model.entities { (entities + entity.index).initialize(to: GraphPlan.plan(entity, model)) }
+    slotTypes = GraphPlan.slotTypes(model)
     let plans = entities
     pairs = model.entities.map { entity in
       entity.slots.indices.map { plans[entity.index].toOne[$0] }.filter { $0.slot >= 0 && $0.inverseSlot >= 0 }
     }
     hasPairs = pairs.contains { !$0.isEmpty }
     manyToMany = model.entities.map { entity in
-      entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex >= 0 }
+      entity.toManyRelationships.indices.map { plans[entity.index].toMany[$0] }.filter { $0.inverseToManyIndex != LinkPlan.none }
     }
     derivations = DerivationPlan(model)
   }
@@ -94,9 +110,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   deinit {
     for entity in model.entities {
       entities[entity.index].toOne.deallocate()
-      entities[entity.index].toMany.deallocate()
+      (entities[entity.index].toMany - entity.transientRelationships.count).deallocate()
     }
     entities.deallocate()
+    slotTypes.deallocate()
   }
 
   /// A row of nothing but nil.
@@ -119,23 +136,47 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return builder.seal()
   }
 
+  private static func slotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
+    let count = ManagedObject.tabulatedSlots
+    let types = UnsafeMutablePointer<UInt32>.allocate(capacity: model.entities.count * count)
+    types.initialize(repeating: 0, count: model.entities.count * count)
+    for entity in model.entities {
+      for (slot, column) in entity.layout.columns.prefix(count).enumerated() {
+        if case .attribute(let type) = column { types[entity.index * count + slot] = AttributeTypeSet(type).rawValue }
+      }
+    }
+    return types
+  }
+
   private static func plan(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> EntityPlan {
     let toOne = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.slots.count))
     toOne.initialize(repeating: LinkPlan(), count: max(1, entity.slots.count))
-    let toMany = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.toManyRelationships.count))
-    toMany.initialize(repeating: LinkPlan(), count: max(1, entity.toManyRelationships.count))
+    let (toManyCount, transientLinkCount) = (entity.toManyRelationships.count, entity.transientRelationships.count)
+    let links = UnsafeMutablePointer<LinkPlan>.allocate(capacity: transientLinkCount + max(1, toManyCount))
+    links.initialize(repeating: LinkPlan(), count: transientLinkCount + max(1, toManyCount))
+    let toMany = links + transientLinkCount
     for relationship in entity.relationships {
-      let inverse = model.inverse(of: relationship)
-      let link = LinkPlan(
-        entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
-        toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
-        destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse?.slot ?? -1),
-        inverseToManyIndex: Int32(inverse?.toManyIndex ?? -1), isOrdered: relationship.isOrdered)
+      let link = link(relationship, model)
       if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
     }
+    for relationship in entity.transientRelationships { toMany[relationship.toManyIndex] = link(relationship, model) }
     return EntityPlan(
-      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: entity.toManyRelationships.count,
-      transientCount: entity.transientAttributes.count, root: entity.rootIndex, family: entity.familyIndexes,
+      toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: toManyCount,
+      transientCount: entity.transientAttributes.count, transientLinkCount: transientLinkCount, root: entity.rootIndex,
+      family: entity.familyIndexes,
       sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1)
+  }
+
+  private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {
+    let inverse = model.inverse(of: relationship)
+    var link = LinkPlan(
+      entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
+      toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
+      destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse?.slot ?? -1),
+      isOrdered: relationship.isOrdered)
+    if let inverse, inverse.isToMany || inverse.isTransient { link.inverseToManyIndex = Int32(inverse.toManyIndex) }
+    link.isTransientToOne = relationship.isTransient && !relationship.isToMany
+    link.hasTransientToOneInverse = inverse.map { $0.isTransient && !$0.isToMany } ?? false
+    return link
   }
 }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
       nextToAwake += 1
       if object.row == nil || !object.flags.isDisjoint(with: [.inaccessible, .detached]) { continue }
       object.flags.insert(.awakening)
-      object.awakeFromFetch()
+      runningCallback { object.awakeFromFetch() }
       object.flags.remove(.awakening)
     }
     fulfilled = []

@@ -37,34 +37,57 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Runs something that reads faults, and throws what they could not read: nothing goes on from values that are not known.
-  func refusingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
-    let before = faultError
-    faultError = nil
-    let result = try body()
-    if let error = faultError { throw error }
-    faultError = before
-    return result
-  }
-
   private func applyDeleteRules(_ object: ManagedObject) throws {
-    let before = faultError
-    faultError = nil
-    for relationship in object.entity.relationships {
-      switch relationship.deleteRule {
-      // Nothing can lead to an object that never was in the store.
-      case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
-      case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
-      case .nullify: nullify(object, relationship)
+    do {
+      // A row that is gone leads nowhere; the save says that it is gone.
+      try throwingFaultErrors {
+        for relationship in object.entity.relationships {
+          switch relationship.deleteRule {
+          // Nothing can lead to an object that never was in the store.
+          case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
+          case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
+          case .nullify: nullify(object, relationship)
+          }
+        }
+        for relationship in object.entity.transientRelationships {
+          for target in targets(of: object, relationship) {
+            // Links in memory leave deleted objects out by themselves, so those that lose one have only to be told.
+            if relationship.deleteRule == .cascade { delete(target) } else if relationship.hasInverse { noteChange(target) }
+          }
+        }
+        try noteOtherEnds(of: object)
       }
-    }
-    // A row that is gone leads nowhere; the save says that it is gone.
-    if let error = faultError, (error as? ContextError)?.code != .missingObject {
+    } catch {
       object.flags.remove(.propagated)
       unpropagated.append(object)
       throw error
     }
-    faultError = before ?? faultError
+  }
+
+  /// Notes the objects whose relationships lose a deleted one, for those who listen. Reads the object and its relationships.
+  private func noteOtherEnds(of object: ManagedObject) throws {
+    guard let observers, observers.hearChanges else { return }
+    for relationship in object.entity.relationships where graph.model.inverse(of: relationship) != nil {
+      observers.noteOtherEnds(try knownIDs(relationship.destinationIndex, keys(of: object, relationship)))
+    }
+    // Without an inverse only the lists that are known can tell.
+    for relationship in object.entity.linksWithoutInverse {
+      for owner in maps[graph.entities[relationship.entityIndex].root].objects where owner.knows(object.objectKey, relationship) {
+        observers.noteOtherEnds([owner.id])
+      }
+    }
+  }
+
+  private func keys(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+    if relationship.isToMany { return object.targets(relationship.toManyIndex).withKeys { Array($0) } }
+    let row = object.readRow
+    return row.isPresent(relationship.slot) ? [row.integer(relationship.slot)] : []
+  }
+
+  /// The IDs of objects that are not being deleted, new ones included.
+  private func knownIDs(_ entity: Int, _ keys: [Int64]) throws -> [ManagedObjectID] {
+    let new = keys.filter { $0 < 0 }.compactMap { registered(entity, $0) }.filter { !$0.isDeleted }
+    return new.map(\.id) + (try existingIDs(entity, keys))
   }
 
   /// The objects at the other end that are not being deleted.
@@ -81,7 +104,7 @@ extension ManagedObjectContext {
       return targets
     }
     return try targets.filter { target in
-      if target.isInaccessible { return false }
+      if target.row != nil && target.isInaccessible { return false }
       return try target.row != nil || fire(target)
     }
   }

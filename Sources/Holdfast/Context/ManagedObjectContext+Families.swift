@@ -31,10 +31,11 @@ extension ManagedObjectContext {
 
   /// A row leads to an object of another kind than the model says: the file was changed by something else.
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
-    faultError = StoreError(
+    let error = StoreError(
       .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
       reason: "It should lead to objects of \(entities[entity].name), and leads to \(object.id). Another program or a fault has changed "
         + "the file.")
+    noteUnread(object.id, error)
     return nil
   }
 
@@ -46,7 +47,7 @@ extension ManagedObjectContext {
     return object
   }
 
-  /// Makes the object of a key from its row; nil when there is none or it cannot be read, which ``faultError`` tells.
+  /// Makes the object of a key from its row; nil when there is none or it can't be read, which is noted.
   private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     if !places.hasResidentRow(key),
@@ -62,7 +63,7 @@ extension ManagedObjectContext {
     if batchesFaults, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
       keys = unreadKeys(siblings.window(around: position), entity)
     }
-    do { return try readFamily(entity, keys, wanting: key) } catch { faultError = error }
+    do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
     return nil
   }
 
@@ -104,8 +105,8 @@ extension ManagedObjectContext {
     guard let first = keys.first, mayReadAhead(entity, first) else { return }
     let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
-    // What cannot be read now is asked for again, one by one.
-    do { try readFamily(entity, unread) } catch { faultError = error }
+    // What can't be read now is read again one by one, and only then noted.
+    _ = try? readFamily(entity, unread)
   }
 
   /// The keys of objects that are not registered, ascending, without repetition.

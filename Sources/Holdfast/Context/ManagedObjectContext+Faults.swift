@@ -3,39 +3,39 @@ import HoldfastStore
 extension ManagedObjectContext {
   /// Reads the row of a fault, and the rows of its siblings.
   ///
-  /// What cannot be read never traps: the object gets a row of nil, ``ManagedObject/isInaccessible`` tells, and
-  /// ``faultError`` has the reason.
+  /// What can't be read returns a row of nil, and ``ManagedObject/isInaccessible`` is true. An object whose row was deleted keeps that row.
+  /// After an error the object stays a fault, so that the next access tries again.
   func fireFault(_ object: ManagedObject) -> RowPointer {
+    let empty = graph.emptyRow(Int(object.flags.entityIndex))
     do {
       if try fire(object), let row = object.row { return RowPointer(row) }
-      fail(object, missingRow(of: object))
+      if let error = reasonToRetry(object) { throw error }
+      faultErrors.latest = ContextError(.missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
+      object.row = empty.base
+      object.owner = nil
+      object.flags.remove(.ownedByGroup)
     } catch {
-      fail(object, error)
+      noteUnread(object.id, error)
     }
-    return graph.emptyRow(Int(object.flags.entityIndex))
-  }
-
-  /// Why an object has no row.
-  private func missingRow(of object: ManagedObject) -> ContextError {
-    if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
-    return ContextError(.missingObject, objectID: object.id, reason: "The object's row was deleted by somebody else.")
-  }
-
-  private func fail(_ object: ManagedObject, _ error: any Error) {
-    faultError = error
     object.flags.insert(.inaccessible)
-    let empty = graph.emptyRow(Int(object.flags.entityIndex))
-    object.row = empty.base
-    object.owner = nil
-    object.flags.remove(.ownedByGroup)
+    return empty
   }
 
-  /// The row of an object, read when it is a fault; nil when it cannot be read. That somebody else deleted it is no error here.
+  /// Why an object has no row now and may have one later; nil when its row was deleted.
+  private func reasonToRetry(_ object: ManagedObject) -> ContextError? {
+    if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
+    if object.mapIndex != .max || object.flags.contains(.detached) { return nil }
+    return ContextError(
+      .missingObject, objectID: object.id,
+      reason: "The object is of a sub-entity, which was not known when it was read. Fetch it again.")
+  }
+
+  /// The row of an object, read when it is a fault; nil when it can't be read. A deleted row is no error here.
   func presentRow(_ object: ManagedObject) -> RowPointer? {
-    let before = faultError
+    let before = faultErrors.latest
     let row = object.readRow
     if !object.isInaccessible { return row }
-    if (faultError as? ContextError)?.code == .missingObject { faultError = before }
+    if (faultErrors.latest as? ContextError)?.code == .missingObject { faultErrors.latest = before }
     return nil
   }
 
@@ -51,7 +51,9 @@ extension ManagedObjectContext {
     if !isResident,
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.objectKey)
     {
-      if graph.entities[entity].sharesRoot && coordinator.entityIndex(of: batch) != entity { return false }
+      if graph.entities[entity].sharesRoot {
+        guard let concrete = coordinator.entityIndex(of: batch), isStillOf(concrete, object) else { return false }
+      }
       attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
       awakenFulfilled()
       return true
@@ -113,11 +115,11 @@ extension ManagedObjectContext {
   ///
   /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome where all of them are
   ///   likely to be read, unless they lie in memory anyway.
-  func fireToMany(_ group: RowGroup, _ link: LinkPlan, readsTargets: Bool) -> FaultSiblings? {
+  func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
     forgetOldFiredGroups()
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
     let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
-    guard let answer = relationship(link, group.keys, welcomesRows: welcomesRows) else { return nil }
+    guard let answer = relationship(link, of: object, group.keys, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
@@ -159,8 +161,8 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Asks for the targets of a to-many relationship; nil when the store fails, which ``faultError`` tells.
-  func relationship(_ link: LinkPlan, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
+  /// Asks for the targets of a to-many relationship; nil when the store fails, which is noted for the object that was asked.
+  func relationship(_ link: LinkPlan, of object: ManagedObject, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
     checkIsolation()
     do {
       let answer = try persistentStoreCoordinator.relationships(
@@ -168,7 +170,7 @@ extension ManagedObjectContext {
           entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows))
       return link.isOrdered ? answer.inOrder() : answer
     } catch {
-      faultError = error
+      noteUnread(object.id, error)
       return nil
     }
   }

@@ -20,7 +20,7 @@ extension ManagedObjectContext {
   /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
   public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
     let query = try query(request)
-    guard try needsOverlay(request) else {
+    guard try needsOverlay(request, query) else {
       var counted = query
       counted.offset = 0
       counted.limit = nil
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
   /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
-    if try needsOverlay(request) { return try overlaid(query).map { $0.id } }
+    if try needsOverlay(request, query) { return try overlaid(query).map { $0.id } }
     query.output = .keys
     let collector = try persistentStoreCoordinator.fetch(query)
     var ids: [ManagedObjectID] = []
@@ -62,8 +62,8 @@ extension ManagedObjectContext {
     let columns = try names.map { try column(request.columns[$0] ?? .count(), entity, groupBy) }
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
-      entity: entity, predicate: request.predicate?.expression.withoutForeignIDs(entity, persistentStoreCoordinator),
-      output: .aggregates(plan), includesSubentities: request.includesSubentities)
+      entity: entity, predicate: try predicate(request.predicate?.expression, entity),
+      output: .aggregates(plan), includesSubentities: request.includesSubentities, isCancellable: true)
     let rows = try persistentStoreCoordinator.aggregate(query, plan)
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     let sorted = rows.sorted { a, b in
@@ -129,14 +129,20 @@ extension ManagedObjectContext {
       "Objects of \(entity.name) appear as \(classes[entity.index]), not as \(Result.self); pass the class to the container.")
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
-      entity: entity, predicate: request.expression?.withoutForeignIDs(entity, persistentStoreCoordinator), sorts: request.sorts,
-      offset: request.fetchOffset,
-      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities)
+      entity: entity, predicate: try predicate(request.expression, entity), sorts: request.sorts, offset: request.fetchOffset,
+      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities, isCancellable: true)
+  }
+
+  /// What is asked, in the form in which the coordinator and stores take it.
+  ///
+  /// - Throws: ``/HoldfastStore/QueryError`` when it is nested too deeply; nothing has walked it by then.
+  private func predicate(_ expression: QueryExpression?, _ entity: ManagedObjectModel.Entity) throws -> QueryExpression? {
+    try expression?.normalized(entity: entity.name).withoutForeignIDs(entity, persistentStoreCoordinator)
   }
 
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {
     let query = try query(request)
-    if try needsOverlay(request) { return try overlaid(query) }
+    if try needsOverlay(request, query) { return try overlaid(query) }
     let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
       let sink = ObjectSink(self)
       try persistentStoreCoordinator.fetch(query, into: sink)
@@ -194,7 +200,6 @@ final class ObjectSink: RowSink {
       pending.append(run)
       pendingCount += count
     }
-    try Cancellation.check()
     return .more
   }
 
@@ -240,12 +245,13 @@ final class ObjectSink: RowSink {
   }
 }
 
-/// The order of groups' values: nil first, then as sorts order them.
+/// The order of groups' values: nil first, NaN after all numbers, then as sorts order them.
 enum GroupOrder {
   static func order(_ a: StoreValue, _ b: StoreValue, places: StorePlaces) -> Int {
     if a == b { return 0 }
     if a == .null { return -1 }
     if b == .null { return 1 }
+    if a.isNaN || b.isNaN { return a.isNaN == b.isNaN ? 0 : a.isNaN ? 1 : -1 }
     if case .objectID(let x) = a, case .objectID(let y) = b { return places.key(of: x) ?? 0 < places.key(of: y) ?? 0 ? -1 : 1 }
     return ValueComparison.holds(a, .lessThan, b) ? -1 : 1
   }

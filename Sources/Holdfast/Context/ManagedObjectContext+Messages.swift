@@ -26,7 +26,8 @@ extension ManagedObjectContext {
   /// IDs. Not called when every change came to nothing, nor when the save failed. What other contexts save tells
   /// ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
   ///
-  /// Nobody can save the context from the handler: the save is over when ``save()`` has returned.
+  /// The handler may change objects and save the context again. Of that save the handlers are called when all have been called for the
+  /// first one; a handler that changes something each time never comes to an end.
   @discardableResult
   public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
@@ -66,15 +67,10 @@ extension ManagedObjectContext {
 extension SaveOperation {
   /// Tells those who listen to the context what was committed.
   func tellDidSave() {
-    guard let listeners = context.observers?.didSaveHandlers, !listeners.isEmpty else { return }
-    let saved = parts.filter(\.isCommitted)
-    // Objects whose changes came to nothing were not saved.
-    let rows = Set(saved.lazy.flatMap(\.published).flatMap(\.objects).map { ObjectIdentifier($0) })
+    guard let observers = context.observers, !observers.didSaveHandlers.isEmpty else { return }
     let changes = ObjectChanges(
-      inserted: saved.flatMap { $0.inserted.map(\.id) },
-      updated: saved.flatMap { $0.updated.filter { rows.contains(ObjectIdentifier($0)) }.map(\.id) },
-      deleted: saved.flatMap { $0.deleted.map(\.id) })
-    if changes.isEmpty { return }
-    for listener in listeners { listener.handler(context, changes) }
+      inserted: committedChanges.flatMap(\.inserted), updated: committedChanges.flatMap(\.updated),
+      deleted: committedChanges.flatMap(\.deleted))
+    if !changes.isEmpty { observers.tellDidSave(context, changes) }
   }
 }

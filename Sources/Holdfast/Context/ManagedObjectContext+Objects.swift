@@ -106,7 +106,7 @@ extension ManagedObjectContext {
     // Who deletes an object while it hears of its deletion means that one.
     if object.flags.contains(.preparingDeletion) { return }
     object.flags.insert(.preparingDeletion)
-    object.prepareForDeletion()
+    runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
     let root = graph.entities[Int(object.flags.entityIndex)].root
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     unpropagated.append(object)
   }
 
-  /// Takes every change back: new objects leave the graph, the others are as they were read.
+  /// Takes every change back: new objects leave the graph, the others are as they were read. Errors of faults are acknowledged.
   public func rollback() {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
@@ -127,10 +127,12 @@ extension ManagedObjectContext {
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changed)
     for object in changed { revert(object) }
+    if graph.hasTransientLinks { for object in changed { object.dropLinksToGoneObjects() } }
     changed = []
     refusedValues = []
     assignments = nil
     unpropagated = []
+    acknowledgeFaultErrors()
     for index in entities.indices {
       changedCounts[index] = 0
       deletedCounts[index] = 0
@@ -143,8 +145,10 @@ extension ManagedObjectContext {
     if object.isInserted {
       detach(object)
     } else {
-      let committed = object.committedRow
-      object.dropPrivateRow(committed?.base)
+      // One that was changed while its row could not be read has no row to go back to.
+      let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
+      object.dropPrivateRow(isUnread ? nil : object.committedRow?.base)
+      if isUnread { object.flags.remove(.inaccessible) }
       revertLinks(object)
     }
     object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
@@ -176,6 +180,7 @@ extension ManagedObjectContext {
     object.flags.insert(.detached)
     forgetLinks(object)
     object.forgetTransients()
+    object.forgetTransientLinks()
   }
 
   /// Empties the context: changes are lost and every object leaves the graph. Objects that somebody holds show nothing
@@ -187,6 +192,7 @@ extension ManagedObjectContext {
     deletionLog.removeAll()
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
+    parkedLinks.removeAll()
     let everything = registeredObjects
     observers?.noteReset(of: everything)
     for object in everything {
@@ -197,7 +203,7 @@ extension ManagedObjectContext {
     refusedValues = []
     assignments = nil
     unpropagated = []
-    faultError = nil
+    acknowledgeFaultErrors()
     for index in entities.indices {
       changedCounts[index] = 0
       deletedCounts[index] = 0

@@ -2,15 +2,14 @@ import HoldfastStore
 
 extension ManagedObjectContext {
   /// Whether changes of the context can make a request's answer differ from the store's.
-  func needsOverlay<Result>(_ request: FetchRequest<Result>) throws -> Bool {
+  func needsOverlay<Result>(_ request: FetchRequest<Result>, _ query: FetchQuery) throws -> Bool {
     if !request.includesPendingChanges { return false }
     try processPendingChanges()
     if changed.isEmpty { return false }
-    let entity = try entity(named: request.entityName)
-    if let expression = request.expression { try refusingFaultErrors { clearKeysOfDeleted(askedBy: expression, entity) } }
-    if hasChanges(inFamilyOf: entity.index) { return true }
-    guard let expression = request.expression else { return false }
-    let crossings = try RowPredicate(expression, entity: entity, model: persistentStoreCoordinator.model).crossings
+    if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
+    if hasChanges(inFamilyOf: query.entity.index) { return true }
+    guard let predicate = query.predicate else { return false }
+    let crossings = try RowPredicate(predicate, entity: query.entity, model: persistentStoreCoordinator.model).crossings
     return crosses(crossings)
   }
 

@@ -6,7 +6,8 @@ extension ManagedObjectContext {
   /// With `mergeChanges` the values that were set since stay, over a row that is read at once, and so do links that were
   /// added and removed; the object can then be saved although somebody else changed it meanwhile. Without, changes are
   /// taken back, on both ends of relationships, and the object becomes a fault. New objects and those that are being deleted
-  /// stay as they are.
+  /// stay as they are. The error of an object that could not be read is acknowledged (``FaultErrorPolicy``), but not when changes are
+  /// merged that were made while it could not be read, which may depend on its placeholders.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` when the row is gone and changes were to be merged, or
   ///   what the store throws; the object is as it was then. At most one store request.
@@ -14,10 +15,24 @@ extension ManagedObjectContext {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
+    // What it set may have been computed from placeholders.
+    let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
+    let noted = faultErrors
+    if !isChangedUnread { faultErrors.remove(object.id) }
     firedGroups = []
     persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
-      try holdingAwakening { try merge(object) }
+      try holdingAwakening {
+        do { try merge(object) } catch {
+          faultErrors = noted
+          throw error
+        }
+        // From here on the object is not as it was.
+        do { try mergeTargets(of: object) } catch {
+          noteUnread(object.id, error)
+          throw error
+        }
+      }
     } else {
       if object.isUpdated { holdingAwakening { takeBack(object) } }
       turnIntoFault(object, keepingTransients: mergeChanges)
@@ -25,11 +40,13 @@ extension ManagedObjectContext {
     observers?.noteRefresh(object)
   }
 
-  /// Refreshes all registered objects and keeps their changes.
+  /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
   ///
   /// - Throws: as ``refresh(_:mergeChanges:)``, for the first object for which it fails; the others may have been refreshed.
   public func refreshAllObjects() throws {
-    for object in registeredObjects { try refresh(object, mergeChanges: true) }
+    let objects = registeredObjects, ids = Set(objects.map(\.objectID))
+    faultErrors.keep(ids.contains)
+    for object in objects { try refresh(object, mergeChanges: true) }
   }
 
   func turnIntoFault(_ object: ManagedObject, keepingTransients: Bool = false) {
@@ -41,7 +58,10 @@ extension ManagedObjectContext {
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
     forgetLinks(object)
     forgetRefusedValue(object)
-    if !keepingTransients { object.forgetTransients() }
+    if !keepingTransients {
+      object.forgetTransients()
+      object.forgetTransientLinks(partnersAreRefreshed: true)
+    }
   }
 
   /// Takes changes of relationships back, on the other ends too, and where those had to leave others.
@@ -133,8 +153,13 @@ extension ManagedObjectContext {
     object.position = 0
     object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
+  }
+
+  private func mergeTargets(of object: ManagedObject) throws {
     guard object.toMany != nil else { return }
-    for index in 0..<graph.entities[entity].toManyCount { mergeTargets(object, index) }
+    try throwingFaultErrors {
+      for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { mergeTargets(object, index) }
+    }
   }
 
   /// Lets the targets of a to-many relationship be read again; what was added and removed stays. Those of an ordered one keep

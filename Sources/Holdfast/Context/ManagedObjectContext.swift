@@ -18,10 +18,15 @@ public final class ManagedObjectContext {
   /// Whether reading one fault reads its siblings too: the objects that came with it in one result, within 1,024
   /// positions. True unless said.
   @exclusivity(unchecked) public var batchesFaults = true
-  /// Why a fault could not be read lately; nil when none failed since it was set to nil.
-  @exclusivity(unchecked) public var faultError: (any Error)?
+  /// What follows when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.
+  @exclusivity(unchecked) public var faultErrorPolicy = FaultErrorPolicy.failSave
+  @exclusivity(unchecked) var faultErrors = FaultErrors()
+  /// How many callbacks of objects are running.
+  @exclusivity(unchecked) var callbackDepth = 0
 
   let graph: GraphPlan
+  /// The types of slots, ``ManagedObject/tabulatedSlots`` to an entity; see ``GraphPlan/slotTypes``.
+  @usableFromInline @exclusivity(unchecked) var slotTypes: UnsafePointer<UInt32>
   let entities: [ManagedObjectModel.Entity]
   let classes: [ManagedObject.Type]
   /// The callbacks that the classes override, by entity index, and whether any does.
@@ -84,6 +89,7 @@ public final class ManagedObjectContext {
     persistentStoreCoordinator = coordinator
     self.isolation = isolation
     graph = coordinator.graph
+    slotTypes = UnsafePointer(graph.slotTypes)
     nextTemporaryKey = -1 - ManagedObjectContext.contextCount.add(1, ordering: .relaxed).oldValue << 32
     entities = coordinator.model.entities
     classes = bound.classes
@@ -127,6 +133,8 @@ public final class ManagedObjectContext {
   /// Which of them came last; the next one is replaced first, once there are ``mostFiredGroups``.
   @exclusivity(unchecked) private var lastFiredGroup = 0
   private static let mostFiredGroups = 8
+  /// The links of transient relationships of objects that no caller holds.
+  let parkedLinks = ParkedLinks()
   /// Whether a save is under way.
   var isSaving = false
 
@@ -305,6 +313,9 @@ struct BoundClasses: Sendable {
         differences.append("\(type): The model has no entity \(type.entityName).")
         continue
       }
+      if classes[entity.index] != ManagedObject.self && classes[entity.index] != type {
+        differences.append("\(type): \(classes[entity.index]) stands for the entity \(entity.name) already; pass one of them.")
+      }
       classes[entity.index] = type
       differences += ClassBinding.differences(type, entity, model, transformers)
     }
@@ -318,6 +329,8 @@ struct BoundClasses: Sendable {
       }
     }
     for type in types { differences += ClassBinding.destinationDifferences(type, classes, model) }
+    let bound = types.compactMap { type in model.entity(named: type.entityName).map { (type: type, entity: $0.index) } }
+    if differences.isEmpty { differences = AccessorCheck.differences(bound, model, transformers) }
     guard differences.isEmpty else {
       throw ContextError(
         .classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
@@ -325,6 +338,13 @@ struct BoundClasses: Sendable {
     self.classes = classes
     hooks = classes.map(ClassHooks.overridden)
     hooksOfAny = hooks.reduce([]) { $0.union($1) }
+  }
+
+  /// Classes by entity index none of whose callbacks is called for rows and saves.
+  init(withoutHooks classes: [ManagedObject.Type]) {
+    self.classes = classes
+    hooks = Array(repeating: [], count: classes.count)
+    hooksOfAny = []
   }
 }
 

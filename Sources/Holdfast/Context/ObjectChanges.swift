@@ -5,7 +5,8 @@ public import HoldfastStore
 public struct ObjectChanges: Sendable, Hashable {
   /// The new objects. Before the save their IDs are temporary.
   public var inserted: [ManagedObjectID]
-  /// The objects whose values or links changed. An object that is new to the listener stands in ``inserted`` alone.
+  /// The objects that a reader sees changed: their attributes, or the objects that a relationship references, from whichever side it was
+  /// changed, or because a destination was deleted. An object that is new to the listener is in ``inserted`` alone.
   public var updated: [ManagedObjectID]
   /// The objects that are going to be deleted by the next save, or were by this one. New objects that were deleted before
   /// anybody was told of them are in no list.
@@ -56,7 +57,13 @@ final class ContextObservers {
   /// The objects that changed since the last message, each once, in the order in which that began; kept alive by this.
   private var noted: ContiguousArray<ManagedObject> = []
   private var refreshed: [ManagedObjectID] = []
+  /// The objects that lost what was deleted since the last message.
+  private var otherEnds: [ManagedObjectID] = []
+  /// Those of which a message has been sent, since the last save. A rollback gives them back what they lost.
+  private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
+  /// Saves of which handlers have to be told, the first of which is being told.
+  private var untoldSaves: [ObjectChanges] = []
 
   /// Whether somebody wants to hear of unsaved changes. While nobody does, nothing is recorded.
   var hearChanges: Bool { !changeHandlers.isEmpty }
@@ -88,12 +95,34 @@ final class ContextObservers {
     if !hearChanges { _ = take() }
   }
 
+  // MARK: Telling
+
+  /// Calls everyone who listens to saves. What a handler saves is told after the present message, to all in the same order.
+  func tellDidSave(_ context: ManagedObjectContext, _ changes: ObjectChanges) {
+    untoldSaves.append(changes)
+    if untoldSaves.count > 1 { return }
+    while let changes = untoldSaves.first {
+      for listener in didSaveHandlers where didSaveHandlers.contains(where: { $0.number == listener.number }) {
+        listener.handler(context, changes)
+      }
+      untoldSaves.removeFirst()
+    }
+  }
+
   // MARK: Recording
 
   /// Notes a change of an object that is not among those that are noted.
   func note(_ object: ManagedObject) {
     if hearChanges { noted.append(object) }
   }
+
+  /// Notes objects whose relationships lost what was deleted.
+  func noteOtherEnds(_ ids: some Sequence<ManagedObjectID>) {
+    if hearChanges { otherEnds += ids }
+  }
+
+  /// Notes that what was deleted is saved.
+  func noteSave() { toldOtherEnds = [] }
 
   /// Notes that an object was refreshed.
   func noteRefresh(_ object: ManagedObject) {
@@ -104,17 +133,30 @@ final class ContextObservers {
   func noteRollback(of objects: some Sequence<ManagedObject>) {
     guard hearChanges else { return }
     noted = []
+    otherEnds = []
     for object in objects {
       if object.isInserted { invalidated.append(object.id) } else { refreshed.append(object.id) }
     }
+    refreshed += toldOtherEnds.subtracting(objects.lazy.map(\.id))
+    toldOtherEnds = []
   }
 
   /// Notes that the graph is given up.
   func noteReset(of objects: [ManagedObject]) {
     guard hearChanges else { return }
     noted = []
+    otherEnds = []
+    toldOtherEnds = []
     refreshed = []
     invalidated += objects.map(\.id)
+  }
+
+  private func takeOtherEnds(into changes: inout ObjectChanges) {
+    if otherEnds.isEmpty { return }
+    var known = Set(changes.inserted).union(changes.updated).union(changes.deleted)
+    for id in otherEnds where known.insert(id).inserted { changes.updated.append(id) }
+    toldOtherEnds.formUnion(otherEnds)
+    otherEnds = []
   }
 
   /// What is to be told now, which is forgotten by that. The next change of each object is noted again.
@@ -140,6 +182,7 @@ final class ContextObservers {
         changes.updated.append(object.id)
       }
     }
+    takeOtherEnds(into: &changes)
     return changes
   }
 }

@@ -11,6 +11,9 @@ struct FetchQuery {
 
   var includesSubentities = true
 
+  /// Whether the query is a program's own, which ends when its task is cancelled.
+  var isCancellable = false
+
   /// Those of the wanted entities that are meant here; empty for all of them.
   var restriction: [Int] = []
 

@@ -88,6 +88,19 @@ public final class PersistentStore: Sendable {
     }
   }
 
+  /// Rebuilds the store's file without unused space; durable when it returns. Waits for a save that is under way, and saves wait for it.
+  ///
+  /// A SQLite store is compacted by this, as ``/HoldfastSQLiteStore/SQLiteStore/compact()`` describes. JSON, XML and binary stores leave no
+  /// unused space: every save writes their whole file. ``PersistentStoreCoordinator/compact(_:)`` compacts a store that isn't open.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a type of store with nothing
+  ///   to rebuild, ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it,
+  ///   ``/HoldfastStore/StoreError/Code/diskFull``, ``/HoldfastStore/StoreError/Code/readOnly``, and
+  ///   ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed. The rows are as before then.
+  public func compact() throws {
+    try saveLock.withLock { try wrapping("compact the store") { try PersistentStoreCoordinator.compact(description, open: base) } }
+  }
+
   // MARK: For the coordinator
 
   /// The store in terms of the stack's keys.

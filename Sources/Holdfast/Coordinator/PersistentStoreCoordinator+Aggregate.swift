@@ -5,6 +5,7 @@ extension PersistentStoreCoordinator {
   ///
   /// A single store that aggregates does it itself; the rows of several are aggregated together.
   func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
+    try CancellableSink.check(query)
     let parts = try parts(of: query, storeSet)
     var rows: [[StoreValue]] = []
     if parts.count == 1, case let division = planner(parts[0].store).divide(parts[0].query), !division.reduces {

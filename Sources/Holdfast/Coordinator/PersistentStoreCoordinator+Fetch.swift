@@ -11,6 +11,7 @@ extension PersistentStoreCoordinator {
 
   /// Carries out a fetch of rows or keys from every store that may have some.
   func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
+    try CancellableSink.check(query)
     let stores = storeSet
     if let store = stores.soleOfAll { return try fetch(query, from: store, into: sink) }
     let parts = try parts(of: query, stores)
@@ -29,6 +30,7 @@ extension PersistentStoreCoordinator {
 
   /// Counts.
   func count(_ query: FetchQuery) throws -> Int {
+    try CancellableSink.check(query)
     var query = query
     query.output = .count
     let stores = storeSet
@@ -84,10 +86,11 @@ extension PersistentStoreCoordinator {
 
   func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
+      let sink = CancellableSink.around(sink, query)
       return try store.reading(.latest, "fetch \(query.entity.name)") { try store.store.fetch(division.plan, in: $0, into: sink) }
     }
     let residual = try Residual(division, query, model)
-    let kind: ReadViewKind = residual.crossings.isEmpty || !store.capabilities.snapshots ? .latest : .snapshot
+    let kind: ReadViewKind = residual.crossings.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
     try store.reading(kind, "fetch \(query.entity.name)") { view in
       try residual.run(division, query, store, view, StoreReader(storeSet, store, view), model, into: sink)
     }
@@ -112,11 +115,13 @@ struct Residual {
     _ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ view: any ReadView, _ reader: StoreReader,
     _ model: ManagedObjectModel, into sink: any RowSink
   ) throws {
-    if predicate == nil && order == nil && !division.windows { return try store.store.fetch(division.plan, in: view, into: sink) }
+    if predicate == nil && order == nil && !division.windows {
+      return try store.store.fetch(division.plan, in: view, into: CancellableSink.around(sink, query))
+    }
     let residual = ResidualSink(
       predicate: predicate, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, model, crossings),
       offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
-    try store.store.fetch(division.plan, in: view, into: residual)
+    try store.store.fetch(division.plan, in: view, into: CancellableSink.around(residual, query))
     try residual.finish()
   }
 }

@@ -9,8 +9,7 @@ import HoldfastStore
 extension PersistentStoreCoordinator {
   /// The rows with certain keys. Those of stores that were removed are not there.
   func rows(_ request: FaultRequest) throws -> RowCollector {
-    // Not cancelled with the task: a fault that is not read would look like an object without values.
-    let collector = RowCollector(checksCancellation: false)
+    let collector = RowCollector()
     let (epoch, stores) = (rowCache.epoch, storeSet)
     func read(_ request: FaultRequest, _ store: PersistentStore) throws {
       try store.reading(.latest, "read rows") { try store.store.rows(request, in: $0, into: collector) }

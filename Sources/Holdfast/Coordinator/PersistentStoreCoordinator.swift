@@ -233,6 +233,30 @@ public final class PersistentStoreCoordinator: Sendable {
     try metadataAccess(description, "read the store's model").readModel()
   }
 
+  // MARK: Maintenance of stores that are not open
+
+  /// Rebuilds a store's file without unused space; durable when it returns. No model is needed.
+  ///
+  /// A SQLite store is compacted by this; ``PersistentStore/compact()`` does it while the store is open. JSON, XML and binary stores leave no
+  /// unused space: every save writes their whole file.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a type of store with nothing
+  ///   to rebuild, ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open,
+  ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it, ``/HoldfastStore/StoreError/Code/diskFull``,
+  ///   ``/HoldfastStore/StoreError/Code/readOnly``, otherwise as opening does. The rows are as before then.
+  public static func compact(_ description: StoreDescription) throws { try compact(description, open: nil) }
+
+  /// Rebuilds the file of a store that is closed or open.
+  static func compact(_ description: StoreDescription, open store: (any IncrementalStore)?) throws {
+    guard let compact = description.compact else {
+      throw StoreError(
+        .unsupportedRequest, operation: "compact the store", path: description.path,
+        reason:
+          "A store of the type \(description.type) isn't compacted on request. Stores that write their whole file leave no unused space.")
+    }
+    try compact(store)
+  }
+
   private static func metadataAccess(_ description: StoreDescription, _ operation: String) throws -> StoreMetadataAccess {
     if let access = description.metadataAccess { return access }
     throw StoreError(

@@ -24,13 +24,16 @@ struct Planner {
   }
 
   func divide(_ query: FetchQuery) -> Division {
-    let (pushed, residual, isLookup) = predicates(query)
+    var extent = QueryExtent(capabilities)
+    let (pushed, residual, isLookup) = predicates(query, &extent)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.concreteEntities, predicate: pushed)
     var (windows, reduces) = (false, false)
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
     let sortsPushed =
-      sorts.isEmpty ? !query.isWindowed || capabilities.sorting : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) }
+      sorts.isEmpty
+      ? !query.isWindowed || capabilities.sorting
+      : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) } && extent.add(sorts)
     if sortsPushed { plan.sorts = sorts }
     // A look-up by a unique value answers one row at the most: nothing to order.
     let sortsHere = !sortsPushed && !(isLookup && residual == nil)
@@ -52,10 +55,12 @@ struct Planner {
     return Division(plan: plan, predicate: residual, sorts: sortsHere, windows: windows, isLookup: isLookup, reduces: reduces)
   }
 
-  private func predicates(_ query: FetchQuery) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {
+  private func predicates(
+    _ query: FetchQuery, _ extent: inout QueryExtent
+  ) -> (pushed: QueryExpression?, residual: QueryExpression?, isLookup: Bool) {
     guard let predicate = query.predicate else { return (nil, nil, false) }
     if capabilities.uniqueLookups, isUniqueLookup(predicate, query.entity) { return (predicate, nil, true) }
-    if supports(predicate, query.entity) { return (predicate, nil, false) }
+    if supports(predicate, query.entity), extent.add(predicate) { return (predicate, nil, false) }
     var pushed: [QueryExpression] = []
     var residual: [QueryExpression] = []
     let conjuncts = predicate.conjuncts
@@ -67,7 +72,11 @@ struct Planner {
       return (.and(wanted), QueryExpression.conjunction(others), true)
     }
     for conjunct in conjuncts {
-      if supports(conjunct, query.entity) { pushed.append(conjunct) } else { residual.append(conjunct) }
+      if supports(conjunct, query.entity), extent.add(conjunct, isConjunct: true) {
+        pushed.append(conjunct)
+      } else {
+        residual.append(conjunct)
+      }
     }
     return (QueryExpression.conjunction(pushed), QueryExpression.conjunction(residual), false)
   }
@@ -133,9 +142,9 @@ struct Planner {
       return capabilities.comparisons.contains(.order) && isValue(value, entity) && isInRow(value, .constant(lower), entity)
         && areComparable(value, .lessThan, .constant(lower), entity) && areComparable(value, .lessThan, .constant(upper), entity)
     case .membership(let value, let list):
-      return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList && !list.contains(.null)
-        && isInRow(value, .constant(list.first ?? .null), entity) && isValue(value, entity)
-        && list.allSatisfy { areComparable(value, .equalTo, .constant($0), entity) }
+      return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList
+        && isInRow(value, .constant(list.first { $0 != .null } ?? .null), entity) && isValue(value, entity)
+        && areComparable(value, list, entity)
     case .any(let path, let part), .all(let path, let part):
       guard capabilities.traversal.contains(.quantifiers), let relationship = toMany(path, entity) else { return false }
       return supports(part, model.destination(of: relationship))
@@ -169,6 +178,13 @@ struct Planner {
       return false
     default: return true
     }
+  }
+
+  /// The same for each value of a list, which may be long.
+  private func areComparable(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) -> Bool {
+    guard case .property(let path) = value else { return list.allSatisfy { areComparable(value, .equalTo, .constant($0), entity) } }
+    guard let column = column(path, entity) else { return false }
+    return list.allSatisfy { ComparisonCheck.isComparable(column, .equalTo, $0) }
   }
 
   private func supports(_ op: ComparisonOperator, _ folding: TextFolding) -> Bool {

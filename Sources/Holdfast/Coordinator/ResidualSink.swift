@@ -39,7 +39,6 @@ final class ResidualSink: RowSink {
     let matching = try matching(batch, rows)
     guard let order else { return try pass(batch, matching) }
     keep(batch, matching, order)
-    try Cancellation.check()
     return .more
   }
 
@@ -107,26 +106,28 @@ final class ResidualSink: RowSink {
   private func keep(_ batch: RowBatch, _ rows: RowSelection, _ order: RowOrder) {
     batches.append(batch)
     let number = batches.count - 1
-    let before = kept.count
+    var isKept = false
+    func offer(_ index: Int) { if keep((batch.pointer(index), number, index), order) { isKept = true } }
     switch rows {
-    case .all: for index in 0..<batch.count { offer((batch.pointer(index), number, index), order) }
-    case .one(let index): offer((batch.pointer(index), number, index), order)
-    case .rows(let indexes): for index in indexes { offer((batch.pointer(Int(index)), number, Int(index)), order) }
+    case .all: for index in 0..<batch.count { offer(index) }
+    case .one(let index): offer(index)
+    case .rows(let indexes): for index in indexes { offer(Int(index)) }
     }
-    if kept.count == before && kept.last?.batch != number && !kept.contains(where: { $0.batch == number }) { batches.removeLast() }
+    if !isKept { batches.removeLast() }
   }
 
-  /// Keeps a row; with a bound only while it is among the first, by a heap whose top comes last in the order.
-  private func offer(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) {
-    guard let bound else { return kept.append(entry) }
+  /// Keeps a row; with a bound only while it is among the first, by a heap whose top comes last in the order. Returns whether it is.
+  private func keep(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) -> Bool {
     let evaluation: any EvaluationSource = source ?? nowhere
-    if kept.count < bound {
+    guard let bound, kept.count >= bound else {
       kept.append(entry)
-      siftUp(order, evaluation)
-    } else if bound > 0, order.precedes(entry.row, kept[0].row, evaluation) {
-      kept[0] = entry
-      siftDown(order, evaluation)
+      if bound != nil { siftUp(order, evaluation) }
+      return true
     }
+    guard bound > 0, order.precedes(entry.row, kept[0].row, evaluation) else { return false }
+    kept[0] = entry
+    siftDown(order, evaluation)
+    return true
   }
 
   private func siftUp(_ order: RowOrder, _ evaluation: any EvaluationSource) {
@@ -158,7 +159,6 @@ final class CountingSink: RowSink {
   private(set) var count = 0
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     count += RowRun(batch: batch, rows: rows).count
-    try Cancellation.check()
     return .more
   }
 }
@@ -169,7 +169,6 @@ final class AggregatingSink: RowSink {
   init(_ aggregator: RowAggregator) { self.aggregator = aggregator }
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     aggregator.add(batch, rows)
-    try Cancellation.check()
     return .more
   }
 }

@@ -5,10 +5,6 @@ final class RowCollector: RowSink {
   private(set) var runs: [RowRun] = []
   private(set) var count = 0
 
-  private let checksCancellation: Bool
-
-  init(checksCancellation: Bool = true) { self.checksCancellation = checksCancellation }
-
   func append(_ batch: RowBatch, _ rows: RowSelection) {
     let run = RowRun(batch: batch, rows: rows)
     let size = run.count
@@ -20,7 +16,6 @@ final class RowCollector: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     append(batch, rows)
-    if checksCancellation { try Cancellation.check() }
     return .more
   }
 
@@ -36,11 +31,29 @@ final class RowCollector: RowSink {
   }
 }
 
-/// Ends a request of a cancelled task.
-enum Cancellation {
-  static func check() throws {
-    if Task.isCancelled {
-      throw StoreError(.cancelled, operation: "read rows", reason: "The task was cancelled.", cause: CancellationError())
-    }
+/// Ends a fetch of a cancelled task: before it begins, and whenever the store delivers a batch.
+///
+/// Only what a program fetches is cancelled. A fault is read all the same, since without its row it would look like an object without
+/// values, and so is what a save has to know.
+final class CancellableSink: RowSink {
+  private let next: any RowSink
+
+  private init(_ next: any RowSink) { self.next = next }
+
+  /// The sink to which a store delivers what a query asks for.
+  static func around(_ sink: any RowSink, _ query: FetchQuery) -> any RowSink { query.isCancellable ? CancellableSink(sink) : sink }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    try CancellableSink.check()
+    return try next.take(batch, rows)
+  }
+
+  static func check(_ query: FetchQuery) throws {
+    if query.isCancellable { try check() }
+  }
+
+  private static func check() throws {
+    if !Task.isCancelled { return }
+    throw StoreError(.cancelled, operation: "read rows", reason: "The task was cancelled.", cause: CancellationError())
   }
 }

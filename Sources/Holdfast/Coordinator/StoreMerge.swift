@@ -26,7 +26,7 @@ struct StoreMerge {
 
   func run(into sink: any RowSink) throws {
     let crossings = order?.crossings ?? []
-    let reader = StoreReader(stores, crossings.isEmpty ? .latest : .snapshot)
+    let reader = StoreReader(stores, crossings.isEmpty ? .latest : .consistent)
     defer { reader.end() }
     if order == nil && !query.isWindowed {
       for part in parts { try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: sink) } }
@@ -51,7 +51,7 @@ struct StoreMerge {
     let epoch = coordinator.rowCache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
     let residual = try Residual(division, query, coordinator.model)
-    let view = try reader.view(store, residual.crossings.isEmpty ? nil : .snapshot)
+    let view = try reader.view(store, residual.crossings.isEmpty ? nil : .consistent)
     try residual.run(division, query, store, view, reader, coordinator.model, into: cached ?? sink)
     for batch in cached?.batches ?? [] { coordinator.publish(batch, readIn: epoch) }
   }

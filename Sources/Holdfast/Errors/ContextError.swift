@@ -1,7 +1,15 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// An error of the stack: what failed, on which object and property, why, and what to do. It holds no attribute values.
 ///
 /// Errors of a store come through as ``/HoldfastStore/StoreError``, unchanged, except where the stack can say more: conflicts and
 /// constraint conflicts of a save become context errors that name the objects and keep the store's error as their cause.
+///
+/// Bridged to `NSError` the error has ``coreDataCode`` in `NSCocoaErrorDomain`, and `localizedDescription` is ``errorDescription``.
 public struct ContextError: Error, Sendable {
   /// What kind of failure it is. Open for growth.
   public struct Code: RawRepresentable, Hashable, Sendable {
@@ -68,6 +76,11 @@ public struct ContextError: Error, Sendable {
     public static let conflict = Code(rawValue: "conflict")
     /// Objects would share the values of a uniqueness constraint; see ``ContextError/objectIDs``.
     public static let constraintConflict = Code(rawValue: "constraintConflict")
+    /// Properties could not be read, and what is to be saved may depend on the placeholders that they returned; see
+    /// ``FaultErrorPolicy``.
+    public static let unreadValues = Code(rawValue: "unreadValues")
+    /// A callback of a save, as ``ManagedObject/willSave()``, saved the context.
+    public static let saveInProgress = Code(rawValue: "saveInProgress")
     /// Callbacks before the save change objects for ever.
     public static let endlessSave = Code(rawValue: "endlessSave")
     /// Typed classes do not fit the model.
@@ -131,6 +144,7 @@ public struct ContextError: Error, Sendable {
     case .missingObject, .missingStore: 133000
     case .foreignObject, .externalRelationship: 133010
     case .incompleteSave: 134040
+    case .unreadValues, .saveInProgress: 134030
     case .conflict: 133020
     case .constraintConflict: 133021
     case .classMismatch, .unknownEntity, .noStoreForEntity: 134020
@@ -149,6 +163,18 @@ extension ContextError: CustomStringConvertible {
     if let cause { text += " Cause: \(cause)" }
     return text
   }
+}
+
+extension ContextError: LocalizedError {
+  /// The sentence for people who use an application, the error's `localizedDescription`: ``userMessage(_:text:)`` in English.
+  public var errorDescription: String? { userMessage() }
+  /// Why it failed, and what to do.
+  public var failureReason: String? { reason.isEmpty ? nil : reason }
+
+  /// The domain of the bridged `NSError`.
+  public var _domain: String { "NSCocoaErrorDomain" }
+  /// The number of the bridged `NSError`.
+  public var _code: Int { coreDataCode }
 }
 
 extension ContextError {

@@ -9,17 +9,31 @@
 /// ```
 ///
 /// Elements of composite attributes are reached by `then` as well: `(\Dog.home).then(\.latitude) > 59`.
+///
+/// Predicates that are joined by `&&` and `||` make one flat list, whichever way they are grouped, and `!!` cancels itself. Joining
+/// costs the size of the right side, so a loop can join a hundred thousand. What the operators and `any` and `all` build never nests
+/// much deeper than ``/HoldfastStore/QueryExpression/maximumNesting``: whatever is deeper becomes a predicate that every request refuses
+/// with a ``/HoldfastStore/QueryError``.
 public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
+  private let terms: PredicateTerms
+
   /// The expression.
-  public let expression: QueryExpression
+  public var expression: QueryExpression { terms.expression }
+
+  private init(_ terms: PredicateTerms) { self.terms = terms }
 
   /// Wraps an expression, for queries that are made at run time.
-  public init(_ expression: QueryExpression) { self.expression = expression }
+  public init(_ expression: QueryExpression) { terms = PredicateTerms(expression) }
+
+  /// A quantifier around another predicate.
+  init<Other: ManagedObject>(around other: FetchPredicate<Other>, _ make: (QueryExpression) -> QueryExpression) {
+    terms = other.terms.enclosed(make)
+  }
 
   /// What is asked of the objects of a class above this one: `FetchPredicate<Dog>(inherited: \Animal.name == "Fido")`.
   public init<Above: ManagedObject>(inherited predicate: FetchPredicate<Above>) {
     precondition(ClassBinding.isKind(Root.self, of: Above.self), "\(Root.self) does not inherit from \(Above.self).")
-    expression = predicate.expression
+    terms = predicate.terms
   }
 
   /// Holds for every object.
@@ -29,15 +43,13 @@ public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
   public static var none: FetchPredicate { FetchPredicate(.literal(false)) }
 
   /// Both hold.
-  public static func && (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate {
-    FetchPredicate(.and(a.expression.conjuncts + b.expression.conjuncts))
-  }
+  public static func && (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.joined(by: .and, b.terms)) }
 
   /// One of them holds.
-  public static func || (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(.or([a.expression, b.expression])) }
+  public static func || (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.joined(by: .or, b.terms)) }
 
   /// It does not hold.
-  public static prefix func ! (a: FetchPredicate) -> FetchPredicate { FetchPredicate(.not(a.expression)) }
+  public static prefix func ! (a: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.negated) }
 }
 
 /// A value of an object that a predicate can be built on: reached by key paths, perhaps through to-one relationships, or
@@ -57,7 +69,7 @@ public struct FetchValue<Root: ManagedObject, Value>: Sendable {
 extension KeyPath where Root: ManagedObject {
   /// The value that the key path names, by the table of its class.
   var fetchValue: FetchValue<Root, Value> {
-    FetchValue(expression: .property(PropertyPath(KeyPathNames.name(self, in: Root.self))))
+    FetchValue(expression: KeyPathNames.expression(self, in: Root.self))
   }
 }
 
@@ -191,17 +203,19 @@ extension KeyPath where Root: ManagedObject {
 
   /// For at least one of the objects that a to-many relationship leads to, something holds.
   public func any(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
-    FetchPredicate(.any(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
+    let path = KeyPathNames.path(self, in: Root.self)
+    return FetchPredicate(around: predicate) { .any(path, $0) }
   }
 
   /// For all of the objects that a to-many relationship leads to, something holds; true when there are none.
   public func all(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
-    FetchPredicate(.all(PropertyPath(KeyPathNames.name(self, in: Root.self)), predicate.expression))
+    let path = KeyPathNames.path(self, in: Root.self)
+    return FetchPredicate(around: predicate) { .all(path, $0) }
   }
 
   /// The number of objects that a to-many relationship leads to (`@count`).
   public func count() -> FetchValue<Root, Int> where Value: RelationshipTargets {
-    FetchValue(expression: .count(PropertyPath(KeyPathNames.name(self, in: Root.self))))
+    FetchValue(expression: .count(KeyPathNames.path(self, in: Root.self)))
   }
 }
 
@@ -210,7 +224,10 @@ extension FetchValue {
   public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
   where Value == Destination? {
     guard let path else { return FetchValue<Root, Next>(expression: expression) }
-    return FetchValue<Root, Next>(expression: .property(path.appending(PropertyPath(KeyPathNames.name(next, in: Destination.self)))))
+    switch KeyPathNames.expression(next, in: Destination.self) {
+    case .count(let next): return FetchValue<Root, Next>(expression: .count(path.appending(next)))
+    default: return FetchValue<Root, Next>(expression: .property(path.appending(KeyPathNames.path(next, in: Destination.self))))
+    }
   }
 }
 

@@ -14,12 +14,12 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
 
   /// Sorts by an attribute: nil first, text by its UTF-8 bytes unless folded.
   public init<Value: AttributeValue>(_ path: KeyPath<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
-    term = SortTerm(PropertyPath(KeyPathNames.name(path, in: Root.self)), isAscending: ascending, folding: folding)
+    term = SortTerm(KeyPathNames.path(path, in: Root.self), isAscending: ascending, folding: folding)
   }
 
   /// Sorts by an attribute of an object that to-one relationships lead to: `FetchSortDescriptor((\Dog.owner).then(\.name))`.
   public init<Value: AttributeValue>(_ value: FetchValue<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
-    guard let path = value.path else { preconditionFailure("A count cannot be sorted by.") }
+    let path = value.path ?? PropertyPath("<a count or remainder, which cannot be sorted by>")
     term = SortTerm(path, isAscending: ascending, folding: folding)
   }
 }

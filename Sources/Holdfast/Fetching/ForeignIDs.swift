@@ -10,13 +10,12 @@ extension QueryExpression {
   }
 
   private var mentionsIDs: Bool {
-    switch self {
-    case .constant(.objectID): true
-    case .constant, .property, .object, .count, .remainder, .literal, .between: false
-    case .comparison(let left, _, let right, _): left.mentionsIDs || right.mentionsIDs
-    case .membership(_, let list): list.contains { if case .objectID = $0 { true } else { false } }
-    case .and(let parts), .or(let parts): parts.contains { $0.mentionsIDs }
-    case .not(let part), .any(_, let part), .all(_, let part): part.mentionsIDs
+    contains { expression in
+      switch expression {
+      case .constant(.objectID): true
+      case .membership(_, let list): list.contains { if case .objectID = $0 { true } else { false } }
+      default: false
+      }
     }
   }
 }

@@ -10,7 +10,7 @@
 /// the UUID of zeros. Whether a value must be there is checked when the object is saved, never by a trap.
 public protocol AttributeValue {
   /// The attribute types that can be read and written so.
-  static var attributeTypes: [AttributeType] { get }
+  static var attributeTypes: AttributeTypeSet { get }
   /// Reads a slot of a row.
   static func load(_ row: RowPointer, _ slot: Int) -> Self
   /// Reads a slot that holds a value; nil when it is none that this type can say, as the raw value of a case that is gone. What
@@ -29,7 +29,7 @@ extension AttributeValue {
 
 extension Bool: AttributeValue {
   /// Booleans.
-  public static var attributeTypes: [AttributeType] { [.boolean] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.boolean] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Bool { row.integer(slot) != 0 }
   /// Writes a slot.
@@ -40,7 +40,7 @@ extension Bool: AttributeValue {
 
 extension Int16: AttributeValue {
   /// Whole numbers of 16 bits.
-  public static var attributeTypes: [AttributeType] { [.integer16] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int16 {
     Int16(truncatingIfNeeded: row.integer(slot))
@@ -53,7 +53,7 @@ extension Int16: AttributeValue {
 
 extension Int32: AttributeValue {
   /// Whole numbers of up to 32 bits.
-  public static var attributeTypes: [AttributeType] { [.integer16, .integer32] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16, .integer32] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int32 {
     Int32(truncatingIfNeeded: row.integer(slot))
@@ -66,7 +66,7 @@ extension Int32: AttributeValue {
 
 extension Int64: AttributeValue {
   /// Whole numbers of any width; what is too large for the attribute is refused by the save.
-  public static var attributeTypes: [AttributeType] { [.integer16, .integer32, .integer64] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16, .integer32, .integer64] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int64 { row.integer(slot) }
   /// Writes a slot.
@@ -77,7 +77,7 @@ extension Int64: AttributeValue {
 
 extension Int: AttributeValue {
   /// Whole numbers of any width; what is too large for the attribute is refused by the save.
-  public static var attributeTypes: [AttributeType] { [.integer16, .integer32, .integer64] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16, .integer32, .integer64] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int { Int(truncatingIfNeeded: row.integer(slot)) }
   /// Writes a slot.
@@ -88,7 +88,7 @@ extension Int: AttributeValue {
 
 extension Double: AttributeValue {
   /// Floating-point numbers of 64 bits.
-  public static var attributeTypes: [AttributeType] { [.double] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.double] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Double { row.real(slot) }
   /// Writes a slot; −0.0 becomes 0.0.
@@ -99,7 +99,7 @@ extension Double: AttributeValue {
 
 extension Float: AttributeValue {
   /// Floating-point numbers of 32 bits.
-  public static var attributeTypes: [AttributeType] { [.float] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.float] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Float { Float(row.real(slot)) }
   /// Writes a slot; −0.0 becomes 0.0.
@@ -110,7 +110,7 @@ extension Float: AttributeValue {
 
 extension String: AttributeValue {
   /// Text.
-  public static var attributeTypes: [AttributeType] { [.string, .uri] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.string, .uri] }
   /// Reads a slot: makes a `String` of the bytes in the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> String { row.string(slot) }
   /// Writes a slot.
@@ -124,7 +124,7 @@ extension String: AttributeValue {
 
 extension Date: AttributeValue {
   /// Points in time.
-  public static var attributeTypes: [AttributeType] { [.date] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.date] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Date {
     Date(timeIntervalSinceReferenceDate: row.real(slot))
@@ -137,7 +137,7 @@ extension Date: AttributeValue {
 
 extension UUID: AttributeValue {
   /// UUIDs.
-  public static var attributeTypes: [AttributeType] { [.uuid] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.uuid] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> UUID {
     let bytes = row.bytes(slot)
@@ -152,7 +152,7 @@ extension UUID: AttributeValue {
 
 extension Data: AttributeValue {
   /// Bytes; of a transformable attribute those that stores keep.
-  public static var attributeTypes: [AttributeType] { [.binaryData, .transformable] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.binaryData, .transformable] }
   /// Reads a slot: copies the bytes of the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Data { Data(row.bytes(slot)) }
   /// Writes a slot.
@@ -163,7 +163,7 @@ extension Data: AttributeValue {
 
 extension Decimal: AttributeValue {
   /// Decimal numbers.
-  public static var attributeTypes: [AttributeType] { [.decimal] }
+  @inlinable public static var attributeTypes: AttributeTypeSet { [.decimal] }
   /// Reads a slot.
   public static func load(_ row: RowPointer, _ slot: Int) -> Decimal {
     if case .decimal(let value) = row.value(slot, .decimal) { return value }
@@ -177,7 +177,7 @@ extension Decimal: AttributeValue {
 
 extension Optional: AttributeValue where Wrapped: AttributeValue {
   /// Those of the wrapped type.
-  public static var attributeTypes: [AttributeType] { Wrapped.attributeTypes }
+  @inlinable public static var attributeTypes: AttributeTypeSet { Wrapped.attributeTypes }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {
     row.isPresent(slot) ? Wrapped.loadPresent(row, slot) : nil

@@ -6,73 +6,100 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Finds out which property a key path reads by reading it.
+/// Finds out what a key path names by reading it.
 ///
 /// `\Cat.name` and `\Animal.name` are different key paths to Swift, also where `name` is a property that `Cat` inherits
-/// from `Animal`; only the latter stands in the table of `Animal`. So the key path is tried on an object with several rows: it
-/// reads the slot whose value it gives, unchanged, whatever is in the other slots.
+/// from `Animal`; only the latter is in the table of `Animal`. And the parts of `\Dog.owner?.name` can't be asked for. So the key path is tried
+/// on an object that records what its accessors name. To tell an attribute from what a computed property makes of it, it is tried on
+/// several rows as well: it names the slot whose value it gives, unchanged, whatever is in the other slots.
 struct KeyPathProbe {
-  private let object: ManagedObject
+  private let probe: AccessorProbe
 
-  /// Objects of classes with more slots or to-many relationships than that are not tried.
+  /// Objects of classes with more slots than that are not tried.
   private static let mostSlots = 128
 
-  /// Knows an entity with as many relationships of each kind as accessors of a class may ask for.
   private static let coordinator: PersistentStoreCoordinator? = {
-    let relationships = (0..<mostSlots).flatMap { number -> [RelationshipDescription] in
-      [.toOne("one\(number)", to: "Probe", inverse: nil), .toMany("many\(number)", to: "Probe", inverse: nil)]
-    }
-    guard let model = try? ManagedObjectModel(entities: [EntityDescription("Probe", relationships: relationships)]) else { return nil }
-    return try? PersistentStoreCoordinator(model: model, store: StoreDescription(type: "none") { NoStore() })
+    guard let model = try? ManagedObjectModel(entities: [EntityDescription("Probe")]) else { return nil }
+    return try? PersistentStoreCoordinator(model: model, stores: [])
   }()
 
-  /// Makes an object of a class that belongs to a context without a store.
   private init?(_ type: ManagedObject.Type) {
-    guard let coordinator = KeyPathProbe.coordinator, let context = try? ManagedObjectContext(coordinator: coordinator) else { return nil }
-    object = type.init(ManagedObjectSeed(context: context, key: 0, flags: [.probe, .detached]))
+    guard let coordinator = KeyPathProbe.coordinator else { return nil }
+    probe = AccessorProbe(type, entity: 0, [ManagedObject.self], coordinator)
   }
 
-  /// The binding of the property that a key path reads, among those of a class that inherits from another; nil for none.
-  static func binding(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> PropertyBinding? {
-    guard let above = _getSuperclass(type), above != ManagedObject.self, type.properties.allSatisfy({ $0.slot < mostSlots }),
-      let probe = KeyPathProbe(type)
-    else { return nil }
-    return type.properties.first { probe.reads($0, keyPath) }
+  /// What a key path of a class names that is not among the key paths of the class; nil when that cannot be said.
+  static func expression(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> QueryExpression? {
+    // One that unwraps nil by force at its end would trap on rows without values.
+    if keyPath.debugDescription.hasSuffix("!") { return nil }
+    guard let probe = KeyPathProbe(type) else { return nil }
+    return probe.expression(of: keyPath)
   }
 
-  private func reads(_ binding: PropertyBinding, _ keyPath: AnyKeyPath) -> Bool {
-    // Paths through optionals end in other types than the properties that they begin with.
-    guard Swift.type(of: keyPath).valueType == Swift.type(of: binding.keyPath()).valueType else { return false }
-    switch binding.kind {
-    case .attribute(let types, let type):
-      guard let type = type as? any AttributeValue.Type, let kind = types.first?.cellKind else { return false }
-      return (KeyPathProbe.rows(kind, binding.slot) + KeyPathProbe.rows(of: type, binding.slot)).allSatisfy { row in
-        read(keyPath, row) == type.load(row.pointer(0), binding.slot).storeValue
+  private func expression(of keyPath: AnyKeyPath) -> QueryExpression? {
+    let (value, steps) = read(keyPath, count: 17)
+    var (names, rest): ([String], ArraySlice<Step>) = ([], steps[...])
+    while let step = rest.popFirst(), let binding = KeyPathProbe.binding(step) {
+      names.append(binding.name)
+      let path = PropertyPath(names[0], Array(names.dropFirst()))
+      switch binding.kind {
+      case .toOne where !rest.isEmpty, .transientToOne where !rest.isEmpty: continue
+      case .toMany where rest.count == 1 && rest.first?.access.isCount == true: return isCount(keyPath, value) ? .count(path) : nil
+      case .composite(let leaves): rest = rest.dropFirst(leaves().count - 1)
+      default: break
       }
-    case .toOne, .transformable, .composite: return place(keyPath) == UInt32(binding.slot)
-    case .transient: return place(keyPath) == UInt32(KeyPathProbe.place(ofTransient: binding.slot))
-    case .toMany: return (value(keyPath, KeyPathProbe.row(.key) { _ in nil }) as? any ToManyAccess)?.toManyIndex == binding.slot
+      return rest.isEmpty && reads(keyPath, binding, isChained: names.count > 1) ? .property(path) : nil
+    }
+    return nil
+  }
+
+  /// The property that an accessor named.
+  private static func binding(_ step: Step) -> PropertyBinding? {
+    step.type.properties.first { binding in
+      switch (binding.kind, step.access) {
+      case (.attribute, .slot(binding.slot)), (.toOne, .slot(binding.slot)), (.transformable, .slot(binding.slot)),
+        (.composite, .slot(binding.slot)), (.toMany, .toMany(binding.slot)), (.transient, .transient(binding.slot)),
+        (.transientToOne, .transientLink(binding.slot)), (.transientToMany, .transientLink(binding.slot)):
+        true
+      default: false
+      }
     }
   }
 
-  /// What an accessor that tells says of where it reads: a slot, or the place of a transient attribute.
-  private func place(_ keyPath: AnyKeyPath) -> UInt32 {
-    object.position = .max
-    _ = value(keyPath, KeyPathProbe.row(.key) { _ in nil })
-    return object.position
+  private typealias Step = (type: ManagedObject.Type, access: PropertyAccess)
+
+  /// Whether a key path gives the number of a relationship's objects, and nothing made of it.
+  private func isCount(_ keyPath: AnyKeyPath, _ value: Any?) -> Bool {
+    unwrapped(Swift.type(of: keyPath).valueType) == Int.self && value as? Int == 17 && read(keyPath, count: 40).value as? Int == 40
   }
 
-  /// Behind those of all slots.
-  static func place(ofTransient index: Int) -> Int { mostSlots + index }
-
-  private func read(_ keyPath: AnyKeyPath, _ row: RowBatch) -> StoreValue? { (value(keyPath, row) as? any AttributeValue)?.storeValue }
-
-  private func value(_ keyPath: AnyKeyPath, _ row: RowBatch) -> Any? {
-    withExtendedLifetime(row) {
-      object.row = row.pointer(0).base
-      defer { object.row = nil }
-      return (object as Any)[keyPath: keyPath]
+  /// Whether a key path gives the value of a property, unchanged.
+  private func reads(_ keyPath: AnyKeyPath, _ binding: PropertyBinding, isChained: Bool) -> Bool {
+    let type = Swift.type(of: keyPath).valueType, right = Swift.type(of: binding.keyPath()).valueType
+    guard isChained ? unwrapped(type) == unwrapped(right) : type == right else { return false }
+    // Only the values of attributes can be told from what may be made of them.
+    guard case .attribute(let types, let type) = binding.kind else { return true }
+    guard binding.slot < KeyPathProbe.mostSlots, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
+      return false
     }
+    return (KeyPathProbe.rows(kind, binding.slot) + KeyPathProbe.rows(of: type, binding.slot)).allSatisfy { row in
+      (read(keyPath, count: 0, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), binding.slot).storeValue
+    }
+  }
+
+  /// What a key path gives of an object with a row, and what it names on its way.
+  private func read(_ keyPath: AnyKeyPath, count: Int, _ row: (batch: RowBatch, kind: CellKind)? = nil) -> (value: Any?, steps: [Step]) {
+    let recorder = AccessRecorder(slotLimit: row == nil ? AbsentRow.slotCount : KeyPathProbe.mostSlots, kind: row?.kind, count: count)
+    var value: Any?
+    probe.record(recorder) { object in
+      withExtendedLifetime(row?.batch) {
+        let before = object.row
+        if let row { object.row = row.batch.pointer(0).base }
+        defer { object.row = before }
+        value = (object as Any)[keyPath: keyPath]
+      }
+    }
+    return (value, recorder.steps)
   }
 
   /// Rows that tell a slot from others, and its value from what might be made of it: different values everywhere, a value in
@@ -91,7 +118,9 @@ struct KeyPathProbe {
   /// Rows that tell a slot of an enumeration from others: one case there and another in all others, and the other way round. Other
   /// values are none of its cases and all look alike.
   private static func rows(of type: any AttributeValue.Type, _ slot: Int) -> [RowBatch] {
-    guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.first?.cellKind else { return [] }
+    guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.types.first?.cellKind else {
+      return []
+    }
     return [(cases.first, cases.last), (cases.last, cases.first)].map { here, elsewhere in
       let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
       builder.beginRow(key: 0, version: 1)
@@ -133,44 +162,4 @@ extension CaseIterable {
     guard let first = values.first, let last = values.last else { return nil }
     return (first, last)
   }
-}
-
-/// A to-many relationship without its destination's type.
-protocol ToManyAccess {
-  var toManyIndex: Int { get }
-}
-
-extension OrderedRelationship: ToManyAccess {
-  var toManyIndex: Int { index }
-}
-
-extension ToManyRelationship: ToManyAccess {
-  var toManyIndex: Int { index }
-}
-
-/// The store of objects that are tried and never read or saved.
-private final class NoStore: IncrementalStore {
-  let capabilities = StoreCapabilities()
-
-  func open(model: ManagedObjectModel) throws -> StoreMetadata {
-    StoreMetadata(identity: StoreIdentity.intern(storeUUID: "00000000-0000-0000-0000-000000000000", model: model))
-  }
-
-  func close() throws {}
-
-  private var nothing: StoreError {
-    StoreError(.notOpen, operation: "answer a request", reason: "Objects by which key paths are tried have no store.")
-  }
-
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { throw nothing }
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { throw nothing }
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws { throw nothing }
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer { throw nothing }
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] { throw nothing }
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { throw nothing }
-  func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
-  func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
-
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
-  func setMetadata(_ metadata: [String: StoreValue]) throws { throw nothing }
 }

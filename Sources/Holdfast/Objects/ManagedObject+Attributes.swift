@@ -7,34 +7,48 @@
 extension ManagedObject {
   /// The value of the attribute in a slot, read and written as a Swift type.
   ///
-  /// For the accessors of typed subclasses; the type and the slot are checked once, when the class is bound.
+  /// For the accessors of typed subclasses, whose types and slots are compared with the model when the class is bound. A slot that the
+  /// entity does not have, or whose attribute is of a type that `Value` does not hold, traps with a sentence.
   @inlinable public final subscript<Value: AttributeValue>(_ slot: Int) -> Value {
     @inline(__always) get {
+      checkSlot(slot, Value.attributeTypes)
       // Decided when the accessor is compiled: only bytes may lie in files, which a row alone does not lead to.
       if Value.self == Data.self { return unsafeBitCast(data(slot) ?? Data(), to: Value.self) }
       if Value.self == Data?.self { return unsafeBitCast(data(slot), to: Value.self) }
       return Value.load(readRow, slot)
     }
-    set { newValue.store(in: self, slot) }
+    set {
+      checkSlot(slot, Value.attributeTypes)
+      newValue.store(in: self, slot)
+    }
   }
 
   /// The text in a slot as UTF-8 where it lies, for as long as the closure runs: no `String` is made.
   ///
   /// - Returns: what the closure returns; it gets empty bytes when there is no value.
   @inlinable public final func withUTF8<Result>(_ slot: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    try body(readRow.bytes(slot))
+    checkSlot(slot, .inBytes)
+    return try body(readRow.bytes(slot))
   }
 
   // MARK: Writing
 
   /// Writes a number into a slot.
-  @usableFromInline final func setCell(_ slot: Int, _ cell: UInt64) { writableRow().set(slot, cell: cell) }
+  @usableFromInline final func setCell(_ slot: Int, _ cell: UInt64) {
+    checkSlot(slot, .inCells)
+    if !flags.contains(.probe) { writableRow().set(slot, cell: cell) }
+  }
 
   /// Writes nil into a slot.
-  @usableFromInline final func setNull(_ slot: Int) { writableRow().setNull(slot) }
+  @usableFromInline final func setNull(_ slot: Int) {
+    checkSlot(slot, AttributeTypeSet.inCells.union(.inBytes))
+    if !flags.contains(.probe) { writableRow().setNull(slot) }
+  }
 
   /// Writes bytes into a slot.
   @usableFromInline final func setBytes(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
+    checkSlot(slot, .inBytes)
+    if flags.contains(.probe) { return }
     var copy = writableRow()
     copy.set(slot, bytes: bytes, entity.layout)
     row = UnsafeRawPointer(copy.row)

@@ -19,7 +19,7 @@ extension ManagedObject {
     do {
       return try externalData(slot, row)
     } catch {
-      managedObjectContext.faultError = error
+      managedObjectContext.noteUnread(id, error)
       return nil
     }
   }

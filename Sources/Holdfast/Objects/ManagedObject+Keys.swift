@@ -12,11 +12,25 @@ extension ManagedObject {
   /// ```
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name, and
-  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`; ``/HoldfastStore/StoreError`` when the value lies in
-  ///   a file of its own that cannot be read.
+  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`; ``/HoldfastStore/StoreError`` when the value can't be
+  ///   read.
   public final func value(forKey key: String) throws -> PropertyValue {
-    switch entity.property(named: key) {
+    let property = entity.property(named: key)
+    switch property {
+    case .relationship?: return try managedObjectContext.throwingFaultErrors { try value(of: property, forKey: key) }
+    case .transientRelationship?: break
+    default: if isFault { try managedObjectContext.throwingFaultErrors { _ = readRow } }
+    }
+    return try value(of: property, forKey: key)
+  }
+
+  private func value(of property: ManagedObjectModel.Property?, forKey key: String) throws -> PropertyValue {
+    switch property {
     case .relationship(let relationship)? where relationship.isToMany: return .objects(objects(of: relationship))
+    case .transientRelationship(let relationship)?:
+      readForAwakening()
+      if relationship.isToMany { return .objects(objects(of: relationship)) }
+      return .single(toOne(relationship).map { .objectID($0.objectID) } ?? .null)
     case .composite(let composite)?: return compositeValue(composite)
     case .transient(let attribute)?: return .single(try transientValue(attribute))
     case .attribute(let attribute)?: return .single(try attributeValue(attribute.slot, readRow))
@@ -27,13 +41,15 @@ extension ManagedObject {
   /// Sets an attribute or to-one relationship by its name. A to-one relationship takes the ID of an object of the same
   /// context, or null; a transformable attribute takes bytes; a composite one null, and otherwise a ``PropertyValue``.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, or ``ContextError/Code/wrongType`` when the
-  ///   value does not fit; the object is unchanged then.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, ``ContextError/Code/wrongType`` when the value does not
+  ///   fit, or ``ContextError/Code/missingObject`` when the object has left the graph; the object is unchanged then.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
+    try checkIsInGraph(key)
     switch entity.property(named: key) {
     case .attribute(let attribute)?: set(attribute.slot, try fitting(value, attribute))
     case .relationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
-    case .relationship?:
+    case .transientRelationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
+    case .relationship?, .transientRelationship?:
       throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship leads to many objects; set an array of them.")
     case .composite(let composite)?:
       if value != .null {
@@ -43,6 +59,15 @@ extension ManagedObject {
     case .transient(let attribute)?: try setTransient(attribute, value)
     case .fetched?, nil: _ = try slot(forKey: key)
     }
+  }
+
+  private func checkIsInGraph(_ key: String) throws {
+    guard flags.contains(.detached) else { return }
+    throw ContextError(
+      .missingObject, objectID: id, property: key,
+      reason:
+        "The object has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back. Fetch or insert "
+        + "another.")
   }
 
   /// The value as one of the attribute's type.
@@ -63,8 +88,9 @@ extension ManagedObject {
   ///   property leads to one object or is an attribute, or an object is of another entity; ``ContextError/Code/foreignObject`` when an
   ///   object is of another context or belongs to no graph any more. The object is unchanged then.
   public final func setValue(_ objects: [ManagedObject], forKey key: String) throws {
-    guard let relationship = entity.relationship(named: key), relationship.isToMany else {
-      _ = try slot(forKey: key)
+    try checkIsInGraph(key)
+    guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
+      if entity.anyRelationship(named: key) == nil { _ = try slot(forKey: key) }
       throw ContextError(.wrongType, objectID: id, property: key, reason: "The property does not lead to many objects; set one value.")
     }
     for object in objects { try check(object, for: relationship) }
@@ -84,6 +110,7 @@ extension ManagedObject {
     case .single(let value): try setValue(value, forKey: key)
     case .objects(let objects): try setValue(objects, forKey: key)
     case .composite(let values):
+      try checkIsInGraph(key)
       guard case .composite(let composite)? = entity.property(named: key) else {
         if entity.property(named: key) == nil { _ = try slot(forKey: key) }
         throw ContextError(.wrongType, objectID: id, property: key, reason: "The property is no composite attribute.")
@@ -133,7 +160,7 @@ extension ManagedObject {
   final func storeValue(inSlot slot: Int) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
       do { return try attributeValue(slot, readRow) } catch {
-        managedObjectContext.faultError = error
+        managedObjectContext.noteUnread(id, error)
         return .null
       }
     }
@@ -158,7 +185,7 @@ extension ManagedObject {
     guard let name = names.first else { return .single(.objectID(id)) }
     let rest = names.dropFirst()
     if let element = element(behind: name, rest, entity) { return try value(at: element, of: path) }
-    guard let relationship = entity.relationship(named: name), !rest.isEmpty else {
+    guard let relationship = entity.anyRelationship(named: name), !rest.isEmpty else {
       if rest.isEmpty, entity.property(named: name) != nil { return try value(forKey: name) }
       throw unknown(name, of: path, entity, isLast: rest.isEmpty)
     }
@@ -194,7 +221,7 @@ extension ManagedObject {
       }
       guard let property = entity.property(named: name) else { throw unknown(name, of: path, entity, isLast: isLast) }
       if isLast { return }
-      guard case .relationship(let relationship) = property else { throw unknown(name, of: path, entity, isLast: false) }
+      guard let relationship = property.relationship else { throw unknown(name, of: path, entity, isLast: false) }
       entity = managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
       isMany = relationship.isToMany
     }
@@ -219,7 +246,7 @@ extension ManagedObject {
         last = name
         break
       }
-      guard let relationship = entity.relationship(named: name), !relationship.isToMany else {
+      guard let relationship = entity.anyRelationship(named: name), !relationship.isToMany else {
         throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
       }
       object = object?.toOne(relationship)
@@ -239,7 +266,7 @@ extension ManagedObject {
     case .null: setToOne(relationship, nil)
     case .objectID(let target):
       let object = try managedObjectContext.object(with: target)
-      guard plan.toOne[relationship.slot].leads(toEntity: object.flags.entityIndex) else {
+      guard plan.link(relationship).leads(toEntity: object.flags.entityIndex) else {
         throw ContextError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
       }
       setToOne(relationship, object)

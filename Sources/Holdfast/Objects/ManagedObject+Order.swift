@@ -3,7 +3,7 @@ import HoldfastStore
 extension ManagedObject {
   /// The ordered relationship with an index, for accessors of typed subclasses.
   public final func ordered<Destination: ManagedObject>(_ index: Int) -> OrderedRelationship<Destination> {
-    OrderedRelationship(owner: self, index: index)
+    OrderedRelationship(owner: self, index: toManyIndex(index, isOrdered: true))
   }
 
   /// The objects that an ordered relationship leads to, by its name.
@@ -11,7 +11,7 @@ extension ManagedObject {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no ordered relationship of that
   ///   name.
   public final func ordered(forKey key: String) throws -> OrderedRelationship<ManagedObject> {
-    guard let relationship = entity.relationship(named: key), relationship.isOrdered else {
+    guard let relationship = entity.anyRelationship(named: key), relationship.isOrdered else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no ordered relationship of this name.")
     }
     return OrderedRelationship(owner: self, index: relationship.toManyIndex)
@@ -21,9 +21,10 @@ extension ManagedObject {
   /// fails.
   final func orderedList(_ index: Int) -> OrderedList? {
     if let list = toMany?[index].order { return list }
-    if isInserted {
+    if isInserted || index < 0 {
       let states = toManyStates()
-      states[index].setOrder(OrderedList(states[index].contents.keys))
+      // A transient relationship may have had an order before the object was made again.
+      if states[index].order == nil { states[index].setOrder(OrderedList(states[index].contents.keys)) }
       return states[index].order
     }
     let hasChanges = toMany?[index].isChanged ?? false

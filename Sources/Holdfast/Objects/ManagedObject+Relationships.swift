@@ -5,33 +5,36 @@ extension ManagedObject {
 
   /// The object that the to-one relationship in a slot leads to, for accessors of typed subclasses. May be a fault.
   public final func toOne<Destination: ManagedObject>(_ slot: Int) -> Destination? {
-    if flags.contains(.probe) {
-      position = UInt32(slot)
-      return nil
-    }
-    return target(plan.toOne[slot]).map { unsafeDowncast($0, to: Destination.self) }
+    guard let link = toOneLink(slot) else { return probeDestination() }
+    return target(link).map { $0.typed() }
   }
 
   /// The ID of the object that the to-one relationship in a slot leads to; nil also when that object is being deleted. One
   /// load, without making the object, unless the relationship leads to an entity with sub-entities: then the object is made,
   /// since only its row tells of which entity it is.
   public final func toOneID(_ slot: Int) -> ManagedObjectID? {
+    guard let link = toOneLink(slot) else { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
-    let (key, destination) = (row.integer(slot), Int(plan.toOne[slot].destination))
+    let (key, destination) = (row.integer(slot), Int(link.destination))
     let context = managedObjectContext
     // Which entity the object is of its row tells.
-    if context.graph.entities[destination].family.count > 1 { return target(plan.toOne[slot])?.id }
+    if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
     if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
     return context.objectID(destination, key)
   }
 
   /// Sets the to-one relationship in a slot, for accessors of typed subclasses, and keeps the inverse in step.
-  public final func setToOne(_ slot: Int, _ target: ManagedObject?) { set(plan.toOne[slot], target) }
+  public final func setToOne(_ slot: Int, _ target: ManagedObject?) {
+    if let link = toOneLink(slot) { set(link, target) }
+  }
 
-  final func toOne(_ relationship: ManagedObjectModel.Relationship) -> ManagedObject? { target(plan.toOne[relationship.slot]) }
+  final func toOne(_ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
+    relationship.isTransient ? transientTarget(relationship.toManyIndex) : target(plan.toOne[relationship.slot])
+  }
 
   final func setToOne(_ relationship: ManagedObjectModel.Relationship, _ target: ManagedObject?) {
+    if relationship.isTransient { return setTransientTarget(relationship.toManyIndex, target) }
     set(plan.toOne[relationship.slot], target)
   }
 
@@ -123,7 +126,7 @@ extension ManagedObject {
 
   /// The to-many relationship with an index, for accessors of typed subclasses.
   public final func toMany<Destination: ManagedObject>(_ index: Int) -> ToManyRelationship<Destination> {
-    ToManyRelationship(owner: self, index: index)
+    ToManyRelationship(owner: self, index: toManyIndex(index))
   }
 
   /// The objects that a to-many relationship leads to, by its name.
@@ -131,7 +134,7 @@ extension ManagedObject {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no to-many relationship of that
   ///   name.
   public final func toMany(forKey key: String) throws -> ToManyRelationship<ManagedObject> {
-    guard let relationship = entity.relationship(named: key), relationship.isToMany else {
+    guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
     }
     return ToManyRelationship(owner: self, index: relationship.toManyIndex)
@@ -140,12 +143,14 @@ extension ManagedObject {
   /// The states of the to-many relationships, made by the first change.
   final func toManyStates() -> UnsafeMutablePointer<ToManyState> {
     if let toMany { return toMany }
-    let (count, transientCount) = (plan.toManyCount, plan.transientCount)
-    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: max(1, count) + ToManyState.count(holding: transientCount))
+    let (count, transientCount, linkCount) = (plan.toManyCount, plan.transientCount, plan.transientLinkCount)
+    let capacity = linkCount + max(1, count) + ToManyState.count(holding: transientCount)
+    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: capacity) + linkCount
     states.initialize(repeating: ToManyState(), count: max(1, count))
     if transientCount > 0 { ToManyState.transientValues(behind: states, count).initialize(repeating: nil, count: transientCount) }
     if isInserted { for index in 0..<count { states[index].base = .new } }
     toMany = states
+    if linkCount > 0 { beginTransientLinks() }
     return states
   }
 
@@ -163,7 +168,10 @@ extension ManagedObject {
     let link = plan.toMany[index]
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
-    managedObjectContext.holdingAwakening { add(target, index, link) }
+    managedObjectContext.holdingAwakening {
+      if index < 0 { leaveFormerPartners(target, index, link) }
+      add(target, index, link)
+    }
   }
 
   private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
@@ -178,6 +186,13 @@ extension ManagedObject {
   }
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
+
+  /// Whether a to-many relationship of the object's entity was read and has a target, without asking a store.
+  final func knows(_ key: Int64, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    let index = relationship.toManyIndex, family = managedObjectContext.graph.entities[relationship.entityIndex].family
+    guard !isDeleted, family.contains(Int(flags.entityIndex)), isKnown(index) || group?.answer(index) != nil else { return false }
+    return targets(index).withKeys { $0.contains(key) }
+  }
 
   final func unlink(_ index: Int, _ target: ManagedObject) {
     let link = plan.toMany[index]
@@ -224,6 +239,7 @@ extension ManagedObject {
       }
       return .list(toMany[index].keys)
     }
+    if index < 0 { return transientTargets(index) }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
   }
 
@@ -232,8 +248,13 @@ extension ManagedObject {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
-    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], readsTargets: readsTargets)
+    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
     guard let siblings, let answer = siblings.answer else { return nil }
+    // Of several stores one may have been removed, which nobody could ask.
+    if managedObjectContext.places.count > 1, managedObjectContext.isOfRemovedStore(objectKey) {
+      managedObjectContext.noteUnread(id, ContextError.missingStore([id]))
+      return nil
+    }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
   }
 }
@@ -241,7 +262,7 @@ extension ManagedObject {
 extension ManagedObject {
   /// The targets of this object and no sibling, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
-    guard let answer = managedObjectContext.relationship(plan.toMany[index], [objectKey]) else { return nil }
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self, [objectKey]) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
     answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }

@@ -31,6 +31,9 @@ extension ManagedObject {
       if !attribute.type.isUntyped && value.converted(to: attribute.type) == nil { throw wrongType(key) }
       return checks.transients.filter { $0.attribute.name == key }.compactMap { $0.failure(value, self) }
     }
+    if case .transientRelationship(let relationship)? = entity.property(named: key), !relationship.isToMany {
+      return try failures(of: value, relationship)
+    }
     guard let slot = entity.slot(named: key) else {
       throw ContextError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
@@ -50,6 +53,14 @@ extension ManagedObject {
     builder.endRow()
     let batch = builder.seal()
     return checks.slots.filter { $0.slot == slot }.compactMap { $0.failure(batch[0].pointer, self) }
+  }
+
+  private func failures(of value: StoreValue, _ relationship: ManagedObjectModel.Relationship) throws -> [ContextError] {
+    switch value {
+    case .null: return relationship.isOptional ? [] : [.missing(relationship.name, self)]
+    case .objectID(let target) where canLead(relationship, to: target): return []
+    default: throw wrongType(relationship.name)
+    }
   }
 
   /// Whether the entity that an ID names is one that a relationship leads to.

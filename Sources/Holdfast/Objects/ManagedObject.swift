@@ -37,17 +37,18 @@ open class ManagedObject {
   public final let managedObjectContext: ManagedObjectContext
   /// The current row, sealed or private; nil while the object is a fault.
   @usableFromInline @exclusivity(unchecked) final var row: UnsafeRawPointer?
+  /// Beside the row, because each getter looks at both: further on they would mostly be in another line of the processor's cache.
+  @usableFromInline @exclusivity(unchecked) final var flags: ObjectFlags
+  /// The place in the identity map's dense array.
+  @exclusivity(unchecked) final var mapIndex: UInt32 = .max
   /// Keeps the sealed row alive and knows the siblings: a ``RowGroup`` once there is a row, a ``FaultSiblings``
   /// before that; nil for new objects and for faults without siblings.
   @exclusivity(unchecked) final var owner: AnyObject?
-  /// What is known of each to-many relationship beyond the group's answer, by to-many index, and behind that the values of transient
-  /// attributes; nil for nothing.
+  /// What is known of each to-many relationship beyond the group's answer, by to-many index, behind that the values of transient
+  /// attributes, and in front the links of transient relationships; nil for nothing.
   @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
   /// The key in the store, or the temporary one, which is negative. With the entity and the context it makes the ID.
   @exclusivity(unchecked) final var objectKey: Int64
-  @exclusivity(unchecked) final var flags: ObjectFlags
-  /// The place in the identity map's dense array.
-  @exclusivity(unchecked) final var mapIndex: UInt32 = .max
   /// The place in the owner: row of the group, or target of the siblings.
   @exclusivity(unchecked) final var position: UInt32 = 0
 
@@ -156,9 +157,12 @@ open class ManagedObject {
   /// Whether the object is inserted, updated or deleted.
   public final var hasChanges: Bool { !flags.isDisjoint(with: [.inserted, .updated, .deleted]) }
 
-  /// Whether the row could not be read: it was deleted by somebody else, or the store failed. All values are nil then;
-  /// ``ManagedObjectContext/faultError`` has the reason.
-  public final var isInaccessible: Bool { flags.contains(.inaccessible) }
+  /// Whether the row could not be read: another context or process deleted it, or the store failed. All values are nil then;
+  /// ``ManagedObjectContext/faultError`` has the reason, and ``FaultErrorPolicy`` says what follows. After an error of the store the object is
+  /// still a fault, and the next access tries again.
+  ///
+  /// True as well for an object that has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back.
+  public final var isInaccessible: Bool { !flags.isDisjoint(with: [.inaccessible, .detached]) }
 
   /// The row, read when the object is a fault.
   @inlinable @inline(__always) final var readRow: RowPointer {
@@ -169,10 +173,11 @@ open class ManagedObject {
   @usableFromInline final func fireFault() -> RowPointer { managedObjectContext.fireFault(self) }
 
   private func destroyToMany(_ states: UnsafeMutablePointer<ToManyState>) {
-    let (count, transientCount) = (plan.toManyCount, plan.transientCount)
+    let (count, transientCount, linkCount) = (plan.toManyCount, plan.transientCount, plan.transientLinkCount)
+    if linkCount > 0 { giveUpTransientLinks(states) }
     for index in 0..<count { states[index].destroy() }
     if transientCount > 0 { ToManyState.transientValues(behind: states, count).deinitialize(count: transientCount) }
-    states.deallocate()
+    (states - linkCount).deallocate()
   }
 }
 
@@ -184,8 +189,8 @@ public struct ManagedObjectSeed {
 }
 
 /// The states of an object and the index of its entity, in 32 bits.
-struct ObjectFlags: OptionSet {
-  var rawValue: UInt32
+@usableFromInline struct ObjectFlags: OptionSet, Sendable {
+  @usableFromInline var rawValue: UInt32
   static let inserted = ObjectFlags(rawValue: 1)
   static let updated = ObjectFlags(rawValue: 2)
   static let deleted = ObjectFlags(rawValue: 4)
@@ -209,14 +214,14 @@ struct ObjectFlags: OptionSet {
   static let propagated = ObjectFlags(rawValue: 128)
   /// The context was reset or the object rolled back: it belongs to the graph no more.
   static let detached = ObjectFlags(rawValue: 256)
-  /// The object belongs to a ``KeyPathProbe``, which wants to know which slot is asked for.
+  /// The object belongs to an ``AccessorProbe``, which records what its accessors name.
   static let probe = ObjectFlags(rawValue: 512)
   /// ``ManagedObject/prepareForDeletion()`` is running.
   static let preparingDeletion = ObjectFlags(rawValue: 1024)
   /// ``ManagedObject/awakeFromFetch()`` is running.
   static let awakening = ObjectFlags(rawValue: 16384)
 
-  init(rawValue: UInt32) { self.rawValue = rawValue }
+  @usableFromInline init(rawValue: UInt32) { self.rawValue = rawValue }
   init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }
   var entityIndex: UInt32 { rawValue >> 16 }
 }
@@ -232,7 +237,9 @@ extension ManagedObject: Hashable {
 extension ManagedObject: CustomStringConvertible {
   /// Entity, ID and state, never values.
   public var description: String {
-    let state = isDeleted ? "deleted" : isInserted ? "inserted" : isUpdated ? "updated" : isFault ? "fault" : "clean"
+    let state =
+      isInaccessible
+      ? "inaccessible" : isDeleted ? "deleted" : isInserted ? "inserted" : isUpdated ? "updated" : isFault ? "fault" : "clean"
     return "<\(entity.name) \(id.uriRepresentation) \(state)>"
   }
 }

@@ -181,6 +181,9 @@ extension OrderedRelationship: RandomAccessCollection {
   /// The number of objects. At most one store request; none when it is known.
   public var endIndex: Int { OrderedRelationship.count(of: targets) }
 
+  /// The number of objects. At most one store request; none when it is known.
+  public var count: Int { owner.isProbe(.count(index)) ? owner.recorder?.count ?? 0 : endIndex }
+
   /// The object at a position, perhaps a fault. Setting one is ``replace(at:with:)``.
   public subscript(position: Int) -> Destination {
     get {
@@ -190,6 +193,8 @@ extension OrderedRelationship: RandomAccessCollection {
       let key = OrderedRelationship.key(at: position, in: targets)
       switch targets {
       case .plain(.answer(let answer, let range)): (siblings, place) = (answer, range.lowerBound + position)
+      case .list where index < 0:
+        if let object = context.linkedTarget(destination, key) { return object.typed() }
       case .list(let list) where context.readsAhead(destination, key):
         let start = position / RowGroup.size * RowGroup.size
         context.readAhead(destination, list.keys(in: start..<start + RowGroup.size)[...])
@@ -205,7 +210,7 @@ extension OrderedRelationship: RandomAccessCollection {
     _ key: Int64, _ context: ManagedObjectContext, _ destination: Int, _ siblings: FaultSiblings?, _ place: Int
   ) -> Destination {
     let object = context.target(destination, key, siblings, position: place) ?? context.strayObject(destination, key)
-    return unsafeDowncast(object, to: Destination.self)
+    return object.typed()
   }
 
   /// The position of an object; nil when it is not among them.
@@ -236,11 +241,13 @@ extension OrderedRelationship: RandomAccessCollection {
     private let context: ManagedObjectContext
     private let destination: Int
     private let keys: TargetKeys
+    private let isTransient: Bool
     private var place = 0
 
     init(_ relationship: OrderedRelationship) {
       context = relationship.context
       destination = relationship.destination
+      isTransient = relationship.index < 0
       switch relationship.targets {
       case .list(let list): keys = .list(list.visibleKeys)
       case .plain(let plain): keys = plain
@@ -253,6 +260,7 @@ extension OrderedRelationship: RandomAccessCollection {
         defer { place += 1 }
         let (key, siblings, position) = target()
         if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { continue }
+        if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }
         return OrderedRelationship.object(key, context, destination, siblings, position)
       }
       return nil
@@ -263,7 +271,9 @@ extension OrderedRelationship: RandomAccessCollection {
       case .answer(let siblings, let range):
         return (siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, range.lowerBound + place)
       case .list(let keys):
-        if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
+        if place % RowGroup.size == 0, !isTransient {
+          context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)])
+        }
         return (keys[place], nil, 0)
       }
     }

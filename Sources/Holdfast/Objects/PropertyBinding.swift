@@ -3,77 +3,126 @@ import Synchronization
 /// One property of a typed class: its name in the model, its slot, its Swift type and its key path.
 public struct PropertyBinding {
   enum Kind {
-    case attribute([AttributeType], Any.Type)
+    case attribute(AttributeTypeSet, Any.Type)
     case toOne(ManagedObject.Type)
     case toMany(ManagedObject.Type, isOrdered: Bool)
     case transformable(Any.Type)
-    case composite(() -> [(name: String, types: [AttributeType])])
+    case composite(() -> [(name: String, types: AttributeTypeSet)])
     case transient(Any.Type)
+    case transientToOne(ManagedObject.Type)
+    case transientToMany(ManagedObject.Type, isOrdered: Bool)
   }
 
   /// The name in the model.
   public let name: String
-  /// The slot, of a composite attribute the first one; for a to-many relationship the to-many index, for a transient attribute its
-  /// index.
+  /// The slot, of a composite attribute the first one; for a to-many relationship the to-many index, for a transient attribute or
+  /// relationship its index.
   public let slot: Int
   /// Makes the key path, which takes as long as opening a small file and is needed for few properties only.
   let keyPath: () -> AnyKeyPath
   let kind: Kind
+  /// The class at which the key path begins.
+  let root: ManagedObject.Type
+  /// Calls the getter of an object of the root class.
+  let read: (ManagedObject) -> Void
+  /// Calls the setter, if there is one, with what the getter returns; a body runs between the two.
+  let write: (ManagedObject, () -> Void) -> Void
+  /// The key path of the wrapped value, `\.age!`, of a property that can be nil.
+  let unwrappedKeyPath: () -> AnyKeyPath?
+
+  private init<Root: ManagedObject, Value>(
+    _ name: String, _ slot: Int, _ kind: Kind, _ keyPath: @escaping () -> KeyPath<Root, Value>
+  ) {
+    self.name = name
+    self.slot = slot
+    self.kind = kind
+    self.keyPath = keyPath
+    root = Root.self
+    read = { _ = unsafeDowncast($0, to: Root.self)[keyPath: keyPath()] }
+    write = { object, between in
+      guard let keyPath = keyPath() as? ReferenceWritableKeyPath<Root, Value> else { return }
+      let object = unsafeDowncast(object, to: Root.self), value = object[keyPath: keyPath]
+      between()
+      object[keyPath: keyPath] = value
+    }
+    unwrappedKeyPath = { (Value.self as? any AnyOptional.Type)?.unwrapping(keyPath()) }
+  }
 
   /// Binds an attribute.
   public static func attribute<Root: ManagedObject, Value: AttributeValue>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .attribute(Value.attributeTypes, Value.self))
+    PropertyBinding(name, slot, .attribute(Value.attributeTypes, Value.self), keyPath)
   }
 
   /// Binds a transformable attribute, read and written as the values of its transformer.
   public static func transformable<Root: ManagedObject, Value>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .transformable(unwrapped(Value.self)))
+    PropertyBinding(name, slot, .transformable(unwrapped(Value.self)), keyPath)
   }
 
   /// Binds a composite attribute to a property that can be nil.
   public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .composite({ Value.elements.leaves }))
+    PropertyBinding(name, slot, .composite({ Value.elements.leaves }), keyPath)
   }
 
   /// Binds a composite attribute to a property that always has a value.
   public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .composite({ Value.elements.leaves }))
+    PropertyBinding(name, slot, .composite({ Value.elements.leaves }), keyPath)
   }
 
   /// Binds a transient attribute.
   public static func transient<Root: ManagedObject, Value>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .transient(unwrapped(Value.self)))
+    PropertyBinding(name, index, .transient(unwrapped(Value.self)), keyPath)
   }
 
   /// Binds a to-one relationship.
   public static func toOne<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, slot: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: slot, keyPath: keyPath, kind: .toOne(Destination.self))
+    PropertyBinding(name, slot, .toOne(Destination.self), keyPath)
   }
 
   /// Binds a to-many relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self, isOrdered: false))
+    PropertyBinding(name, index, .toMany(Destination.self, isOrdered: false), keyPath)
   }
 
   /// Binds an ordered relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedRelationship<Destination>>, index: Int
   ) -> PropertyBinding {
-    PropertyBinding(name: name, slot: index, keyPath: keyPath, kind: .toMany(Destination.self, isOrdered: true))
+    PropertyBinding(name, index, .toMany(Destination.self, isOrdered: true), keyPath)
+  }
+
+  /// Binds a transient to-one relationship.
+  public static func transientToOne<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name, index, .transientToOne(Destination.self), keyPath)
+  }
+
+  /// Binds a transient to-many relationship.
+  public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: false), keyPath)
+  }
+
+  /// Binds a transient ordered relationship.
+  public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedRelationship<Destination>>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: true), keyPath)
   }
 }
 
@@ -82,7 +131,7 @@ enum KeyPathNames {
   private struct Entry {
     /// Keeps the key path alive, so that no other can come to lie where it lies.
     let keyPath: AnyKeyPath
-    let name: String
+    let expression: QueryExpression
   }
 
   /// The key paths asked for lately, each where the hash of its identity says; a plain array, since dictionaries of key
@@ -90,29 +139,38 @@ enum KeyPathNames {
   private nonisolated(unsafe) static var known: [Entry?] = Array(repeating: nil, count: 512)  // because every access holds the lock
   private static let lock = Mutex(())
 
-  /// The name.
+  /// The path that a key path names.
+  static func path(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> PropertyPath {
+    if case .property(let path) = expression(keyPath, in: type) { return path }
+    return unlisted(keyPath, type)
+  }
+
+  /// What a key path names: a property of the class, one of an object that to-one relationships lead to (`\.owner?.name`), or the number of
+  /// objects of a to-many relationship (`\.dogs.count`).
   ///
-  /// A key path that the class does not list is a mistake of the program and traps.
-  static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
+  /// The request that names anything else is refused when it is carried out, since a store knows nothing of properties that are computed.
+  static func expression(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> QueryExpression {
     let place = Int(bitPattern: (UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15) >> 32) & 511
-    let found = lock.withLock { _ -> String? in
+    let found = lock.withLock { _ -> QueryExpression? in
       for probe in 0..<4 {
         guard let entry = known[(place + probe) & 511] else { break }
-        if entry.keyPath === keyPath { return entry.name }
+        if entry.keyPath === keyPath { return entry.expression }
       }
       return nil
     }
     if let found { return found }
-    guard let binding = binding(of: keyPath, type.properties) ?? KeyPathProbe.binding(of: keyPath, type) else {
-      preconditionFailure(
-        "\(type) lists no property with the key path \(keyPath); add it to `properties`. A path through a relationship is written "
-          + "(\\\(type).relationship).then(\\.attribute).")
-    }
+    let listed = binding(of: keyPath, type.properties).map { QueryExpression.property(PropertyPath($0.name)) }
+    guard let expression = listed ?? KeyPathProbe.expression(of: keyPath, type) else { return .property(unlisted(keyPath, type)) }
     lock.withLock { _ in
       let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
-      known[(place + free) & 511] = Entry(keyPath: keyPath, name: binding.name)
+      known[(place + free) & 511] = Entry(keyPath: keyPath, expression: expression)
     }
-    return binding.name
+    return expression
+  }
+
+  /// A path that no entity has, whose name says what is wrong.
+  private static func unlisted(_ keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> PropertyPath {
+    PropertyPath("<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>")
   }
 
   /// Key paths are made of those bindings only that can be meant, since each takes as long as a query in SQL.
@@ -124,6 +182,10 @@ enum KeyPathNames {
     return bindings.first { binding in
       if case .attribute = binding.kind { false } else { binding.keyPath() == keyPath }
     }
+      ?? bindings.first { binding in
+        guard case .attribute(_, let type) = binding.kind, unwrapped(type) == valueType else { return false }
+        return binding.unwrappedKeyPath() == keyPath
+      }
   }
 }
 
@@ -167,6 +229,14 @@ enum ClassBinding {
       return "The model says that it has no order."
     case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
+    case (.transientToOne(let type), .transientRelationship(let relationship)) where !relationship.isToMany:
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index)
+    case (.transientToMany(_, isOrdered: true), .transientRelationship(let relationship))
+    where relationship.isToMany && !relationship.isOrdered:
+      return "The model says that it has no order."
+    case (.transientToMany(let type, _), .transientRelationship(let relationship)) where relationship.isToMany:
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index)
+    case (_, .transientRelationship): return "The model says a transient relationship."
     default: return "The model says another kind of property."
     }
   }
@@ -179,7 +249,8 @@ enum ClassBinding {
       let said: ManagedObject.Type
       switch binding.kind {
       case .attribute, .transformable, .composite, .transient: return nil
-      case .toOne(let destination), .toMany(let destination, _): said = destination
+      case .toOne(let destination), .toMany(let destination, _), .transientToOne(let destination), .transientToMany(let destination, _):
+        said = destination
       }
       guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
       return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) is not among the bound classes."

@@ -19,6 +19,7 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
 
   /// The number of objects. At most one store request; none when it is known.
   public var count: Int {
+    if owner.isProbe(.count(index)) { return owner.recorder?.count ?? 0 }
     let targets = owner.targets(index)
     let destination = Int(owner.plan.toMany[index].destination)
     guard owner.managedObjectContext.mayHoldDeleted(destination) else { return targets.count }
@@ -75,25 +76,28 @@ extension ToManyRelationship: Sequence {
     private let context: ManagedObjectContext
     private let destination: Int
     private let targets: TargetKeys
+    private let isTransient: Bool
     private var place = 0
 
     init(_ owner: ManagedObject, _ index: Int) {
       context = owner.managedObjectContext
       destination = Int(owner.plan.toMany[index].destination)
       targets = owner.targets(index, readsTargets: true)
+      isTransient = index < 0
     }
 
     /// The next object, perhaps a fault.
     public mutating func next() -> Destination? {
       while place < targets.count {
         defer { place += 1 }
-        if let object = object(place) { return unsafeDowncast(object, to: Destination.self) }
+        if let object = object(place) { return object.typed() }
       }
       return nil
     }
 
     private func object(_ place: Int) -> ManagedObject? {
       switch targets {
+      case .list(let keys) where isTransient: return context.linkedTarget(destination, keys[place])
       case .list(let keys):
         if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
         return context.target(destination, keys[place], nil, position: 0)

@@ -5,6 +5,8 @@ final class EntityChecks: Sendable {
   let slots: [SlotCheck]
   let groups: [GroupCheck]
   let transients: [TransientCheck]
+  /// Transient relationships that must lead to an object, or have bounds.
+  let transientLinks: [ManagedObjectModel.Relationship]
   /// To-many relationships with bounds.
   let counted: [ManagedObjectModel.Relationship]
   /// Relationships whose inverses lose an object when one of the entity is deleted, and must keep some.
@@ -14,6 +16,7 @@ final class EntityChecks: Sendable {
     slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
     transients = entity.transientAttributes.compactMap { TransientCheck($0) }
+    transientLinks = entity.transientRelationships.filter { !$0.isOptional || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
     counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
     losing = entity.relationships.filter { relationship in
       guard let inverse = model.inverse(of: relationship) else { return false }

@@ -54,6 +54,9 @@ enum OwnRules {
         object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
           ? check(object, relationship.name) : []
       }
+      + entity.transientRelationships.flatMap { relationship in
+        object.targets(relationship.toManyIndex).isEmpty ? [] : check(object, relationship.name)
+      }
       + entity.transientAttributes.flatMap { attribute in
         object.hasTransient(attribute.index) && (try? object.transientValue(attribute)) != nil ? check(object, attribute.name) : []
       }

@@ -5,6 +5,9 @@ extension SaveOperation {
   func publishRows() {
     context.firedGroups = []
     for object in context.changed where isSettled(object) { settleLinks(object) }
+    if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
+      for object in context.changed { object.translateTransientLinks(keyFromNowOn) }
+    }
     for part in parts where part.isCommitted {
       for (batch, objects) in part.published { publish(batch, objects) }
       showDerivedValues(part)
@@ -19,6 +22,14 @@ extension SaveOperation {
     // A new object of a committed part has the key by which it is saved from now on, and no other has.
     let key = permanent(object.objectKey)
     return key >= 0 && parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
+  }
+
+  /// The key that a new object has from now on: the temporary one while its store has not got it; nil when it came to nothing.
+  private func keyFromNowOn(_ temporary: Int64) -> Int64? {
+    let key = permanent(temporary)
+    if key < 0 { return nil }
+    let isSaved = incompletion == nil || parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
+    return isSaved ? key : temporary
   }
 
   /// Many rows are not worth the memory of the shared cache. Then it has to forget the older versions that it may have.

@@ -10,7 +10,7 @@ extension SaveOperation {
     parts = []
     if let store = stores.soleOfAll, context.assignments == nil {
       let part = StoreChanges(context, store, keys)
-      (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, updated, deleted, insertedCounts)
+      (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, stored(updated), deleted, insertedCounts)
       parts = [part]
       return
     }
@@ -20,10 +20,16 @@ extension SaveOperation {
       part.inserted.append(object)
       part.insertedCounts[Int(object.flags.entityIndex)] += 1
     }
-    for object in updated { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
+    for object in stored(updated) { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
     for object in deleted { if let store = stores.store(ofKey: object.objectKey) { part(store).deleted.append(object) } }
     parts.sort { $0.store.place < $1.store.place }
     try refuseRelationshipsBetweenStores()
+  }
+
+  /// The changed objects of which a store may have to hear.
+  func stored(_ objects: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
+    if !context.graph.hasTransientLinks { return objects }
+    return ContiguousArray(objects.lazy.filter { !$0.changesTransientLinksAlone })
   }
 
   private func part(_ store: PersistentStore) -> StoreChanges {

@@ -21,6 +21,10 @@ extension SaveOperation {
       checks.collectFailures(row, object, &failures)
     }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
+    // What was fetched has no transient links until they are set, so only new objects can be asked for them.
+    for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
+      validateCount(object, relationship, &failures)
+    }
   }
 
   /// Counts of relationships that nobody touched are not asked for.
@@ -82,7 +86,7 @@ extension SaveOperation {
   }
 
   private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
-    for relationship in object.entity.relationships where relationship.deleteRule == .deny {
+    for relationship in object.entity.relationships + object.entity.transientRelationships where relationship.deleteRule == .deny {
       // An object that is gone stands in nobody's way.
       let targets = try context.existing(context.targets(of: object, relationship), of: relationship)
       if targets.isEmpty { continue }

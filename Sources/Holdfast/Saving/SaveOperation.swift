@@ -25,6 +25,8 @@ final class SaveOperation {
   @exclusivity(unchecked) var parts: [StoreChanges] = []
   /// What objects' own rules refuse.
   var ownFailures: [ContextError] = []
+  /// What messages say of each store; empty when there are no listeners.
+  var committedChanges: [SavedChanges] = []
   /// Why not all stores have their changes; nil when they have.
   var incompletion: (any Error)?
   /// The error of a store that has its changes, but could not make sure that they outlive a power loss.
@@ -60,6 +62,9 @@ final class SaveOperation {
       let date = context.graph.derivations == nil ? 0 : context.persistentStoreCoordinator.saveClock.now()
       for part in parts { try part.buildRequest(date: date) }
       for part in parts { try part.checkVersions() }
+      try findOtherEnds()
+      // Callbacks and rules may have read as well.
+      try context.refuseUnreadValues()
       try prepare()
       cacheEpoch = coordinator.rowCache.epoch
       try commit()
@@ -68,7 +73,12 @@ final class SaveOperation {
     }
     publishRows()
     settle()
+    if incompletion == nil { context.observers?.noteSave() }
     callDidSave()
+  }
+
+  /// Reports what was committed, when the context can be saved again.
+  func report() throws {
     tellDidSave()
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
     if let incompletion { throw incompletion }
@@ -120,7 +130,7 @@ final class SaveOperation {
   /// Objects of which only links changed, or that were deleted unread, may be faults still; their versions are needed. They
   /// are read together.
   private func readFaults() throws {
-    let saved = updated + deleted
+    let saved = stored(updated) + deleted
     try context.fire(together: saved.filter { $0.isFault })
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
@@ -223,12 +233,25 @@ extension ManagedObjectContext {
   /// to be seen by everybody, and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was
   /// there before.
   ///
-  /// - Throws: ``ContextError`` for validation failures (all together, 1560), conflicts, relationships between stores (133010)
-  ///   and stores that are missing, ``/HoldfastStore/StoreError`` for the rest.
+  /// - Throws: ``ContextError`` for properties that couldn't be read (``ContextError/Code/unreadValues``), validation failures (all
+  ///   together, 1560), conflicts, relationships between stores (133010) and stores that are missing, ``/HoldfastStore/StoreError`` for the
+  ///   rest.
   public func save() throws {
     checkIsolation()
-    precondition(!isSaving, "A context was saved in a callback of its own save.")
+    if isSaving {
+      throw ContextError(
+        .saveInProgress,
+        reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
+          + "or in a handler of contextDidSave.")
+    }
     if changed.isEmpty { return tellChanges() }
+    try refuseUnreadValues()
+    let operation = SaveOperation(self)
+    try runSave(operation)
+    try operation.report()
+  }
+
+  private func runSave(_ operation: SaveOperation) throws {
     isSaving = true
     defer {
       isSaving = false
@@ -236,7 +259,7 @@ extension ManagedObjectContext {
       awakenFulfilled()
     }
     tellWillSave()
-    try SaveOperation(self).run()
+    try operation.run()
   }
 }
 

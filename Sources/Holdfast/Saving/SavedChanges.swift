@@ -16,8 +16,9 @@ public struct SavedChanges: Sendable, Hashable {
   public var contextName: String
   /// The new objects, with their permanent IDs, in the order in which they were inserted.
   public var inserted: [ManagedObjectID]
-  /// The objects whose values or links the context changed. Where only the store cleared a link, because what it led to was deleted,
-  /// the object is not listed.
+  /// The objects that a reader sees changed: their attributes, or the objects that a relationship references, from whichever side it was
+  /// changed, or because a destination was deleted. So the owner of a to-many relationship is listed when an object came or went, and an
+  /// object whose derived attributes changed. An object whose to-one relationship without inverse referenced a deleted object isn't listed.
   public var updated: [ManagedObjectID]
   /// The deleted objects.
   public var deleted: [ManagedObjectID]
@@ -82,22 +83,23 @@ final class SaveListeners: Sendable {
 }
 
 extension SaveOperation {
-  /// Tells who wants to know what was committed, store by store.
+  /// Reports what was committed, store by store.
   func announce() {
-    if coordinator.saveListeners.isEmpty { return }
-    for part in parts where part.isCommitted && !part.request.isEmpty { coordinator.saveListeners.announce(part.savedChanges) }
+    let isHeard = context.observers?.didSaveHandlers.isEmpty == false
+    if coordinator.saveListeners.isEmpty && !isHeard { return }
+    for part in parts where part.isCommitted && !part.request.isEmpty {
+      // Objects are still as the save found them, so what changed can still be seen.
+      let changes = part.savedChanges
+      committedChanges.append(changes)
+      coordinator.saveListeners.announce(changes)
+    }
   }
 }
 
 extension StoreChanges {
   fileprivate var savedChanges: SavedChanges {
-    func saved(_ object: ManagedObject) -> ManagedObjectID {
-      context.objectID(Int(object.flags.entityIndex), permanent(object.objectKey))
-    }
-    // Objects whose changes came to nothing were not saved.
-    let rows = Set(published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
-    return SavedChanges(
-      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(saved),
-      updated: updated.filter { rows.contains(ObjectIdentifier($0)) }.map(saved), deleted: deleted.map(saved))
+    SavedChanges(
+      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID), updated: updatedIDs(),
+      deleted: deleted.map(savedID))
   }
 }

@@ -18,6 +18,8 @@ final class StoreChanges {
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
   /// The values of derived attributes; nil for a model without any.
   var derived: DerivedValues?
+  /// The objects whose relationships lose what is deleted; found only for messages.
+  var otherEnds: [ManagedObjectID] = []
   /// What the store made ready.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.

@@ -100,6 +100,8 @@ public final class WholeFileStore: IncrementalStore {
     }
   }
 
+  // There is nothing to compact: a save writes the whole file and leaves no unused space in it.
+
   /// Reads what nobody has needed yet of the file as it was opened, so that all damage in it is found. A format that reads files as a
   /// whole has found it when the store was opened.
   ///

@@ -134,7 +134,6 @@ extension CompiledModelReader {
   private static let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
 
   private mutating func relationship(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> RelationshipDescription {
-    if try part.flag("NSIsTransient") { throw part.failure("A transient relationship is not supported.", .unsupported) }
     guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else {
       throw part.failure("Its delete rule is not known.", .unsupported)
     }
@@ -151,6 +150,7 @@ extension CompiledModelReader {
         name, to: destination, inverse: inverse, isOptional: isOptional, deleteRule: rule, minCount: minCount, maxCount: maxCount,
         isOrdered: try part.flag("NSIsOrdered"), versionHashModifier: modifier)
     }
+    relationship.isTransient = try part.flag("NSIsTransient")
     relationship.renamingIdentifier = try renamingIdentifier(part, name)
     relationship.userInfo = try userInfo(part)
     if try !part.list("NSValidationPredicates").isEmpty { note(part, "Its rules are not kept: relationships have counts only.") }

@@ -40,6 +40,7 @@ struct CompiledModelReader {
     let model = try root()
     let parts = try entityParts(model)
     try readEntities(parts)
+    declarations.entities = IgnoredIndexes.marked(declarations.entities)
     for reference in try model.list("NSVersionIdentifiers") {
       declarations.versionIdentifiers.append(try model.text(of: reference, in: "NSVersionIdentifiers"))
     }

@@ -23,14 +23,15 @@ enum AttributeReader {
     return attribute
   }
 
-  private static func type(_ reader: ElementReader) throws(ModelFileError) -> AttributeType {
+  static func type(_ reader: ElementReader) throws(ModelFileError) -> AttributeType {
     guard let text = reader.text("attributeType") else { return .undefined }
     guard let type = AttributeTypeText.types[text] else { throw reader.invalid("attributeType", "not a type that is known") }
     return type
   }
 
   private static func defaultValue(_ reader: ElementReader, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
-    switch type {
+    if let converted = ConvertedDefault.value(reader, type) { return converted }
+    return switch type {
     // The text is how the date was shown where it was entered, in that place's language.
     case .date: try reader.value("defaultDateTimeInterval", .date)
     case .binaryData, .transformable, .objectID, .composite, .undefined: nil

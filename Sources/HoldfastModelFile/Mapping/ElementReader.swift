@@ -71,8 +71,4 @@ struct ElementReader {
     ModelFileError(
       .invalidValue, line: element.line, element: self.what, reason: "\(name) \((element[name] ?? "").quoted) is \(what).")
   }
-
-  func unsupported(_ reason: String) -> ModelFileError {
-    ModelFileError(.unsupported, line: element.line, element: what, reason: reason)
-  }
 }

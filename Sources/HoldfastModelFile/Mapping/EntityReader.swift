@@ -40,10 +40,10 @@ struct EntityReader {
     var elements: [FetchIndexElement] = []
     for child in element.children(named: "fetchIndexElement") {
       let part = ElementReader(child, "element", of: reader.what)
-      if part.text("expression") != nil { throw part.unsupported("An index of an expression is not supported; name a property.") }
       guard let order = orders[part.text("order") ?? "ascending"] else { throw part.invalid("order", "neither ascending nor descending") }
       guard let kind = kinds[part.text("type") ?? "Binary"] else { throw part.invalid("type", "neither Binary nor RTree") }
-      elements.append(FetchIndexElement(try part.required("property"), isAscending: order, kind: kind))
+      let property = if let expression = part.text("expression") { expression } else { try part.required("property") }
+      elements.append(FetchIndexElement(property, isAscending: order, kind: kind))
     }
     return FetchIndexDescription(try reader.required("name"), elements: elements)
   }
@@ -70,7 +70,7 @@ struct EntityReader {
     // Marks of what no store keeps as a value mean nothing.
     let kept = Set(
       entity.attributes.filter { !$0.isTransient && $0.type != .composite }.map(\.name)
-        + entity.relationships.filter { !$0.isToMany }.map(\.name))
+        + entity.relationships.filter { !$0.isToMany && !$0.isTransient }.map(\.name))
     for child in element.children where child.name == "attribute" || child.name == "relationship" {
       if try ElementReader(child, child.name, of: reader.what).flag("indexed"), let name = child["name"], kept.contains(name) {
         names.append([name])

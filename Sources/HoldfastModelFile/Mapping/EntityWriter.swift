@@ -34,6 +34,7 @@ enum EntityWriter {
     }
     var element = ModelElement("relationship", ["name": relationship.name])
     element.mark("optional", relationship.isOptional)
+    element.mark("transient", relationship.isTransient)
     element.mark("toMany", relationship.isToMany)
     if relationship.minCount != 0 { element["minCount"] = "\(relationship.minCount)" }
     if relationship.maxCount != 0 || !relationship.isToMany { element["maxCount"] = "\(relationship.maxCount)" }
@@ -63,13 +64,17 @@ enum EntityWriter {
   }
 
   private static func element(_ index: FetchIndexDescription) -> ModelElement {
-    ModelElement(
-      "fetchIndex", ["name": index.name],
-      children: index.elements.map {
-        ModelElement(
-          "fetchIndexElement",
-          ["property": $0.property, "type": $0.kind == .binary ? "Binary" : "RTree", "order": $0.isAscending ? "ascending" : "descending"])
-      })
+    ModelElement("fetchIndex", ["name": index.name], children: index.elements.map(element))
+  }
+
+  private static func element(_ part: FetchIndexElement) -> ModelElement {
+    let isProperty = !part.isExpression || part.property == FetchIndexElement.wholeObject
+    return ModelElement(
+      "fetchIndexElement",
+      [
+        isProperty ? "property" : "expression": part.property, "type": part.kind == .binary ? "Binary" : "RTree",
+        "order": part.isAscending ? "ascending" : "descending",
+      ])
   }
 
   /// A request. What differs from the standard settings is said; so are those that are YES, unless all are as in a new request.

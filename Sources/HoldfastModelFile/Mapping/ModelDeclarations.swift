@@ -18,6 +18,7 @@ struct ModelDeclarations {
       default: break
       }
     }
+    entities = IgnoredIndexes.marked(entities)
     if let identifier = document.root["userDefinedModelVersionIdentifier"] { versionIdentifiers = [identifier] }
     try ModelSizeCheck(self, options).run()
   }

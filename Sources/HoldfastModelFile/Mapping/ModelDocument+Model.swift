@@ -8,7 +8,7 @@ extension ModelDocument {
   /// - Parameters:
   ///   - path: What errors say that the file is; nil for none.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: `missingAttribute`, `invalidValue`, `unsupported` and `tooLarge` for one element; `contradictory` with a
+  /// - Throws: ``ModelFileError``: `missingAttribute`, `invalidValue` and `tooLarge` for one element; `contradictory` with a
   ///   ``/HoldfastStore/ModelError`` beneath that has everything that contradicts itself. All name the line and the element where
   ///   they can.
   public func model(path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) -> ManagedObjectModel {

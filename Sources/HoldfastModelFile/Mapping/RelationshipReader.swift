@@ -4,9 +4,6 @@ import HoldfastStore
 enum RelationshipReader {
   static func relationship(_ element: ModelElement, of owner: String) throws(ModelFileError) -> RelationshipDescription {
     let reader = ElementReader(element, "relationship", of: owner)
-    if try reader.flag("transient") {
-      throw reader.unsupported("A transient relationship is not supported. Let a transient attribute or a method of the class give it.")
-    }
     let name = try reader.required("name"), destination = try reader.required("destinationEntity")
     let inverse = reader.text("inverseName"), isOptional = try reader.flag("optional"), rule = try deleteRule(reader)
     let minCount = try reader.integer("minCount") ?? 0, maxCount = try reader.integer("maxCount")
@@ -23,6 +20,7 @@ enum RelationshipReader {
         versionHashModifier: reader.text("versionHashModifier"))
       relationship.minCount = minCount
     }
+    relationship.isTransient = try reader.flag("transient")
     relationship.renamingIdentifier = reader.text("elementID")
     relationship.userInfo = try reader.userInfo()
     return relationship

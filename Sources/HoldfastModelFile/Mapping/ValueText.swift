@@ -44,9 +44,29 @@ enum ValueText {
   }
 
   static func truth(_ text: String) -> Bool? {
+    switch text {
+    case "1": true
+    case "0": false
+    default: truthWord(text)
+    }
+  }
+
+  private static func truthWord(_ text: String) -> Bool? {
     switch text.lowercased() {
-    case "yes", "true", "1": true
-    case "no", "false", "0": false
+    case "yes", "true": true
+    case "no", "false": false
+    default: nil
+    }
+  }
+
+  /// The value that Core Data uses for a text which belongs to another type: `NO` and `YES` as numbers are 0 and 1, and a number as a
+  /// truth value is true unless it is 0. Nil for a text of the type itself, and for one that can't be converted.
+  ///
+  /// Xcode keeps the default value when the type of an attribute changes.
+  static func converted(_ text: String, to type: AttributeType) -> StoreValue? {
+    switch type {
+    case .boolean: Double(text).flatMap { $0.isFinite ? .bool($0 != 0) : nil }
+    case .integer16, .integer32, .integer64, .double, .float, .decimal: truthWord(text).flatMap { value($0 ? "1" : "0", type) }
     default: nil
     }
   }

@@ -6,6 +6,8 @@ enum ConnectionRole {
   case reader
   /// The connection that moves the log into the file while the writer holds the write lock.
   case checkpointer
+  /// The connection that rebuilds the file.
+  case compactor
 }
 
 /// The SQL and the numbers by which a connection is set up.
@@ -23,15 +25,16 @@ struct ConnectionSettings {
   init(options: SQLiteStoreOptions, role: ConnectionRole, isNewFile: Bool) {
     precondition(
       options.busyTimeoutSeconds >= 0 && options.cacheBytes >= 0 && options.mmapBytes >= 0 && options.maximumValueBytes > 0
-        && options.maximumReaders > 0 && options.checkpointPages > 0 && (options.maximumFileBytes ?? 1) > 0,
+        && options.maximumReaders > 0 && options.readerTimeoutSeconds >= 0 && options.maximumSnapshots > 0 && options.checkpointPages > 0
+        && (options.maximumFileBytes ?? 1) > 0,
       "A SQLite store's options hold a negative number, or zero where at least one is needed.")
     busyMilliseconds = Self.busyMilliseconds(options)
     maximumValueBytes = Int32(clamping: options.maximumValueBytes)
 
     var settings = [
       "cell_size_check=1",
-      // Nothing of the user's data goes to a folder for temporary files.
-      "temp_store=2",
+      // Nothing of the user's data goes to a folder for temporary files. The compactor's go to the store's folder.
+      "temp_store=\(role == .compactor ? 1 : 2)",
       "recursive_triggers=0",
       "case_sensitive_like=0",
       "secure_delete=0",
@@ -46,7 +49,7 @@ struct ConnectionSettings {
     // The checkpointer moves pages without keeping any.
     if role != .checkpointer { settings.append("cache_size=-\(options.cacheBytes >> 10)") }
     // Also where nothing is written: the connection that is closed last syncs the file.
-    let isRelaxed = Self.isRelaxed(options)
+    let isRelaxed = Self.isRelaxed(options) && role != .compactor
     settings.append("synchronous=\(isRelaxed ? 1 : 2)")
     #if canImport(Darwin)
       if !isRelaxed { settings += ["fullfsync=1", "checkpoint_fullfsync=1"] }
@@ -61,6 +64,8 @@ struct ConnectionSettings {
   }
 
   static let pageBytes = 4096
+  /// How many columns a table, or the rows of a query, can have.
+  static let maximumColumns = 2000
 
   /// Whether commits do not wait for the disk.
   static func isRelaxed(_ options: SQLiteStoreOptions) -> Bool { options.durability == .normal && options.journalMode == .wal }

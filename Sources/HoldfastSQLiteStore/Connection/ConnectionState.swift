@@ -10,8 +10,12 @@ import Synchronization
 final class ConnectionState {
   /// SQLite's handle. Valid until the connection was closed *and* the last statement is gone.
   let handle: OpaquePointer
+  /// The name by which SQLite knows the file. Kept until SQLite has closed the file.
+  let name: SQLiteFileName
   let path: String
   let isReadOnly: Bool
+  /// What is watched when SQLite reads the file as one that doesn't change; nil otherwise.
+  let immutablePlace: UnwritablePlace?
   /// The number of pages in the write-ahead log after the last commit of this connection; SQLite's commit hook writes
   /// it. 0 when nothing was committed. Owned by this object.
   let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
@@ -28,9 +32,11 @@ final class ConnectionState {
   /// The handle for ``interrupt()``, nil once closed. Protects against an interruption of a handle that is gone.
   private let interruptible: Mutex<UInt>
 
-  init(handle: OpaquePointer, path: String, isReadOnly: Bool) {
+  init(handle: OpaquePointer, file: SQLiteFile, isReadOnly: Bool, immutablePlace: UnwritablePlace?) {
     self.handle = handle
-    self.path = path
+    self.immutablePlace = immutablePlace
+    name = file.name
+    path = file.path
     self.isReadOnly = isReadOnly
     interruptible = Mutex(UInt(bitPattern: handle))
     pagesInLog.initialize(to: 0)
@@ -49,6 +55,19 @@ final class ConnectionState {
   @inline(__always)
   func checkUsable() throws(StoreError) {
     if isClosed || isInherited { throw unusable() }
+  }
+
+  /// Whether the file was changed although SQLite reads it as one that doesn't change. The connection is of no use then.
+  var isOutdated: Bool {
+    guard let immutablePlace, !immutablePlace.isUnchanged else { return false }
+    isBroken = true
+    return true
+  }
+
+  /// Throws if what was read may be wrong; to be called after a request.
+  @inline(__always)
+  func checkNotOutdated() throws(StoreError) {
+    if let immutablePlace, isOutdated { throw immutablePlace.changed(operation) }
   }
 
   @inline(never)

@@ -1,4 +1,3 @@
-import CSQLite
 import Dispatch
 import HoldfastStore
 
@@ -28,29 +27,16 @@ struct ReadBurst {
   /// When the last request ended, in nanoseconds of uptime.
   private(set) var lastUse: UInt64 = 0
   private var requests = 0
-  /// The header of the log's index in shared memory; nil until it is asked for, and without a log.
-  private var header: UnsafeRawPointer?
-  private var hasLookedForHeader = false
-  /// The header as it was before the transaction began to read.
-  private var seen = Header()
-
-  /// The first copy of the header: 48 bytes.
-  private struct Header: Equatable {
-    var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
-
-    init() {}
-    init(_ bytes: UnsafeRawPointer) { words = bytes.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self) }
-
-    static func == (a: Header, b: Header) -> Bool {
-      a.words.0 == b.words.0 && a.words.1 == b.words.1 && a.words.2 == b.words.2 && a.words.3 == b.words.3 && a.words.4 == b.words.4
-        && a.words.5 == b.words.5
-    }
-  }
+  /// The log's index; nil until it is asked for, and without a log.
+  private var index: LogIndex?
+  private var hasLookedForIndex = false
+  /// The index's header before the transaction began to read.
+  private var seen: LogIndex.Header?
 
   static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 
   /// Whether nobody has committed since the transaction began.
-  fileprivate var isCurrent: Bool { header.map { Header($0) == seen } ?? false }
+  fileprivate var isCurrent: Bool { index.map { $0.header == seen } ?? false }
 
   /// Counts a request that begins now; whether a transaction that is begun for it should be kept.
   fileprivate mutating func begin() -> Bool {
@@ -62,14 +48,14 @@ struct ReadBurst {
 
   /// Notes what the log's index looks like; false when there is no log or it is long.
   fileprivate mutating func look(_ connection: SQLiteConnection) -> Bool {
-    if !hasLookedForHeader {
-      hasLookedForHeader = true
-      header = connection.logIndexHeader()
+    if !hasLookedForIndex {
+      hasLookedForIndex = true
+      // Without a log, asking for its index would make one.
+      index = connection.hasLogOpen ? LogIndex(connection.state) : nil
     }
-    guard let header else { return false }
-    seen = Header(header)
-    let pages = header.load(fromByteOffset: 16, as: UInt32.self), pagesMoved = header.load(fromByteOffset: 96, as: UInt32.self)
-    return pages <= ReadBurst.longestLog || pages == pagesMoved
+    guard let index else { return false }
+    seen = index.header
+    return index.pages <= ReadBurst.longestLog || index.pages == index.pagesMoved
   }
 }
 
@@ -97,21 +83,4 @@ extension SQLiteConnection {
     burst.isOpen = false
     if !state.isInherited { rollback() }
   }
-
-  /// Where the header of the log's index lies in memory; nil unless the file has a log and this connection has read it.
-  fileprivate func logIndexHeader() -> UnsafeRawPointer? {
-    // Without a log, asking for its index would make one.
-    guard (try? string("PRAGMA journal_mode")) == SQLiteStoreOptions.JournalMode.wal.rawValue else { return nil }
-    var file: UnsafeMutablePointer<sqlite3_file>?
-    let code = withUnsafeMutablePointer(to: &file) { sqlite3_file_control(state.handle, "main", SQLITE_FCNTL_FILE_POINTER, $0) }
-    guard code == SQLiteResultCode.ok, let file, let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2 else { return nil }
-    var region: UnsafeMutableRawPointer?
-    let mapped = methods.pointee.xShmMap?(file, 0, ReadBurst.indexRegionBytes, 0, &region)
-    return mapped == SQLiteResultCode.ok ? region.map { UnsafeRawPointer($0) } : nil
-  }
-}
-
-extension ReadBurst {
-  /// The size of the regions in which SQLite maps the log's index.
-  fileprivate static let indexRegionBytes: Int32 = 32_768
 }

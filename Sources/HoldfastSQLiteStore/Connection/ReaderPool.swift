@@ -4,78 +4,87 @@ import Synchronization
 
 /// The read connections of one store: opened when they are needed, lent to one reader at a time, kept afterwards.
 ///
-/// The one that was returned last is lent first, because its pages are the likeliest to be in the caches. More readers
-/// than the options allow are refused, not queued: a reader that waits for another could wait for itself.
+/// The connection that was returned last is lent first, because its pages are most likely in the caches.
+///
+/// There are two kinds of readers:
+/// - A *request* has a connection until it returns. Requests beyond the limit wait in the order of their arrival. A thread that has a
+///   connection gets a further one at once, even beyond the limit, so a request never waits for the request that it is part of.
+/// - A *snapshot* has a connection for as long as its holder wants. Snapshots are counted separately and refused beyond their own
+///   limit, so they never delay requests, and none waits for a holder that may never end.
 final class ReaderPool: Sendable {
-  private struct State {
-    /// The connections that nobody uses, the last returned at the end.
+  /// How many readers there may be at a time, and how long a request waits.
+  struct Limits {
+    var requests: Int
+    var snapshots: Int
+    var waitSeconds: Double
+
+    init(_ options: SQLiteStoreOptions) {
+      requests = options.maximumReaders
+      snapshots = options.maximumSnapshots
+      waitSeconds = options.readerTimeoutSeconds
+    }
+  }
+
+  fileprivate struct State {
+    /// The connections that are not in use, the last returned at the end.
     var idle: [SQLiteConnection] = []
-    /// How many are lent, or being opened to be lent.
-    var leased = 0
+    /// The requests that have a connection, and those that wait.
+    var requests: RequestQueue
+    /// How many snapshots there are.
+    var snapshots = 0
     var isClosed = false
-    /// Whether somebody is going to look for connections that rest in a transaction.
+    /// Whether a later look at connections that rest in a transaction is scheduled.
     var isWatched = false
   }
 
   private let path: String
-  private let maximum: Int
+  private let limits: Limits
   private let open: @Sendable () throws(StoreError) -> SQLiteConnection
-  /// Protects the list and the count; never held while a file is opened, read or closed. It is held while an idle
-  /// connection ends a transaction, so that who closes the pool finds all that are idle.
-  private let state = Mutex(State())
+  /// Protects the lists and counts; never held while a file is opened, read or closed. It is held while an idle
+  /// connection ends a transaction, so that closing the pool finds all idle connections.
+  private let state: Mutex<State>
 
   /// Makes an empty pool. `open` opens a connection of the role reader.
-  init(path: String, maximum: Int, open: @escaping @Sendable () throws(StoreError) -> SQLiteConnection) {
+  init(path: String, limits: Limits, open: @escaping @Sendable () throws(StoreError) -> SQLiteConnection) {
     self.path = path
-    self.maximum = maximum
+    self.limits = limits
     self.open = open
+    state = Mutex(State(requests: RequestQueue(limit: limits.requests)))
   }
 
-  /// Lends a connection. It comes back when the lease ends or goes away.
+  /// Begins a read transaction on a connection of its own, which is returned when the lease ends or is released.
   ///
   /// - Parameter operation: What the reader is going to do, as a verb phrase for errors.
-  /// - Throws: `tooManyReadViews` beyond the limit, `notOpen` after ``close()``, or why a connection could not be opened.
+  /// - Throws: as ``withConnection(to:_:)``, and `tooManyReadViews` for a snapshot beyond the limit.
   func lease(_ kind: ReaderLease.Kind, to operation: String) throws(StoreError) -> ReaderLease {
-    let kept = try reserve(operation)
+    let place: Place = kind == .snapshot ? .snapshot : .request(OperatingSystem.currentThread)
+    let connection = try take(place, operation)
     do throws(StoreError) {
-      let connection: SQLiteConnection
-      if let kept { connection = kept } else { connection = try open() }
-      connection.operation = operation
       connection.endBurst()
-      do throws(StoreError) {
-        if kind == .snapshot { try connection.beginSnapshot() } else { try connection.state.checkUsable() }
-      } catch {
-        dispose(of: connection)
-        throw error
-      }
-      return ReaderLease(connection: connection, kind: kind, pool: self)
+      try connection.beginSnapshot()
+      return ReaderLease(connection: connection, place: place, pool: self)
     } catch {
-      state.withLock { $0.leased -= 1 }
+      takeBack(connection, place)
       throw error
     }
   }
 
   /// Lends a connection while `body` runs, which sees everything that was committed before.
   ///
-  /// - Throws: as ``lease(_:to:)``, and what `body` throws.
+  /// - Throws: `locked` when no connection became free in time, `notOpen` after ``close(checkpointing:)``, why a connection could not
+  ///   be opened, and what `body` throws.
   func withConnection<R>(to operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
-    let kept = try reserve(operation)
-    let connection: SQLiteConnection
-    do {
-      connection = try kept ?? open()
-    } catch {
-      state.withLock { $0.leased -= 1 }
-      throw error
-    }
-    connection.operation = operation
+    let place = Place.request(OperatingSystem.currentThread)
+    let connection = try take(place, operation)
     do {
       try connection.beginRequest()
       let result = try body(connection)
+      try connection.state.checkNotOutdated()
       connection.endRequest()
-      takeBack(connection, mayRest: true)
+      takeBack(connection, place, mayRest: true)
       return result
     } catch {
-      takeBack(connection)
+      takeBack(connection, place)
       throw error
     }
   }
@@ -108,22 +117,25 @@ final class ReaderPool: Sendable {
   }
 
   /// The number of connections that are lent.
-  var leasedCount: Int { state.withLock { $0.leased } }
-  /// The number of connections that wait to be lent.
+  var leasedCount: Int { state.withLock { $0.requests.count + $0.snapshots } }
+  /// The number of requests that wait for a connection.
+  var waitingCount: Int { state.withLock { $0.requests.waitingCount } }
+  /// The number of connections that are not in use.
   var idleCount: Int { state.withLock { $0.idle.count } }
 
-  /// Closes the connections that nobody uses. Those that are lent are closed when they come back. With `checkpointing`
-  /// false the log stays as it is.
+  /// Closes the connections that are not in use, and refuses requests, also those that wait. Connections that are lent are closed when
+  /// they are returned. With `checkpointing` false the log stays as it is.
   func close(checkpointing: Bool = true) {
     let idle = state.withLock { state in
       state.isClosed = true
+      state.requests.refuseAll()
       defer { state.idle = [] }
       return state.idle
     }
     for connection in idle { connection.close(checkpointing: checkpointing) }
   }
 
-  /// Closes the connections that nobody uses; others are opened when they are needed.
+  /// Closes the connections that are not in use; others are opened when they are needed.
   func closeIdle() {
     let idle = state.withLock { state in
       defer { state.idle = [] }
@@ -132,33 +144,95 @@ final class ReaderPool: Sendable {
     for connection in idle { connection.close() }
   }
 
-  /// Counts one more lease and returns a connection for it, or nil if one has to be opened.
-  private func reserve(_ operation: String) throws(StoreError) -> SQLiteConnection? {
+  // MARK: Lending
+
+  /// What a reader counts as.
+  enum Place {
+    case request(ThreadID)
+    case snapshot
+  }
+
+  /// Counts one more reader, waits if it has to, and returns its connection.
+  private func take(_ place: Place, _ operation: String) throws(StoreError) -> SQLiteConnection {
+    let kept: SQLiteConnection? =
+      switch place {
+      case .snapshot: try countSnapshot(operation)
+      case .request(let thread): try waitForTurn(thread, operation)
+      }
+    do throws(StoreError) {
+      let connection: SQLiteConnection
+      if let kept, !kept.state.isOutdated {
+        connection = kept
+      } else {
+        if let kept {
+          kept.close()
+          closeIdle()
+        }
+        connection = try open()
+      }
+      connection.operation = operation
+      return connection
+    } catch {
+      state.withLock { $0.leave(place) }
+      throw error
+    }
+  }
+
+  /// Returns a connection for one more snapshot, or nil if one has to be opened.
+  private func countSnapshot(_ operation: String) throws(StoreError) -> SQLiteConnection? {
     try state.withLock { state throws(StoreError) in
-      if state.isClosed { throw StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed.") }
-      guard state.leased < maximum else {
+      if state.isClosed { throw closed(operation) }
+      guard state.snapshots < limits.snapshots else {
         throw StoreError(
           .tooManyReadViews, operation: operation, path: path,
-          reason: "All \(maximum) read views are in use. End one, or raise the limit in the store's options.", isRetryable: true)
+          reason: "All \(limits.snapshots) snapshots are in use. End one, or raise maximumSnapshots in the store's options.",
+          isRetryable: true)
       }
-      state.leased += 1
+      state.snapshots += 1
       return state.idle.popLast()
     }
+  }
+
+  /// Returns a connection for one more request when it is its turn, or nil if one has to be opened.
+  private func waitForTurn(_ thread: ThreadID, _ operation: String) throws(StoreError) -> SQLiteConnection? {
+    let arrival = try state.withLock { state throws(StoreError) -> RequestQueue.Arrival in
+      if state.isClosed { throw closed(operation) }
+      return state.requests.arrive(thread, &state.idle)
+    }
+    guard case .waits(let waiter) = arrival else {
+      guard case .enters(let kept) = arrival else { return nil }
+      return kept
+    }
+    waiter.wait(seconds: limits.waitSeconds)
+    let outcome = state.withLock { $0.requests.outcome(of: waiter) }
+    switch outcome {
+    case .enters(let kept): return kept
+    case .isRefused: throw closed(operation)
+    case .isLate:
+      throw StoreError(
+        .locked, operation: operation, path: path,
+        reason: "All \(limits.requests) connections were in use by other requests for \(limits.waitSeconds) s. Try again, "
+          + "or raise maximumReaders or readerTimeoutSeconds in the store's options.", isRetryable: true)
+    }
+  }
+
+  private func closed(_ operation: String) -> StoreError {
+    StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed.")
   }
 
   /// Takes a connection back at the end of a lease.
   ///
   /// - Parameter mayRest: whether the transaction of a burst may stay open.
-  fileprivate func takeBack(_ connection: SQLiteConnection, mayRest: Bool = false) {
+  fileprivate func takeBack(_ connection: SQLiteConnection, _ place: Place, mayRest: Bool = false) {
     if !connection.state.isInherited {
       connection.resetStatements()
       if !mayRest { connection.endBurst() }
       if !connection.burst.isOpen { connection.rollback() }
     }
     let (keeps, watches) = state.withLock { state in
-      state.leased -= 1
       let keeps = !state.isClosed && isHealthy(connection)
       if keeps { state.idle.append(connection) }
+      state.leave(place)
       let watches = keeps && connection.burst.isOpen && !state.isWatched
       if watches { state.isWatched = true }
       return (keeps, watches)
@@ -167,51 +241,51 @@ final class ReaderPool: Sendable {
     if watches { watch() }
   }
 
-  /// Keeps or closes a connection that was not lent after all.
-  private func dispose(of connection: SQLiteConnection) {
-    connection.rollback()
-    let keeps = state.withLock { state in
-      let keeps = !state.isClosed && isHealthy(connection)
-      if keeps { state.idle.append(connection) }
-      return keeps
-    }
-    if !keeps { connection.close() }
-  }
-
   private func isHealthy(_ connection: SQLiteConnection) -> Bool {
     !connection.isBroken && !connection.isClosed && !connection.state.isInherited && connection.isInTransaction == connection.burst.isOpen
   }
 }
 
-/// The right to use one read connection until ``end()``, or until the lease goes away.
+extension ReaderPool.State {
+  /// Counts one reader less; the request that has waited longest goes on.
+  fileprivate mutating func leave(_ place: ReaderPool.Place) {
+    switch place {
+    case .snapshot: snapshots -= 1
+    case .request(let thread): requests.leave(thread, &idle)
+    }
+  }
+}
+
+/// The right to use one read connection until ``end()``, or until the lease is released. Every read sees the file as it
+/// was when the lease began.
 ///
 /// `@unchecked Sendable` because its connection belongs to the lease's holder alone, who may pass it on; two users at
 /// once are the holder's mistake.
 final class ReaderLease: @unchecked Sendable {  // because one holder at a time uses the connection
   enum Kind {
-    /// Every read sees the file as it was when the lease began.
+    /// A piece of work that the thread does now, and that may consist of several requests; waits like a request.
+    case request
+    /// For as long as its holder wants.
     case snapshot
-    /// Every statement sees the file as it is when the statement begins.
-    case momentary
   }
 
   let connection: SQLiteConnection
-  let kind: Kind
+  private let place: ReaderPool.Place
   private let pool: ReaderPool
   private let hasEnded = Atomic<Bool>(false)
 
-  fileprivate init(connection: SQLiteConnection, kind: Kind, pool: ReaderPool) {
+  fileprivate init(connection: SQLiteConnection, place: ReaderPool.Place, pool: ReaderPool) {
     self.connection = connection
-    self.kind = kind
+    self.place = place
     self.pool = pool
   }
 
   deinit { end() }
 
-  /// Gives the connection back. It must not be used afterwards. Has no effect when called again.
+  /// Returns the connection. It must not be used afterwards. Has no effect when called again.
   func end() {
     guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    pool.takeBack(connection)
+    pool.takeBack(connection, place)
   }
 }
 

@@ -19,6 +19,8 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   @exclusivity(unchecked) var burst = ReadBurst()
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
+  /// Whether ``files`` counts this connection.
+  @exclusivity(unchecked) private var isNoted = false
 
   /// Opens the file and applies every setting.
   ///
@@ -28,7 +30,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   ) throws(StoreError) {
     try SQLiteLibrary.start()
     let settings = ConnectionSettings(options: options, role: role, isNewFile: file.isEmpty)
-    state = try Self.open(file.path, options: options)
+    state = try Self.open(file, options: options, fileSystem: role == .compactor ? SQLiteFileSystem.name : file.name.fileSystem)
     self.role = role
     self.registration = registration
     do throws(StoreError) {
@@ -41,7 +43,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
       }
     } catch {
       close(checkpointing: false)
-      throw error
+      throw options.isReadOnly ? UnwritablePlace(file)?.explained(error) ?? error : error
     }
     state.statementsRun = 0
   }
@@ -67,6 +69,9 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   /// Whether a failure left the connection unusable; it can only be closed then.
   var isBroken: Bool { state.isBroken }
   var isClosed: Bool { state.isClosed }
+
+  /// What watches the store's files; nil for a connection that belongs to no store, or was closed.
+  var files: OpenedFiles? { registration?.files }
 
   /// Whether a transaction was begun and not ended.
   var isInTransaction: Bool { !state.isClosed && sqlite3_get_autocommit(state.handle) == 0 }
@@ -163,6 +168,22 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
   // MARK: Closing
 
+  /// Makes sure that the file is the one that the store opened, and counts the connection.
+  func noteOpening() throws(StoreError) {
+    try files?.opened(self)
+    isNoted = true
+  }
+
+  /// Moves all of the log into the file that this connection has open, wherever that is now. Returns whether nothing is left in the log.
+  ///
+  /// It waits for the write lock and holds it, so no commit can come between. If another process keeps the lock for longer than the
+  /// options say, SQLite moves what it can without the lock, and the log counts as not moved.
+  func moveWholeLog() -> Bool {
+    var inLog: Int32 = 0
+    var moved: Int32 = 0
+    return sqlite3_wal_checkpoint_v2(state.handle, "main", SQLITE_CHECKPOINT_TRUNCATE, &inLog, &moved) == SQLiteResultCode.ok
+  }
+
   /// Ends the transaction if there is one, and closes the file. Has no effect when called again.
   ///
   /// The last connection to a file moves the log into it and deletes the log, under a lock that keeps everyone else
@@ -173,10 +194,11 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     // A forked child must not close: that would check-point and delete the log under the parent.
     guard !state.isInherited else { return state.markClosed() }
 
+    let leavesLog = leavesLog(checkpointing)
     state.markClosed()
     cache.removeAll()
     shapes.removeAll()
-    if leavesLog(checkpointing) {
+    if leavesLog {
       _ = holdfast_sqlite3_db_config_flag(state.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     }
     if sqlite3_close(state.handle) == SQLiteResultCode.busy {
@@ -189,15 +211,19 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
       if sqlite3_get_autocommit(state.handle) == 0 { sqlite3_exec(state.handle, "ROLLBACK", nil, nil, nil) }
       sqlite3_close_v2(state.handle)
     }
+    if isNoted { files?.closed() }
     registration = nil
   }
 
-  /// A read-only store, like one that was refused, leaves the pages of somebody else's log where they are. An empty log,
+  /// A read-only store, like one that was refused, leaves the pages of another process's log where they are. An empty log,
   /// which opening the file has made, is to be removed with its index, and only a checkpoint, of nothing, does that.
+  ///
+  /// When the file was replaced, everything at its path is left alone.
   private func leavesLog(_ checkpointing: Bool) -> Bool {
+    if let files, !files.mayMoveLog(self) { return true }
     if checkpointing && !state.isReadOnly { return false }
     if state.isBroken { return true }
-    let log = try? OperatingSystem.status(of: path + "-wal", followsLinks: false)
+    let log = try? OperatingSystem.status(of: state.name.text + "-wal", followsLinks: false)
     return (log?.size ?? 0) != 0
   }
 }
@@ -205,36 +231,43 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 // MARK: - Opening
 
 extension SQLiteConnection {
-  private static func open(_ path: String, options: SQLiteStoreOptions) throws(StoreError) -> ConnectionState {
-    precondition(path.utf8.first == UInt8(ascii: "/"), "SQLite is only given absolute paths.")
-    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
-    if !options.isReadOnly {
-      // Not `SQLITE_OPEN_CREATE`: the file exists, and if somebody deletes it at this moment, SQLite must not make another
-      // one, which would have other permissions.
-      flags |= SQLITE_OPEN_READWRITE
-    } else if OperatingSystem.isWritable(path) && OperatingSystem.isWritable(folder(of: path)) {
-      // A connection that SQLite itself treats as read-only cannot remove the log and its index when it is closed, so
-      // they would stay behind. This one can, and `query_only` keeps it from changing anything.
-      flags |= SQLITE_OPEN_READWRITE
-    } else {
-      flags |= SQLITE_OPEN_READONLY
+  private static func open(_ file: SQLiteFile, options: SQLiteStoreOptions, fileSystem: String?) throws(StoreError) -> ConnectionState {
+    // Not `SQLITE_OPEN_CREATE`: the file exists, and if another process deletes it at this moment, SQLite must not make another
+    // one, which would have other permissions.
+    //
+    // Also for reading where the user can write: a connection that SQLite itself treats as read-only cannot remove the log and its
+    // index when it is closed, so they would stay behind. This one can, and `query_only` keeps it from changing anything.
+    guard options.isReadOnly, let place = UnwritablePlace(file) else {
+      return try open(file, file.name.text, SQLITE_OPEN_READWRITE, fileSystem, isReadOnly: options.isReadOnly)
     }
+    let state = try open(file, file.name.text, SQLITE_OPEN_READONLY, fileSystem, isReadOnly: true)
+    // What can't be read now, SQLite itself reports when it reads.
+    guard (try? state.hasLogOnDisk) == true, place.allowsImmutable else { return state }
+    // Nothing was read through it yet, so it has no lock that closing it could drop.
+    sqlite3_close(state.handle)
+    state.markClosed()
+    return try open(file, place.immutableName, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, fileSystem, isReadOnly: true, place)
+  }
 
+  private static func open(
+    _ file: SQLiteFile, _ name: String, _ flags: Int32, _ fileSystem: String?, isReadOnly: Bool, _ immutablePlace: UnwritablePlace? = nil
+  ) throws(StoreError) -> ConnectionState {
+    precondition(file.path.utf8.first == UInt8(ascii: "/"), "SQLite is only given absolute paths.")
+    if fileSystem != nil && !SQLiteFileSystem.register() {
+      throw StoreError(
+        .general, operation: SQLiteFile.opening, path: file.path, reason: "SQLite refused the file system that the path needs.")
+    }
+    let flags = flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
     var handle: OpaquePointer?
-    let code = sqlite3_open_v2(path, &handle, flags, nil)
+    let code = sqlite3_open_v2(name, &handle, flags, fileSystem)
     guard code == SQLiteResultCode.ok, let handle else {
       let failure = SQLiteFailure(resultCode: code, connection: handle, sql: nil)
       sqlite3_close(handle)
-      throw failure.storeError(operation: SQLiteFile.opening, path: path, isReadOnly: options.isReadOnly)
+      throw failure.storeError(operation: SQLiteFile.opening, path: file.path, isReadOnly: isReadOnly)
     }
     // For libraries that do not know the flag yet.
     sqlite3_extended_result_codes(handle, 1)
-    return ConnectionState(handle: handle, path: path, isReadOnly: options.isReadOnly)
-  }
-
-  private static func folder(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return "/" }
-    return String(path[..<slash])
+    return ConnectionState(handle: handle, file: file, isReadOnly: isReadOnly, immutablePlace: immutablePlace)
   }
 
   /// The settings that are not SQL, all before the file is read for the first time.
@@ -280,7 +313,7 @@ extension SQLiteConnection {
   /// passes here passes elsewhere.
   private static let limits: [(Int32, Int32)] = [
     (SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
-    (SQLITE_LIMIT_COLUMN, 2000),
+    (SQLITE_LIMIT_COLUMN, Int32(ConnectionSettings.maximumColumns)),
     (SQLITE_LIMIT_EXPR_DEPTH, 200),
     (SQLITE_LIMIT_COMPOUND_SELECT, 50),
     (SQLITE_LIMIT_VDBE_OP, 25_000_000),

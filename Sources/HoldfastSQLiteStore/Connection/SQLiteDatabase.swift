@@ -32,7 +32,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     self.file = file
     self.options = options
     self.registration = registration
-    readers = ReaderPool(path: file.path, maximum: options.maximumReaders) { [weak registration] () throws(StoreError) in
+    readers = ReaderPool(path: file.path, limits: ReaderPool.Limits(options)) { [weak registration] () throws(StoreError) in
       try Self.connect(file, options, .reader, registration)
     }
   }
@@ -46,10 +46,14 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       throw StoreError(.notOpen, operation: SQLiteFile.opening, path: file.path, reason: "The store was closed.")
     }
     guard !registration.isInherited else { throw ConnectionState.inherited(operation: SQLiteFile.opening, path: file.path) }
+    try registration.files.checkBeforeOpening(to: SQLiteFile.opening)
     let connection = try SQLiteConnection(file: file, options: options, role: role, registration: registration)
     do throws(StoreError) {
-      try file.checkIdentity()
-      if role != .checkpointer { try SQLFunctions.register(on: connection) }
+      try connection.noteOpening()
+      if role != .checkpointer {
+        try SQLFunctions.register(on: connection)
+        try ListTable.register(on: connection)
+      }
     } catch {
       connection.close(checkpointing: false)
       throw error
@@ -69,7 +73,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     // A log is only given up when nobody else has the file open, so not while our own idle readers have.
     if options.journalMode == .delete { readers.closeIdle() }
     do throws(StoreError) {
-      journalMode = try connection.adoptJournalMode(options.journalMode)
+      journalMode = try connection.adoptJournalMode(options.journalMode, options)
       return connection
     } catch {
       discardWriter()
@@ -84,7 +88,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       if !open.connection.isBroken && !open.connection.isClosed { return open.connection }
       discardWriter()
     }
-    SQLiteLibrary.warnOfWALResetBug()
+    SQLiteLibrary.noteWALResetBug(path: file.path)
     let connection = try Self.connect(file, options, .writer, registration)
     let (file, options) = (file, options)
     let checkpoint = WriterCheckpoint(writer: connection, options: options) { [weak registration] () throws(StoreError) in
@@ -94,9 +98,31 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     return connection
   }
 
-  /// Moves the log into the file if it has grown long. To be called after each commit of the writer.
-  func checkpointAfterCommit() {
-    if case .failed = openWriter?.checkpoint.afterCommit() { discardWriter() }
+  /// Opens the connection that rebuilds the file.
+  func connectForCompaction() throws(StoreError) -> SQLiteConnection { try Self.connect(file, options, .compactor, registration) }
+
+  /// Gives unused pages back to the file system. To be called after a commit that ``UnusedPages/areMany(on:)`` was true for.
+  func giveBackUnusedPages() {
+    guard let writer = openWriter?.connection else { return }
+    UnusedPages.giveBack(on: writer, options) { checkpointAfterCommit() }
+    if writer.isBroken { discardWriter() }
+  }
+
+  /// Moves the log into the file whatever its length is.
+  func checkpointNow() {
+    if case .failed = openWriter?.checkpoint.now() { discardWriter() }
+  }
+
+  /// Moves the log into the file if it has grown long. To be called after each commit of the writer. Returns whether the log may grow
+  /// further: not if moving it failed or had to be put off.
+  @discardableResult func checkpointAfterCommit() -> Bool {
+    switch openWriter?.checkpoint.afterCommit() {
+    case .notDue, .moved, nil: return true
+    case .postponed: return false
+    case .failed:
+      discardWriter()
+      return false
+    }
   }
 
   /// Closes the writer after a failure; the next use opens another one.
@@ -114,10 +140,30 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// With `checkpointing` false the log stays as it is: for a file that turned out to be somebody else's. A database that
   /// is let go without being closed closes its connections one by one as they are let go.
   func close(checkpointing: Bool = true) {
+    if checkpointing && !options.isReadOnly { completeMovedFile() }
     readers.close(checkpointing: checkpointing)
     openWriter?.checkpoint.close()
     openWriter?.connection.close(checkpointing: checkpointing)
     openWriter = nil
     registration = nil
+  }
+
+  /// Watches the file; nil once closed.
+  var files: OpenedFiles? { registration?.files }
+
+  /// When the file was moved away or replaced, moves the log into it, so that it has every save, and the log can be removed from beside
+  /// the file that is at the path now. A file that was also overwritten is left alone.
+  private func completeMovedFile() {
+    guard let files, files.isMoved else { return }
+    readers.endBursts()
+    let isDone: Bool
+    if let writer = openWriter?.connection, !writer.isBroken {
+      writer.rollback()
+      isDone = files.mayMoveLogIntoMovedFile(writer) && writer.moveWholeLog()
+    } else {
+      isDone =
+        (try? readers.withConnection(to: "move the log into the file") { files.mayMoveLogIntoMovedFile($0) && $0.moveWholeLog() }) ?? false
+    }
+    if isDone { files.logIsInMovedFile() }
   }
 }

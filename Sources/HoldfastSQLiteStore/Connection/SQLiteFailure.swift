@@ -1,11 +1,17 @@
 import CSQLite
 import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What SQLite said when a call failed, as far as it may leave this layer.
 ///
 /// It is the cause of every ``StoreError`` that comes from SQLite. It never holds bound values: the SQL text has
 /// placeholders, and the message is left out where somebody else's trigger may have put values into it.
-struct SQLiteFailure: Error, CustomStringConvertible {
+struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// The extended result code.
   let resultCode: Int32
   /// Why the operating system refused; nil when SQLite did not ask it anything.
@@ -76,7 +82,7 @@ struct SQLiteFailure: Error, CustomStringConvertible {
       }
     case SQLiteResultCode.noLargeFiles: .inputOutput
     case SQLiteResultCode.busy, SQLiteResultCode.locked, SQLiteResultCode.protocol, SQLiteResultCode.schemaChanged: .locked
-    case SQLiteResultCode.readOnly: resultCode == SQLiteResultCode.readOnlyMoved ? .failed : .notPermitted
+    case SQLiteResultCode.readOnly: resultCode == SQLiteResultCode.readOnlyMoved ? .storeReplaced : .notPermitted
     case SQLiteResultCode.permission, SQLiteResultCode.unauthorized: .notPermitted
     case SQLiteResultCode.cannotOpen: codeWhenItCannotOpen
     case SQLiteResultCode.tooBig: .unstorableValue
@@ -130,13 +136,16 @@ struct SQLiteFailure: Error, CustomStringConvertible {
     case .unstorableValue: "A text, a data value or the statement is larger than the store's limit."
     case .wrongType: "A value has a type that its column cannot have."
     case .cancelled: "The request was cancelled."
-    case .failed: "The file was moved, replaced or deleted while it was open. Open the store again."
+    case .storeReplaced:
+      "Another program removed or replaced the file. Put it back, or close the store and open the file that is there now."
     case .constraintConflict: "Two rows would have the same values of a uniqueness constraint."
     default:
       primaryCode == SQLiteResultCode.outOfMemory || resultCode == SQLiteResultCode.inputOutputNoMemory
         ? "SQLite could not get the memory that it needs." : "SQLite refused the request."
     }
   }
+
+  var errorDescription: String? { description }
 
   var description: String {
     var text = "SQLite result \(resultCode)"

@@ -10,6 +10,8 @@ struct SQLiteFile {
 
   /// The absolute path. It begins with a slash, so SQLite never takes it for a URI.
   let path: String
+  /// The name by which SQLite opens it.
+  let name: SQLiteFileName
   /// The device and inode at the time of the check.
   let identity: FileIdentity
   /// Whether the file has no byte yet: it was just created, or somebody else made an empty one.
@@ -19,10 +21,11 @@ struct SQLiteFile {
   ///
   /// Call it through ``OpenFileRegistry/register(locating:)``, which says why.
   static func locate(_ path: String, options: SQLiteStoreOptions) throws(StoreError) -> SQLiteFile {
-    guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw StoreError(.notFound, operation: opening, path: path, reason: "The path is empty or contains a zero byte.")
-    }
+    try checkSpelling(path)
     let resolved = try resolve(path)
+    let name = try SQLiteFileName(path: resolved)
+    // A file that is only read gets no other beside it.
+    if !options.isReadOnly { try name.checkSuffixes(path: resolved) }
     let creates = options.createsIfMissing && !options.isReadOnly
     let status = try status(of: resolved, creating: creates ? options.filePermissions : nil)
     guard status.kind == .regular else {
@@ -35,7 +38,7 @@ struct SQLiteFile {
     guard status.size > 0 || creates else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "The file is empty, and no new store was to be made.")
     }
-    return SQLiteFile(path: resolved, identity: status.identity, isEmpty: status.size == 0)
+    return SQLiteFile(path: resolved, name: name, identity: status.identity, isEmpty: status.size == 0)
   }
 
   /// Throws if the path no longer names the file that was checked, because somebody replaced it in the meantime.
@@ -49,6 +52,24 @@ struct SQLiteFile {
         .locked, operation: Self.opening, path: path, reason: "Another program replaced the file at the same moment. Try again.",
         isRetryable: true)
     }
+  }
+
+  /// Refuses what can't be meant as a path: the empty one, and the names that have a meaning of their own in SQLite.
+  private static func checkSpelling(_ path: String) throws(StoreError) {
+    let reason: String
+    if path.isEmpty {
+      reason = "The path is empty. Give the path of a file, or use `.memory()` for a store without a file."
+    } else if path.utf8.contains(0) {
+      reason = "The path contains a zero byte. Give the path of a file."
+    } else if path == ":memory:" || path.hasPrefix("file::memory:") {
+      reason = "A SQLite store needs a file. For a store without a file use `.memory()` of HoldfastMemoryStore."
+    } else if path.hasPrefix("file:") {
+      reason =
+        "This is a URL, and a path is needed: `url.path`, for example. For a file whose name begins with `file:`, write `./` before it."
+    } else {
+      return
+    }
+    throw StoreError(.invalidPath, operation: opening, path: path, reason: reason)
   }
 
   /// The absolute path without links: of the file if there is one, otherwise of its folder with the name added.
@@ -68,7 +89,7 @@ struct SQLiteFile {
     } catch { throw failure(error, path: path) }
   }
 
-  private static func split(_ path: String) -> (folder: String, name: String) {
+  static func split(_ path: String) -> (folder: String, name: String) {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (".", path) }
     let folder = slash == path.startIndex ? "/" : String(path[..<slash])
     return (folder, String(path[path.utf8.index(after: slash)...]))
@@ -90,7 +111,13 @@ struct SQLiteFile {
     }
   }
 
-  private static func failure(_ number: ErrorNumber, path: String) -> StoreError {
+  static func failure(_ number: ErrorNumber, path: String) -> StoreError {
+    if number == .nameTooLong {
+      return StoreError(
+        .invalidPath, operation: opening, path: path,
+        reason: "The path, or a name in it, is longer than the operating system allows: as a rule 4,095 bytes, and 255 for each name. "
+          + "Use a shorter path.", cause: number)
+    }
     let code: StoreError.Code =
       switch number {
       case .notFound, .notADirectory: .notFound
@@ -98,9 +125,8 @@ struct SQLiteFile {
       case .noSpace, .quotaExceeded: .diskFull
       default: .inputOutput
       }
-    let hint = path.hasPrefix("file:") ? " This looks like a URL; give the path alone." : ""
     return StoreError(
-      code, operation: opening, path: path, reason: "The operating system says: \(number).\(hint)", cause: number,
+      code, operation: opening, path: path, reason: "The operating system says: \(number).", cause: number,
       isRetryable: code == .diskFull)
   }
 

@@ -1,6 +1,7 @@
 import CSQLite
 import HoldfastStore
 import Logging
+import Synchronization
 
 /// The SQLite library that this process runs with.
 enum SQLiteLibrary {
@@ -50,31 +51,44 @@ enum SQLiteLibrary {
     return nil
   }()
 
-  /// Says once per process that other programs can lose commits, if they can. Called when something is to be written:
-  /// a process that only reads cannot lose anything, and the first line of a log costs as much as opening a store.
-  static func warnOfWALResetBug() { _ = warning }
-
-  private static let warning: Void = {
-    guard walResetBug else { return }
-    Logger(label: logLabel).info(
+  /// Notes once per file and process that other programs can lose commits in it, if they can. Called when something is to be
+  /// written: a process that only reads can't lose anything. *Which store?* explains it to users.
+  ///
+  /// - Returns: whether it was the first time.
+  @discardableResult
+  static func noteWALResetBug(path: String, isAffected: Bool = walResetBug) -> Bool {
+    guard isAffected, filesWithNote.withLock({ $0.insert(path).inserted }) else { return false }
+    Logger(label: logLabel).debug(
       "This SQLite can lose commits when another program checkpoints the same file; Holdfast's own checkpoints are safe.",
-      metadata: ["version": "\(String(cString: sqlite3_libversion()))"])
-  }()
+      metadata: ["version": "\(String(cString: sqlite3_libversion()))", "path": "\(path)"])
+    return true
+  }
+
+  /// The paths that the note was logged for. Protects the list itself.
+  private static let filesWithNote = Mutex<Set<String>>([])
 
   /// Passes on one message of SQLite. Its messages hold SQL text and paths, never bound values.
   private static func log(code: Int32, message: String) {
-    let level: Logger.Level =
-      switch code & 0xff {
-      case SQLiteResultCode.warning: .warning
-      // The recovery of a log, and what the caller is told by an error anyway. What remains is damage, failures of the
-      // operating system and misuse.
-      case SQLiteResultCode.notice, SQLiteResultCode.error, SQLiteResultCode.schemaChanged, SQLiteResultCode.constraint,
-        SQLiteResultCode.busy, SQLiteResultCode.locked, SQLiteResultCode.interrupted, SQLiteResultCode.notADatabase,
-        SQLiteResultCode.readOnly, SQLiteResultCode.full, SQLiteResultCode.tooBig:
-        .debug
-      default: .error
-      }
     // A logger of its own for each message, because the application may set up logging after the first one.
-    Logger(label: logLabel).log(level: level, "\(message)", metadata: ["code": "\(code)"])
+    Logger(label: logLabel).log(level: level(code, message), "\(SQLiteFileName.spelledOut(message))", metadata: ["code": "\(code)"])
+  }
+
+  /// The level of a message.
+  ///
+  /// What a caller receives as an error anyway is for debugging. Three kinds are logged because no error reports them all:
+  ///
+  /// - failures of the disk, some of which happen while a file is closed;
+  /// - misuse of SQLite, which would be a defect of ours;
+  /// - SQLite's warnings, such as a file with several hard links, each of which would have a log of its own.
+  static func level(_ code: Int32, _ message: String) -> Logger.Level {
+    switch code & 0xff {
+    case SQLiteResultCode.inputOutput, SQLiteResultCode.misuse: .error
+    // A query that would be faster with an index is no fault of a file.
+    case SQLiteResultCode.warning where code == SQLiteResultCode.warningAutomaticIndex: .debug
+    // "file unlinked while open" and "file renamed while open": the next save fails because of it.
+    case SQLiteResultCode.warning where message.hasPrefix("file "): .debug
+    case SQLiteResultCode.warning: .warning
+    default: .debug
+    }
   }
 }

@@ -20,6 +20,7 @@ enum SQLiteResultCode {
   static let tooBig: Int32 = 18
   static let constraint: Int32 = 19
   static let mismatch: Int32 = 20
+  static let misuse: Int32 = 21
   static let noLargeFiles: Int32 = 22
   static let unauthorized: Int32 = 23
   static let notADatabase: Int32 = 26
@@ -28,11 +29,13 @@ enum SQLiteResultCode {
   static let row: Int32 = 100
   static let done: Int32 = 101
 
+  static let warningAutomaticIndex: Int32 = 284
   static let busySnapshot: Int32 = 517
   static let readOnlyCannotLock: Int32 = 520
   static let readOnlyMoved: Int32 = 1032
   static let readOnlyCannotInitialise: Int32 = 1288
   static let readOnlyDirectory: Int32 = 1544
+  static let inputOutputShortRead: Int32 = 522
   static let inputOutputNoMemory: Int32 = 3082
   static let inputOutputSync: Int32 = 1034
   static let cannotOpenDirectory: Int32 = 526

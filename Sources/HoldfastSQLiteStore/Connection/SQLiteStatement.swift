@@ -4,7 +4,8 @@ import HoldfastStore
 /// One compiled SQL statement: bind values, step through the rows, read columns.
 ///
 /// A statement is *ready*, *running* or *spent*. ``step()`` begins it; while it returns true there is a row to read.
-/// When it returns false or throws, the statement is ready again, with its bindings kept. A statement that is left
+/// When it returns false or throws, the statement is ready again, with its bindings kept; those of a statement
+/// with a list are cleared. A statement that is left
 /// before its last row must be put back by ``reset()``, because until then it holds a read lock.
 ///
 /// Confined to whoever uses its connection. It must not be used after the connection is closed; it throws then.
@@ -16,6 +17,8 @@ final class SQLiteStatement {
   private let state: ConnectionState
   /// Whether the statement was begun and not yet run to its end.
   @exclusivity(unchecked) private(set) var isRunning = false
+  /// Whether a list is bound. It may be large, so it is released when the statement is done.
+  @exclusivity(unchecked) var holdsList = false
 
   /// Compiles the text, which must be one statement.
   init(_ sql: String, state: ConnectionState) throws(StoreError) {
@@ -66,6 +69,13 @@ final class SQLiteStatement {
     isRunning = false
     // The code that it returns is that of the last step, which was reported then.
     sqlite3_reset(handle)
+    if holdsList { releaseList() }
+  }
+
+  @inline(never)
+  private func releaseList() {
+    holdsList = false
+    clearBindings()
   }
 
   /// Gives back the pages that the connection keeps and that nothing uses now.
@@ -92,12 +102,13 @@ final class SQLiteStatement {
     isRunning = false
     guard code == SQLiteResultCode.done else { throw failed(code) }
     sqlite3_reset(handle)
+    if holdsList { releaseList() }
   }
 
   @inline(never)
   private func failed(_ code: Int32) -> StoreError {
     let error = state.failure(code, sql: sql)
-    sqlite3_reset(handle)
+    reset()
     return error
   }
 

@@ -28,14 +28,37 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     case delete
   }
 
-  /// Whether the store is only read. A missing file is then an error, whatever ``createsIfMissing`` says.
+  /// Which stores get the fetch indexes that the model declares and the file lacks.
+  ///
+  /// Fetch indexes don't belong to a model's version, so a model can gain one without a migration. A store of this framework has a mark
+  /// in its metadata; one without the mark was made by another program, such as Core Data, which may not expect new indexes.
+  public enum IndexAddition: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Stores that this framework made.
+    case ownStores
+    /// All stores, whichever program made them.
+    case allStores
+    /// No store.
+    case never
+
+    func includes(ownStore: Bool) -> Bool {
+      switch self {
+      case .ownStores: ownStore
+      case .allStores: true
+      case .never: false
+      }
+    }
+  }
+
+  /// Whether the store is only read. A missing file is then an error, whatever ``createsIfMissing`` says. Defaults to false.
+  ///
+  /// A store that was closed also opens on a read-only medium and in a folder without write permission: <doc:SharedFiles>.
   public var isReadOnly: Bool
   /// When a change is safe from a loss of power.
   public var durability: Durability
   /// Where SQLite keeps what it needs to undo or complete a transaction. An existing file is converted when it is
   /// opened for writing.
   public var journalMode: JournalMode
-  /// How long to wait for a lock that another process holds before the call fails with `StoreError.Code.locked`.
+  /// How long to wait for a lock that another process holds, in seconds, before the call fails with `StoreError.Code.locked`. Defaults to 5.
   public var busyTimeoutSeconds: Double
   /// The most memory that one connection uses to keep pages of the file. Pages are only kept once they were read.
   public var cacheBytes: Int
@@ -44,8 +67,19 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// With a mapped file, an error of the disk or a file that another program truncates ends the process by a signal
   /// instead of an error.
   public var mmapBytes: Int
-  /// How many read views may be in use at once; one more fails with `StoreError.Code.tooManyReadViews`.
+  /// How many requests read at the same time, each with a connection of its own. Further ones wait. Defaults to 4.
+  ///
+  /// Any number of contexts may use one store. A higher limit pays when more processors than this can read at once.
   public var maximumReaders: Int
+  /// How long a request waits for another one to finish, in seconds, before it fails with `StoreError.Code.locked`, which can be
+  /// retried. Defaults to 30.
+  public var readerTimeoutSeconds: Double
+  /// How many views of kind ``/HoldfastStore/ReadViewKind/snapshot`` may be in use at once; one more fails with
+  /// `StoreError.Code.tooManyReadViews`. Defaults to 4.
+  ///
+  /// A snapshot has a connection for itself and keeps the write-ahead log from starting again, so it is not waited for. Requests outside
+  /// snapshots aren't affected by them.
+  public var maximumSnapshots: Int
   /// After how many pages in the write-ahead log a save moves them into the file.
   public var checkpointPages: Int
   /// The permissions of a file that the store creates, independent of the process's mask. The files that SQLite
@@ -66,12 +100,21 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// blob keep all 38, and this framework reads them whatever the option says; other programs do not expect them.
   public var storesExactDecimals: Bool
 
+  /// Which stores get the fetch indexes that the model declares and the file lacks, when they are opened for writing. Defaults to those
+  /// that this framework made.
+  ///
+  /// An index is recognised by its table and columns, so one that another program made under another name is not made again. A store that
+  /// another process is writing to at that moment opens without the index, and gets it at a later opening.
+  public var indexAddition: IndexAddition
+
   /// Makes options; each has a default.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
-    cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, checkpointPages: Int = 1000,
-    filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true, maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
-    externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false
+    cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeoutSeconds: Double = 30,
+    maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true,
+    maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
+    externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false,
+    indexAddition: IndexAddition = .ownStores
   ) {
     self.isReadOnly = isReadOnly
     self.durability = durability
@@ -80,6 +123,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.cacheBytes = cacheBytes
     self.mmapBytes = mmapBytes
     self.maximumReaders = maximumReaders
+    self.readerTimeoutSeconds = readerTimeoutSeconds
+    self.maximumSnapshots = maximumSnapshots
     self.checkpointPages = checkpointPages
     self.filePermissions = filePermissions
     self.createsIfMissing = createsIfMissing
@@ -87,5 +132,6 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.maximumValueBytes = maximumValueBytes
     self.externalData = externalData
     self.storesExactDecimals = storesExactDecimals
+    self.indexAddition = indexAddition
   }
 }

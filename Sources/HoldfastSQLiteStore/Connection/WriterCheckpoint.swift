@@ -61,6 +61,9 @@ final class WriterCheckpoint {
     return pages == 0 || (movedAll && pages == lastLength) ? .notDue : attempt()
   }
 
+  /// Moves the log that other connections may have written.
+  func now() -> Outcome { attempt() }
+
   /// Closes the second connection.
   func close() {
     second?.close()

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The metadata of a file that nobody in this process has open as a store. No model is needed.
+/// What can be done with a file that nobody in this process has open as a store: its metadata, and its compaction. No model is needed.
 ///
 /// The file is reached through a connection like any other, registered while it is open, so that a store which this process
 /// has open is never disturbed: closing another descriptor of its file would drop its locks.
@@ -40,26 +40,28 @@ struct ClosedFile: Sendable {
   private func readOnly<Result>(_ operation: String, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
     var options = options
     options.isReadOnly = true
-    return try withDatabase(options, checkpointing: false) { database in
-      let lease = try database.readers.lease(.momentary, to: operation)
-      defer { lease.end() }
-      return try body(lease.connection)
-    }
+    return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) }
+  }
+
+  /// Reads in one transaction: another process that makes the store has made either all of it or nothing.
+  private func reading<Result>(_ database: SQLiteDatabase, _ operation: String, _ body: (SQLiteConnection) throws -> Result) throws
+    -> Result
+  {
+    let lease = try database.readers.lease(.request, to: operation)
+    defer { lease.end() }
+    return try body(lease.connection)
+  }
+
+  /// Rebuilds the file without unused space.
+  func compact() throws {
+    let operation = "compact the store"
+    try writing(operation) { database, _ in try database.compact(to: operation) }
   }
 
   /// Replaces what the user keeps with the store.
   func setMetadata(_ info: [String: StoreValue]) throws {
-    var options = options
-    options.createsIfMissing = false
     let operation = "write the metadata"
-    try withDatabase(options, checkpointing: true) { database in
-      // Nothing is changed before the file has been found to be ours.
-      let lease = try database.readers.lease(.momentary, to: operation)
-      do {
-        defer { lease.end() }
-        _ = try record(lease.connection, operation)
-      }
-      let writer = try database.writer(to: operation)
+    try writing(operation) { database, writer in
       do {
         try writer.begin(.immediate)
         var record = try record(writer, operation)
@@ -72,6 +74,16 @@ struct ClosedFile: Sendable {
         writer.rollback()
         throw error
       }
+    }
+  }
+
+  private func writing(_ operation: String, _ body: (SQLiteDatabase, SQLiteConnection) throws -> Void) throws {
+    var options = options
+    options.createsIfMissing = false
+    try withDatabase(options, checkpointing: true) { database in
+      // Nothing is changed before the file has been found to be ours.
+      try reading(database, operation) { _ = try record($0, operation) }
+      try body(database, try database.writer(to: operation))
     }
   }
 

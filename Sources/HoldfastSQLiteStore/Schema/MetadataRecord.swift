@@ -100,6 +100,9 @@ struct MetadataRecord: Sendable {
     try ModelCompatibility.check(hashes, layouts: layoutHashes, model, path: path)
   }
 
+  /// Whether this framework made the file.
+  var isOwn: Bool { list[Key.layout] != nil }
+
   /// What else of that model decides how rows lie; nil for a file that another program made.
   var layoutHashes: [String: [UInt8]]? { metadata[Key.layout] == nil ? nil : metadata.layoutHashes }
 

@@ -49,16 +49,20 @@ struct StoreOpening {
   ///
   /// - Returns: nil for a database without tables.
   private func look() throws -> Found? {
-    let lease = try database.readers.lease(.momentary, to: StoreOpening.operation)
+    // One transaction: another process that makes the store has made either all of it or nothing.
+    let lease = try database.readers.lease(.request, to: StoreOpening.operation)
     defer { lease.end() }
-    let connection = lease.connection
+    return try look(lease.connection)
+  }
+
+  private func look(_ connection: SQLiteConnection) throws -> Found? {
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
     let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(of: model, digest: digest))
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.predicted(model)
-      return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, connection))
+      return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, isOwn: true, connection))
     }
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
@@ -68,7 +72,7 @@ struct StoreOpening {
     }
     let schema = isOurs ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
     return Found(
-      record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, connection))
+      record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))
   }
 
   /// Whether bytes contain an ASCII text.
@@ -83,16 +87,33 @@ struct StoreOpening {
 
   // MARK: Indexes
 
-  /// The statements for fetch indexes of the model that the file lacks.
-  private func missingIndexes(_ schema: StoreSchema, _ connection: SQLiteConnection) throws -> [String] {
-    let wanted = model.entities.flatMap { schema.fetchIndexes($0.index) }
-    if wanted.isEmpty || database.options.isReadOnly { return [] }
-    let statement = try connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1")
-    return try wanted.filter { index in
-      try statement.bind(index.name, at: 1)
-      defer { statement.reset() }
-      return try !statement.step()
-    }.map(\.sql)
+  /// The statements for fetch indexes of the model that the file lacks, if the options want them made.
+  ///
+  /// An index is found by its table and columns, whatever its name is; or by name and table, which is the index as it was declared before.
+  private func missingIndexes(_ schema: StoreSchema, isOwn: Bool, _ connection: SQLiteConnection) throws -> [String] {
+    if database.options.isReadOnly || !database.options.indexAddition.includes(ownStore: isOwn) { return [] }
+    if model.entities.allSatisfy(\.indexes.isEmpty) { return [] }
+    let wanted = schema.indexes.filter { $0.purpose == .fetch }
+    let find = try connection.prepare(
+      "SELECT 1 FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 "
+        + "AND (substr(sql, instr(sql, ' ON ') + 1) = ?2 OR name = ?3 COLLATE NOCASE)")
+    let missing = try wanted.filter { index in
+      try find.bind(index.table, at: 1)
+      try find.bind(index.definition, at: 2)
+      try find.bind(index.name, at: 3)
+      defer { find.reset() }
+      return try !find.step()
+    }
+    if missing.isEmpty { return [] }
+    var taken: [String] = []
+    let names = try connection.prepare("SELECT name FROM sqlite_master")
+    while try names.step() { taken.append(names.string(0)) }
+    var free = IndexNames(besides: taken)
+    return missing.map { index in
+      var index = index
+      index.name = free.free(index.name)
+      return index.sql
+    }
   }
 
   /// An index only makes fetches faster, so a file that is in use by others or cannot be written opens without.
@@ -118,12 +139,12 @@ struct StoreOpening {
         reason: "The file is empty, and no new store was to be made.")
     }
     let schema = StoreSchema.predicted(model)
-    try schema.checkNames()
+    try schema.check()
     let writer = try database.writer(to: "make the store")
     do {
       try writer.begin(.immediate)
       if try writer.int64("SELECT COUNT(*) FROM sqlite_master") == 0 {
-        for sql in schema.creation { try writer.runScript(sql) }
+        for sql in schema.creation { try make(sql, writer) }
         try insertSystemRows(schema, writer)
       }
       try writer.commit()
@@ -131,6 +152,17 @@ struct StoreOpening {
       writer.rollback()
       if writer.isBroken { database.discardWriter() }
       throw error
+    }
+  }
+
+  /// Runs a statement that is made from the model alone, so that SQLite's objections are objections to the model.
+  private func make(_ sql: String, _ writer: SQLiteConnection) throws(StoreError) {
+    do throws(StoreError) { try writer.runScript(sql) } catch {
+      guard let failure = error.cause as? SQLiteFailure,
+        failure.primaryCode == SQLiteResultCode.error || failure.primaryCode == SQLiteResultCode.tooBig
+      else { throw error }
+      throw StoreSchema.unsupported(
+        "SQLite can't make a table or an index that the model needs. Use fewer or shorter names.", cause: failure)
     }
   }
 

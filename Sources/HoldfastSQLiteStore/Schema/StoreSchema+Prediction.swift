@@ -111,39 +111,4 @@ extension StoreSchema {
   static func linkColumn(_ number: Int64, _ name: String, hasUnderscore: Bool = true) -> String {
     "Z\(hasUnderscore ? "_" : "")\(number)\(SQLName.upper(name))"
   }
-
-  /// Refuses a model of which two parts would have the same name in the file.
-  func checkNames() throws(StoreError) {
-    var seen: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
-    let naming = StoreSchema.namingRelationships(model).filter(\.hasInverse).map { link($0).table }
-    let names = model.entities.filter { $0.superentityIndex == nil }.map { tables[$0.index].name }
-    for name in names + naming where !seen.insert(name).inserted {
-      throw StoreError(
-        .unsupportedModel, operation: "lay out the store",
-        reason: "Two parts of the model need the table \(name). Rename an entity or a relationship.")
-    }
-    for root in model.entities where root.superentityIndex == nil { try checkColumns(root) }
-  }
-
-  /// Refuses a family of which two properties would need the same column, or one a column that the store uses itself.
-  private func checkColumns(_ root: ManagedObjectModel.Entity) throws(StoreError) {
-    var used: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
-    func use(_ columns: [String?], for entity: ManagedObjectModel.Entity) throws(StoreError) {
-      for case let column? in columns where !used.insert(column).inserted {
-        throw StoreError(
-          .unsupportedModel, operation: "lay out the store",
-          reason: "A property of \(entity.name) needs the column \(column), which another property or the store itself uses. Rename it.")
-      }
-    }
-    for relationship in linksWithoutInverse(root) {
-      try use([link(relationship).near, orderColumn(relationship)], for: model.entities[relationship.entityIndex])
-    }
-    for entity in model.entities[root.familyIndexes] {
-      let table = tables[entity.index]
-      for slot in ownSlots(entity) {
-        let order = entity.relationship(inSlot: slot).flatMap { orderColumn(ofInverse: $0) }
-        try use([table.columns[slot], table.entityColumn(slot), order], for: entity)
-      }
-    }
-  }
 }

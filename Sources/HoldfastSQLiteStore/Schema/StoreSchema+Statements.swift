@@ -2,6 +2,7 @@ import HoldfastStore
 
 /// The statements that make a new file. On disk: do not change.
 extension StoreSchema {
+  static let systemTableNames = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
   static let systemTables = [
     "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
     "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
@@ -10,10 +11,13 @@ extension StoreSchema {
 
   /// All statements, in order.
   var creation: [String] {
+    let indexes = Dictionary(grouping: indexes, by: \.owner)
+    func creations(of owner: Index.Owner) -> [String] { indexes[owner, default: []].map(\.sql) }
     let families = model.entities.filter { $0.superentityIndex == nil }.flatMap { root in
-      [tableCreation(root)] + root.familyIndexes.flatMap(indexCreations)
+      [tableCreation(root)] + root.familyIndexes.flatMap { creations(of: .entity($0)) }
     }
-    return families + linkCreations() + StoreSchema.systemTables
+    let links = namedLinks.flatMap { [linkCreation($0)] + creations(of: .linkTable(link($0).table)) }
+    return families + links + StoreSchema.systemTables
   }
 
   /// The table of a family: the columns of all its entities, by the kind of value, then by entity and name.
@@ -79,74 +83,14 @@ extension StoreSchema {
     }
   }
 
-  /// The indexes of a new table: foreign keys, the entity where it differs, then uniqueness constraints, then fetch indexes.
-  private func indexCreations(_ index: Int) -> [String] {
-    let entity = model.entities[index], table = tables[index]
-    let foreignKeys = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { slot in
-      let column = table.columns[slot]
-      return "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
-    }
-    var families: [String] = []
-    if entity.superentityIndex == nil {
-      families = linksWithoutInverse(entity).map { relationship in
-        let column = link(relationship).near
-        return
-          "CREATE INDEX \(SQLName.quoted("\(table.name)_\(column)_INDEX")) ON \(SQLName.quoted(table.name)) (\(SQLName.quoted(column)))"
-      }
-    }
-    if table.isShared && entity.superentityIndex == nil {
-      families += ["CREATE INDEX \(SQLName.quoted("\(table.name)_Z_ENT_INDEX")) ON \(SQLName.quoted(table.name)) (Z_ENT)"]
-    }
-    return foreignKeys + families + uniqueIndexes(index).map(\.sql) + fetchIndexes(index).map(\.sql)
-  }
+  /// The many-to-many relationships that have a table of their own, named after them.
+  var namedLinks: [ManagedObjectModel.Relationship] { StoreSchema.namingRelationships(model).filter(\.hasInverse) }
 
-  /// The unique index of each constraint that an entity declares.
-  func uniqueIndexes(_ index: Int) -> [(name: String, sql: String)] {
-    let entity = model.entities[index]
-    return entity.uniquenessConstraints.dropFirst(entity.inheritedConstraintCount).map { names in
-      var made = indexCreation(index, name: "Z_\(entity.name)_UNIQUE_\(names.joined(separator: "_"))", names: names, kind: "UNIQUE INDEX")
-      // Rows of other entities have no value in a column of its own; where all columns are inherited they have to be left out.
-      if !names.contains(where: { entity.slot(named: $0).map(ownSlots(entity).contains) ?? false }) {
-        made.sql += " WHERE Z_ENT IN (\(entity.concreteIndexes.map { String(tables[$0].number) }.joined(separator: ", ")))"
-      }
-      return made
-    }
-  }
-
-  /// The fetch indexes of an entity.
-  func fetchIndexes(_ index: Int) -> [(name: String, sql: String)] {
-    let entity = model.entities[index]
-    // An index over ranges in several dimensions would be a table of its own, which no query of ours asks.
-    return entity.indexes.filter { $0.elements.allSatisfy { $0.kind == .binary } }.map { declared in
-      let descending = Set(declared.elements.filter { !$0.isAscending }.map(\.property))
-      return indexCreation(
-        index, name: "Z_\(entity.name)_\(declared.name)", names: declared.properties, descending: descending, kind: "INDEX")
-    }
-  }
-
-  private func indexCreation(_ index: Int, name: String, names: [String], descending: Set<String> = [], kind: String) -> (
-    name: String, sql: String
-  ) {
-    let entity = model.entities[index], table = tables[index]
-    let columns = names.compactMap { name in
-      entity.slot(named: name).map {
-        "\(SQLName.quoted(table.columns[$0])) COLLATE BINARY \(descending.contains(name) ? "DESC" : "ASC")"
-      }
-    }
-    let sql = "CREATE \(kind) \(SQLName.quoted(name)) ON \(SQLName.quoted(table.name)) (\(columns.joined(separator: ", ")))"
-    return (name, sql)
-  }
-
-  private func linkCreations() -> [String] {
-    StoreSchema.namingRelationships(model).filter(\.hasInverse).flatMap { relationship -> [String] in
-      let side = link(relationship)
-      let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
-      let other = relationship.isReflexive ? nil : model.inverse(of: relationship)
-      let orders = orderDeclaration(relationship) + (other.map { orderDeclaration($0) } ?? "")
-      return [
-        "CREATE TABLE \(table) ( \(near) INTEGER, \(far) INTEGER\(orders), PRIMARY KEY (\(near), \(far)) )",
-        "CREATE INDEX \(SQLName.quoted("\(side.table)_\(side.far)_INDEX")) ON \(table) (\(far), \(near))",
-      ]
-    }
+  private func linkCreation(_ relationship: ManagedObjectModel.Relationship) -> String {
+    let side = link(relationship)
+    let near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
+    let other = relationship.isReflexive ? nil : model.inverse(of: relationship)
+    let orders = orderDeclaration(relationship) + (other.map { orderDeclaration($0) } ?? "")
+    return "CREATE TABLE \(SQLName.quoted(side.table)) ( \(near) INTEGER, \(far) INTEGER\(orders), PRIMARY KEY (\(near), \(far)) )"
   }
 }

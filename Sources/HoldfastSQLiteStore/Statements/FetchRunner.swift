@@ -208,6 +208,7 @@ extension SQLiteStatement {
       case .text(let text): try bind(text, at: place + 1)
       case .blob(let bytes): try bind(bytes, at: place + 1)
       case .rawText(let bytes): try bytes.withUnsafeBytes { try bindText($0, .copied, at: place + 1) }
+      case .list(let list): bind(list, at: place + 1)
       }
     }
   }

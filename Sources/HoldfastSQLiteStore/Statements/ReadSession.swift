@@ -79,11 +79,11 @@ final class SQLiteReadView: ReadView {
   init(_ kind: ReadViewKind, of store: OpenStore) throws {
     self.store = store
     files = store.files?.folder.pin()
-    guard kind == .snapshot else {
+    guard kind != .latest else {
       session = nil
       return
     }
-    let session = ReadSession(try store.database.readers.lease(.snapshot, to: "begin a read view"))
+    let session = ReadSession(try store.database.readers.lease(kind == .snapshot ? .snapshot : .request, to: "begin a read view"))
     self.session = session
     store.views.add(session)
   }
@@ -106,7 +106,9 @@ final class SQLiteReadView: ReadView {
     guard let session else { return try readLatest(operation, needsTransaction, body) }
     let result = try session.use { connection in
       connection.operation = operation
-      return try store.counting(connection) { try body(connection) }
+      let result = try store.counting(connection) { try body(connection) }
+      try connection.state.checkNotOutdated()
+      return result
     }
     guard let result else { throw ended(operation) }
     return result

@@ -47,6 +47,7 @@ final class SQLitePreparedSave: PreparedSave {
     guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
     defer { files?.finish(.unknown) }
     try store.finishing(operation) { writer in
+      let leavesMuchUnused = UnusedPages.areMany(on: writer)
       do { try writer.commit() } catch {
         // What could not be synced may be lost even if it seems to be there, so nothing of this connection is used again.
         writer.rollback()
@@ -54,6 +55,7 @@ final class SQLitePreparedSave: PreparedSave {
         throw error
       }
       if files != nil { try? writer.waitForDisk(false, store.database.options) }
+      if leavesMuchUnused { store.database.giveBackUnusedPages() }
       store.database.checkpointAfterCommit()
     }
     store.hasSaved.store(true, ordering: .relaxed)

@@ -12,9 +12,9 @@ struct ScanAggregator {
   /// What is known of one column of one group.
   private struct State {
     var count: Int64 = 0
-    var integer: Int64 = 0
     var real = 0.0
-    var hasOverflowed = false
+    /// A sum or an extreme of whole numbers. 128 bits hold the sum of more of them than there can be.
+    var whole: Int128 = 0
   }
 
   /// The slots that are read, in the order of the statement's columns after key and version.
@@ -140,13 +140,9 @@ struct ScanAggregator {
   private func add(_ function: Function, _ number: Int64, _ state: inout State) {
     defer { state.count += 1 }
     switch function {
-    case .sum:
-      let (sum, overflow) = state.integer.addingReportingOverflow(number)
-      state.integer = sum
-      if overflow { state.hasOverflowed = true }
-    case .average: state.real += Double(number)
-    case .minimum: if state.count == 0 || number < state.integer { state.integer = number }
-    case .maximum: if state.count == 0 || number > state.integer { state.integer = number }
+    case .sum, .average: state.whole &+= Int128(number)
+    case .minimum: if state.count == 0 || number < state.whole { state.whole = Int128(number) }
+    case .maximum: if state.count == 0 || number > state.whole { state.whole = Int128(number) }
     case .group, .countRows, .count: break
     }
   }
@@ -179,18 +175,20 @@ struct ScanAggregator {
     switch functions[index] {
     case .group: if let group { builder.append(integer: group) } else { builder.appendNull() }
     case .count, .countRows: builder.append(integer: state.count)
-    case .average: if state.count > 0 { builder.append(real: state.real / Double(state.count)) } else { builder.appendNull() }
+    case .average:
+      if state.count == 0 { return builder.appendNull() }
+      builder.append(real: (isReal[index] ? state.real : Double(state.whole)) / Double(state.count))
     case .sum where isReal[index]: builder.append(real: state.real)
     case .sum:
-      if state.hasOverflowed { throw overflow(index) }
-      builder.append(integer: state.integer)
+      guard let sum = Int64(exactly: state.whole) else { throw overflow(index) }
+      builder.append(integer: sum)
     case .minimum, .maximum:
       if state.count == 0 {
         builder.appendNull()
       } else if isReal[index] {
         builder.append(real: state.real)
       } else {
-        builder.append(integer: state.integer)
+        builder.append(integer: Int64(truncatingIfNeeded: state.whole))
       }
     }
   }
@@ -199,6 +197,6 @@ struct ScanAggregator {
     let name = plan.columns[index].slot.map { entity.slots[$0].name } ?? ""
     return StoreError(
       .unstorableValue, operation: "add up \(entity.name).\(name)",
-      reason: "The sum is beyond 64 bits; ask for the average, or add up fewer rows.")
+      reason: "The sum doesn't fit in 64 bits. Ask for the average, or add up fewer rows.")
   }
 }

@@ -78,10 +78,16 @@ enum ConstantOperand {
   }
 }
 
-/// The values of a list that an operand can equal, padded to one of a few lengths so that few statements are needed.
+/// The values of a list that an operand can equal. A short list has placeholders, padded to one of a few lengths so that few statements
+/// are needed; a long one is a ``ListTable``.
 struct MembershipList {
+  /// The longest list with placeholders of its own. With ``SQLiteStore/capabilities`` a statement can have no more than SQLite allows.
+  static let maximumPlaceholders = 32
+
   let hasNull: Bool
   let bindings: [SQLBinding]
+
+  var isTable: Bool { if case .list? = bindings.first { true } else { false } }
 
   init(_ list: [StoreValue], _ kind: OperandKind) {
     var hasNull = false
@@ -94,13 +100,15 @@ struct MembershipList {
       case .never, .above: break
       }
     }
-    if let last = exact.last {
-      var length = 1
-      while length < exact.count { length *= 2 }
-      exact += repeatElement(last, count: length - exact.count)
-    }
     self.hasNull = hasNull
-    bindings = exact
+    bindings = exact.count > MembershipList.maximumPlaceholders ? [.list(BoundList(exact))] : MembershipList.padded(exact)
+  }
+
+  private static func padded(_ values: [SQLBinding]) -> [SQLBinding] {
+    guard let last = values.last else { return [] }
+    var length = 1
+    while length < values.count { length *= 2 }
+    return values + repeatElement(last, count: length - values.count)
   }
 }
 

@@ -8,6 +8,8 @@ struct QueryShape {
   let model: ManagedObjectModel
   var shape: StatementShape
   var bindings: [SQLBinding] = []
+  /// How deep the walk is.
+  private var nesting = 0
 
   init(model: ManagedObjectModel, shape: StatementShape) {
     self.model = model
@@ -38,6 +40,9 @@ struct QueryShape {
   // MARK: Truth
 
   mutating func append(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws {
+    nesting += 1
+    defer { nesting -= 1 }
+    guard nesting <= QueryExpression.maximumNesting else { throw QueryPaths.unsupported("A predicate that is nested so deeply") }
     switch expression {
     case .literal(let value):
       append(.literal)
@@ -78,7 +83,7 @@ struct QueryShape {
     let kind = try append(operand: value, entity)
     let members = MembershipList(list, kind)
     shape.append(members.hasNull ? 1 : 0)
-    shape.append(members.bindings.count)
+    shape.append(members.isTable ? -1 : members.bindings.count)
     bindings += members.bindings
   }
 

@@ -95,16 +95,18 @@ struct QueryTranslator {
     return out
   }
 
-  /// Joins conditions as a balanced tree, since SQLite bounds the depth of an expression.
+  /// Joins conditions as a tree of groups of eight: SQLite bounds the depth of an expression, to which a group adds its length, and
+  /// the stack of its parser, of which each level of parentheses takes three places.
   private static func joined(_ parts: [String], _ word: String, none: String) -> String {
-    switch parts.count {
-    case 0: return none
-    case 1: return parts[0]
-    case 2...8: return "(\(parts.joined(separator: " \(word) ")))"
-    default:
-      let middle = parts.count / 2
-      return "(\(joined(Array(parts[..<middle]), word, none: none)) \(word) \(joined(Array(parts[middle...]), word, none: none)))"
+    if parts.isEmpty { return none }
+    var parts = parts
+    while parts.count > 1 {
+      parts = stride(from: 0, to: parts.count, by: 8).map { start in
+        let group = parts[start..<min(start + 8, parts.count)]
+        return group.count == 1 ? group[start] : "(\(group.joined(separator: " \(word) ")))"
+      }
     }
+    return parts[0]
   }
 
   /// A SELECT of the objects at the other end for which a condition holds.
@@ -128,8 +130,8 @@ struct QueryTranslator {
     let members = MembershipList(list, operand.kind)
     let isNull = members.hasNull ? "\(operand.sql) IS NULL" : ""
     if members.bindings.isEmpty { return members.hasNull ? "(\(isNull))" : "0" }
-    let marks = placeholders(members.bindings.count)
-    let isMember = "\(operand.sql) IN (\(marks))"
+    let list = members.isTable ? "\(ListTable.name)(\(placeholder()))" : "(\(placeholders(members.bindings.count)))"
+    let isMember = "\(operand.sql) IN \(list)"
     return members.hasNull ? "(\(isMember) OR \(isNull))" : "(\(isMember))"
   }
 

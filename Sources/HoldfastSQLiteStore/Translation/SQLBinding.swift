@@ -7,4 +7,6 @@ enum SQLBinding: Sendable, Hashable {
   case blob([UInt8])
   /// Bytes that are compared with text but need not be UTF-8.
   case rawText([UInt8])
+  /// The values of a ``ListTable``.
+  case list(BoundList)
 }

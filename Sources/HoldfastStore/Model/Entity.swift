@@ -38,7 +38,10 @@ extension ManagedObjectModel {
     public let derivedAttributes: [Attribute]
     /// The fetched properties, the super entity's first, then its own in the order of their names.
     public let fetchedProperties: [FetchedPropertyDescription]
-    /// The relationships: the super entity's first, at the same places as there, then its own in the order of their names.
+    /// The relationships that live in memory only and that no store sees: the super entity's first, then its own in the order of their
+    /// names.
+    public let transientRelationships: [Relationship]
+    /// The relationships that stores keep: the super entity's first, at the same places as there, then its own in the order of their names.
     /// An inherited one is the same value in each sub-entity: it names the entity that declares it.
     public let relationships: [Relationship]
     /// The to-many relationships; the position of each is its ``Relationship/toManyIndex``.
@@ -51,7 +54,7 @@ extension ManagedObjectModel {
     public let uniquenessConstraints: [[String]]
     /// How many of the constraints are inherited: those hold among all objects of the entity that declares them.
     public let inheritedConstraintCount: Int
-    /// The indexes to keep, not those that are inherited.
+    /// The indexes to keep, not those that are inherited or ignored.
     public let indexes: [FetchIndexDescription]
     /// Core Data's version hash of the entity: 32 bytes.
     public let versionHash: [UInt8]
@@ -65,7 +68,8 @@ extension ManagedObjectModel {
     init(
       declaration: EntityDescription, index: Int, namingRank: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool],
       slots ownSlots: [Slot], composites ownComposites: [CompositeAttribute], transients ownTransients: [TransientAttribute],
-      relationships ownRelationships: [Relationship], linksWithoutInverse ownLinks: [Relationship]
+      relationships ownRelationships: [Relationship], transientRelationships ownTransientRelationships: [Relationship],
+      linksWithoutInverse ownLinks: [Relationship]
     ) {
       name = declaration.name
       self.declaration = declaration
@@ -78,6 +82,7 @@ extension ManagedObjectModel {
       self.isAbstract = declaration.isAbstract
       slots = (superentity?.slots ?? []) + ownSlots
       relationships = (superentity?.relationships ?? []) + ownRelationships
+      transientRelationships = (superentity?.transientRelationships ?? []) + ownTransientRelationships
       linksWithoutInverse = (superentity?.linksWithoutInverse ?? []) + ownLinks
       hashedProperties = (superentity?.hashedProperties ?? []) + ModelVersionHash.properties(of: declaration)
       versionHash = ModelVersionHash.hash(of: declaration, superentity: superentity?.versionHash, hashedProperties)
@@ -91,13 +96,14 @@ extension ManagedObjectModel {
       layout = RowLayout(slots.map(\.columnType))
       uniquenessConstraints = (superentity?.uniquenessConstraints ?? []) + declaration.uniquenessConstraints
       inheritedConstraintCount = superentity?.uniquenessConstraints.count ?? 0
-      indexes = declaration.indexes
+      indexes = declaration.indexes.filter { !$0.isIgnored }
       var properties: [String: Property] = [:]
       for attribute in attributes { properties[attribute.name] = .attribute(attribute) }
       for composite in composites { properties[composite.name] = .composite(composite) }
       for attribute in transientAttributes { properties[attribute.name] = .transient(attribute) }
       for property in fetchedProperties { properties[property.name] = .fetched(property) }
       for relationship in relationships { properties[relationship.name] = .relationship(relationship) }
+      for relationship in transientRelationships { properties[relationship.name] = .transientRelationship(relationship) }
       self.properties = properties
       uniqueSlots = uniquenessConstraints.map { names in names.compactMap { properties[$0]?.slot } }
     }
@@ -119,7 +125,7 @@ extension ManagedObjectModel {
     /// The slot of the attribute or to-one relationship of that name, or nil.
     public func slot(named name: String) -> Int? { properties[name]?.slot }
 
-    /// The relationship of that name, or nil.
+    /// The relationship of that name, or nil; not a transient one.
     public func relationship(named name: String) -> Relationship? {
       if case .relationship(let relationship)? = properties[name] { relationship } else { nil }
     }
@@ -203,12 +209,14 @@ extension ManagedObjectModel {
     public let name: String
     /// The index of the entity that declares it.
     public let entityIndex: Int
-    /// The place among the entity's relationships.
+    /// The place among the entity's relationships, or among its transient ones.
     public let index: Int
     /// The index of the entity at the other end.
     public let destinationIndex: Int
-    /// The place of the inverse among the destination's relationships; -1 for none.
+    /// The place of the inverse among the destination's relationships, or among its transient ones; -1 for none.
     public let inverseIndex: Int
+    /// Whether it lives in memory only.
+    public let isTransient: Bool
     /// Whether it leads to any number of objects.
     public let isToMany: Bool
     /// Whether any number of objects can lead to one: the inverse is to-many, or there is none.
@@ -223,9 +231,10 @@ extension ManagedObjectModel {
     public let maxCount: Int
     /// Whether the objects of a to-many relationship have an order of their own.
     public let isOrdered: Bool
-    /// Where the target's key lies in a row; -1 for a to-many relationship.
+    /// Where the target's key lies in a row; -1 for a to-many relationship and for a transient one.
     public let slot: Int
-    /// The place among the entity's to-many relationships; -1 for a to-one relationship.
+    /// The place among the entity's to-many relationships; -1 for a to-one relationship. Of a transient relationship, to-one or to-many,
+    /// it is negative: `-1 - index`.
     public let toManyIndex: Int
     /// For a many-to-many pair: whether saves and stores name links from this side. Exactly one of the two is the
     /// naming side: the first met when entities, then relationships, are walked in the order of their names.
@@ -284,8 +293,10 @@ extension ManagedObjectModel {
   public enum Property: Sendable, Hashable {
     /// An attribute that stores keep.
     case attribute(Attribute)
-    /// A relationship.
+    /// A relationship that stores keep.
     case relationship(Relationship)
+    /// A relationship that lives in memory only.
+    case transientRelationship(Relationship)
     /// A composite attribute.
     case composite(CompositeAttribute)
     /// An attribute that lives in memory only.
@@ -293,12 +304,12 @@ extension ManagedObjectModel {
     /// A fetched property.
     case fetched(FetchedPropertyDescription)
 
-    /// The slot; nil for what has none: to-many relationships, composite and transient attributes, fetched properties.
+    /// The slot; nil for what has none: to-many and transient relationships, composite and transient attributes, fetched properties.
     public var slot: Int? {
       switch self {
       case .attribute(let attribute): attribute.slot
       case .relationship(let relationship): relationship.isToMany ? nil : relationship.slot
-      case .composite, .transient, .fetched: nil
+      case .composite, .transient, .transientRelationship, .fetched: nil
       }
     }
   }

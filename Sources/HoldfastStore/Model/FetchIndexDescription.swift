@@ -1,5 +1,5 @@
 /// Declares an index that helps fetches. It changes what a fetch costs, never what it answers, and does not
-/// enter the version hash: a store that lacks one gets it when it is opened for writing.
+/// enter the version hash, so a model can gain one without a migration.
 ///
 /// ```swift
 /// let newest = FetchIndexDescription("newest", elements: [FetchIndexElement("date", isAscending: false), FetchIndexElement("name")])
@@ -9,11 +9,18 @@ public struct FetchIndexDescription: Sendable, Hashable {
   public var name: String
   /// What it is ordered by, the most significant first.
   public var elements: [FetchIndexElement]
+  /// Whether the index has no effect: stores don't create it. Defaults to false.
+  ///
+  /// Model files contain indexes that no store can keep: on a to-many relationship, on `self`, or with the name of another index. Reading
+  /// a file sets this property for them, so that the model is usable and nothing is lost when it is written again. The elements and the
+  /// name of such an index aren't checked.
+  public var isIgnored: Bool
 
   /// Declares an index.
-  public init(_ name: String, elements: [FetchIndexElement]) {
+  public init(_ name: String, elements: [FetchIndexElement], isIgnored: Bool = false) {
     self.name = name
     self.elements = elements
+    self.isIgnored = isIgnored
   }
 
   /// Declares an index whose elements are all ascending, by the names of attributes and to-one relationships.
@@ -35,7 +42,8 @@ public struct FetchIndexElement: Sendable, Hashable {
     case rTree
   }
 
-  /// The name of an attribute or to-one relationship, own or inherited; `place.latitude` for an element of a composite one.
+  /// The name of an attribute or to-one relationship, own or inherited; `place.latitude` for an element of a composite one. An index
+  /// that is ignored may name anything.
   public var property: String
   /// Whether small values come first.
   public var isAscending: Bool
@@ -51,7 +59,7 @@ public struct FetchIndexElement: Sendable, Hashable {
 }
 
 extension FetchIndexDescription: Codable {
-  private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree }
+  private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree, isIgnored }
 
   /// Decodes a declaration; what is not there has its default.
   public init(from decoder: any Decoder) throws {
@@ -61,7 +69,7 @@ extension FetchIndexDescription: Codable {
       try values.decode(String.self, forKey: .name),
       elements: try values.decode([String].self, forKey: .properties).map {
         FetchIndexElement($0, isAscending: !descending.contains($0), kind: rTree.contains($0) ? .rTree : .binary)
-      })
+      }, isIgnored: try values.decode(.isIgnored, default: false))
   }
 
   /// Encodes the declaration.
@@ -71,5 +79,6 @@ extension FetchIndexDescription: Codable {
     try values.encode(properties, forKey: .properties)
     try values.encode(elements.filter { !$0.isAscending }.map(\.property), ifNot: [], forKey: .descending)
     try values.encode(elements.filter { $0.kind == .rTree }.map(\.property), ifNot: [], forKey: .rTree)
+    try values.encode(isIgnored, ifNot: false, forKey: .isIgnored)
   }
 }

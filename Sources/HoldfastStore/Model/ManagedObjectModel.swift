@@ -76,7 +76,9 @@ public final class ManagedObjectModel: Sendable {
 
   /// The relationship that leads back; nil for none.
   public func inverse(of relationship: Relationship) -> Relationship? {
-    relationship.hasInverse ? entities[relationship.destinationIndex].relationships[relationship.inverseIndex] : nil
+    guard relationship.hasInverse else { return nil }
+    let destination = entities[relationship.destinationIndex]
+    return (relationship.isTransient ? destination.transientRelationships : destination.relationships)[relationship.inverseIndex]
   }
 }
 

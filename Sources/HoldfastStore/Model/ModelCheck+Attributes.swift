@@ -91,7 +91,7 @@ extension ModelCheck {
     var entity = start
     for name in path.names.dropLast() {
       let relationship = inheriting(entity).flatMap(\.relationships).first { $0.name == name }
-      guard let relationship, !relationship.isToMany, let next = byName[relationship.destination] else {
+      guard let relationship, !relationship.isToMany, !relationship.isTransient, let next = byName[relationship.destination] else {
         return ["\(entity.name).\(name) is not a to-one relationship."]
       }
       entity = next
@@ -107,7 +107,9 @@ extension ModelCheck {
   }
 
   private func toMany(_ name: String, _ entity: EntityDescription) -> EntityDescription? {
-    guard let relationship = inheriting(entity).flatMap(\.relationships).first(where: { $0.name == name }), relationship.isToMany else {
+    guard let relationship = inheriting(entity).flatMap(\.relationships).first(where: { $0.name == name }), relationship.isToMany,
+      !relationship.isTransient
+    else {
       return nil
     }
     return byName[relationship.destination]

@@ -116,6 +116,11 @@ struct ModelCheck {
             "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse ?? "nothing"), not back here."
           ))
       }
+      if inverse.isTransient != relationship.isTransient {
+        found.append(
+          problem(path, "Only one of it and its inverse \(destination.name).\(inverse.name) is transient. Make both transient, or neither.")
+        )
+      }
     } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == name } }) {
       found.append(
         problem(
@@ -143,10 +148,11 @@ struct ModelCheck {
 
   private func problemsInGroups(of entity: EntityDescription) -> [ModelError.Problem] {
     let family = [entity] + superentities(of: entity)
-    let stored = Set(family.flatMap { storedNames($0.attributes) + $0.relationships.filter { !$0.isToMany }.map(\.name) })
+    let stored = Set(
+      family.flatMap { storedNames($0.attributes) + $0.relationships.filter { !$0.isToMany && !$0.isTransient }.map(\.name) })
     var found: [ModelError.Problem] = []
-    let groups =
-      entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + entity.indexes.map { ("index \($0.name)", $0.properties) }
+    let indexes = entity.indexes.filter { !$0.isIgnored }
+    let groups = entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + indexes.map { ("index \($0.name)", $0.properties) }
     let external = Set(family.flatMap(\.attributes).filter(\.allowsExternalBinaryDataStorage).map(\.name))
     for name in Set(entity.uniquenessConstraints.joined()).intersection(external).sorted() {
       found.append(problem("\(entity.name).\(name)", "Values that may lie in files of their own cannot be compared, so not be unique."))
@@ -169,7 +175,7 @@ struct ModelCheck {
       )
     }
     if entity.indexes.contains(where: \.name.isEmpty) { found.append(problem(entity.name, "An index needs a name.")) }
-    found += ModelCheck.repeated(entity.indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
+    found += ModelCheck.repeated(indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
     return found
   }
 }

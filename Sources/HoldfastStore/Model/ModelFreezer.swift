@@ -14,8 +14,10 @@ struct ModelFreezer {
     var familyEnd: Int
     var slots: [String]
     var relationships: [RelationshipDescription]
+    var transientRelationships: [RelationshipDescription]
     var inheritedSlots = 0
     var inheritedRelationships = 0
+    var inheritedTransientRelationships = 0
     var inheritedToMany = 0
 
     var toMany: [String] { relationships.filter(\.isToMany).map(\.name) }
@@ -59,14 +61,17 @@ struct ModelFreezer {
     var shapes: [Shape] = []
     for (index, declaration) in declarations.enumerated() {
       let attributes = StoredAttributes(declaration.attributes, byName)
-      let slots = attributes.leaves.map(\.name) + declaration.relationships.filter { !$0.isToMany }.map(\.name)
+      let relationships = declaration.relationships.sorted { ModelOrder.bytewise($0.name, $1.name) }
+      let stored = relationships.filter { !$0.isTransient }
+      let slots = attributes.leaves.map(\.name) + stored.filter { !$0.isToMany }.map(\.name)
       var shape = Shape(
         superIndex: declaration.superentity.flatMap { indexByName[$0] }, attributes: attributes, familyEnd: index + 1,
         slots: slots.sorted(by: ModelOrder.bytewise),
-        relationships: declaration.relationships.sorted { ModelOrder.bytewise($0.name, $1.name) })
+        relationships: stored, transientRelationships: relationships.filter(\.isTransient))
       if let above = shape.superIndex.map({ shapes[$0] }) {
         shape.inheritedSlots = above.inheritedSlots + above.slots.count
         shape.inheritedRelationships = above.inheritedRelationships + above.relationships.count
+        shape.inheritedTransientRelationships = above.inheritedTransientRelationships + above.transientRelationships.count
         shape.inheritedToMany = above.inheritedToMany + above.toMany.count
       }
       shapes.append(shape)
@@ -101,7 +106,7 @@ struct ModelFreezer {
       family: index..<shape.familyEnd,
       isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, composites: composites(shape),
       transients: transients(declaration, inherited: shape.superIndex.map { frozen[$0].transientAttributes.count } ?? 0),
-      relationships: relationships,
+      relationships: relationships, transientRelationships: frozenTransientRelationships(of: index),
       linksWithoutInverse: all.joined().filter { $0.hasTargetsToItself && $0.destinationIndex == index })
   }
 
@@ -134,12 +139,29 @@ struct ModelFreezer {
       let inverse = found.map { other.inheritedRelationships + $0 }
       return ManagedObjectModel.Relationship(
         name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse ?? -1,
-        isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
+        isTransient: false, isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
         slot: declared.isToMany ? -1 : shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0),
         toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
         namesLinks: inverse.map { (namingRanks[index], place) <= (namingRanks[destination], $0) } ?? true)
+    }
+  }
+
+  /// The transient relationships that an entity declares itself. They have a numbering of their own, so that stores see none of them.
+  private func frozenTransientRelationships(of index: Int) -> [ManagedObjectModel.Relationship] {
+    let shape = shapes[index]
+    return shape.transientRelationships.enumerated().map { offset, declared in
+      let place = shape.inheritedTransientRelationships + offset
+      let destination = indexByName[declared.destination] ?? index
+      let other = shapes[destination]
+      let found = declared.inverse.flatMap { name in other.transientRelationships.firstIndex { $0.name == name } }
+      return ManagedObjectModel.Relationship(
+        name: declared.name, entityIndex: index, index: place, destinationIndex: destination,
+        inverseIndex: found.map { other.inheritedTransientRelationships + $0 } ?? -1, isTransient: true, isToMany: declared.isToMany,
+        inverseIsToMany: found.map { other.transientRelationships[$0].isToMany } ?? true, isOptional: declared.isOptional,
+        deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered, slot: -1,
+        toManyIndex: -1 - place, namesLinks: false)
     }
   }
 }

@@ -42,7 +42,7 @@ enum ModelVersionHash {
   /// Names and hashes of the properties that an entity declares itself.
   static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
     entity.attributes.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
-      + entity.relationships.map { ($0.name, hash(of: $0, in: entity)) }
+      + entity.relationships.filter { !$0.isTransient }.map { ($0.name, hash(of: $0, in: entity)) }
       + entity.fetchedProperties.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
   }
 

@@ -31,6 +31,11 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var isToMany: Bool
   /// Whether an object may be saved while the relationship leads nowhere.
   public var isOptional: Bool
+  /// Whether the relationship lives in memory only. Defaults to false.
+  ///
+  /// No store has a transient relationship, no query can follow it, and it isn't part of the version hash. Its inverse must be transient,
+  /// too.
+  public var isTransient: Bool
   /// What happens to the other objects when one is deleted.
   public var deleteRule: DeleteRule
   /// The least number of objects of a to-many relationship that is not empty; 0 for no bound. Models of old have 1 for a to-one
@@ -50,21 +55,23 @@ public struct RelationshipDescription: Sendable, Hashable {
 
   /// Declares a relationship to at most one object.
   public static func toOne(
-    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
-    versionHashModifier: String? = nil
+    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, isTransient: Bool = false,
+    deleteRule: DeleteRule = .nullify, versionHashModifier: String? = nil
   ) -> RelationshipDescription {
     RelationshipDescription(
-      name: name, destination: destination, inverse: inverse, isToMany: false, isOptional: isOptional, deleteRule: deleteRule,
+      name: name, destination: destination, inverse: inverse, isToMany: false, isOptional: isOptional, isTransient: isTransient,
+      deleteRule: deleteRule,
       minCount: 0, maxCount: 1, isOrdered: false, versionHashModifier: versionHashModifier)
   }
 
   /// Declares a relationship to any number of objects, which have an order of their own when it is ordered.
   public static func toMany(
-    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, deleteRule: DeleteRule = .nullify,
-    minCount: Int = 0, maxCount: Int = 0, isOrdered: Bool = false, versionHashModifier: String? = nil
+    _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, isTransient: Bool = false,
+    deleteRule: DeleteRule = .nullify, minCount: Int = 0, maxCount: Int = 0, isOrdered: Bool = false, versionHashModifier: String? = nil
   ) -> RelationshipDescription {
     RelationshipDescription(
-      name: name, destination: destination, inverse: inverse, isToMany: true, isOptional: isOptional, deleteRule: deleteRule,
+      name: name, destination: destination, inverse: inverse, isToMany: true, isOptional: isOptional, isTransient: isTransient,
+      deleteRule: deleteRule,
       minCount: minCount, maxCount: maxCount, isOrdered: isOrdered, versionHashModifier: versionHashModifier)
   }
 }
@@ -72,7 +79,7 @@ public struct RelationshipDescription: Sendable, Hashable {
 extension RelationshipDescription: Codable {
   private enum CodingKeys: String, CodingKey {
     case name, destination, inverse, isToMany, isOptional, deleteRule, minCount, maxCount, isOrdered, versionHashModifier
-    case renamingIdentifier, userInfo
+    case renamingIdentifier, userInfo, isTransient
   }
 
   /// Decodes a declaration; what is not there has its default.
@@ -83,6 +90,7 @@ extension RelationshipDescription: Codable {
     inverse = try values.decodeIfPresent(String.self, forKey: .inverse)
     isToMany = try values.decode(Bool.self, forKey: .isToMany)
     isOptional = try values.decode(Bool.self, forKey: .isOptional)
+    isTransient = try values.decode(.isTransient, default: false)
     deleteRule = try values.decode(DeleteRule.self, forKey: .deleteRule)
     minCount = try values.decode(Int.self, forKey: .minCount)
     maxCount = try values.decode(Int.self, forKey: .maxCount)
@@ -100,6 +108,7 @@ extension RelationshipDescription: Codable {
     try values.encodeIfPresent(inverse, forKey: .inverse)
     try values.encode(isToMany, forKey: .isToMany)
     try values.encode(isOptional, forKey: .isOptional)
+    try values.encode(isTransient, ifNot: false, forKey: .isTransient)
     try values.encode(deleteRule, forKey: .deleteRule)
     try values.encode(minCount, forKey: .minCount)
     try values.encode(maxCount, forKey: .maxCount)

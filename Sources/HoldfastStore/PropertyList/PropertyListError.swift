@@ -50,7 +50,10 @@ public struct PropertyListError: Error, Sendable, Hashable {
 
 extension PropertyListError: CustomStringConvertible {
   /// One line that tells where and why.
-  public var description: String {
+  public var description: String { "\(sentence) [\(code.rawValue)]" }
+
+  /// Where it failed and why.
+  var sentence: String {
     let beginning =
       switch place {
       case .byte(let number): "At byte \(number): "
@@ -58,6 +61,6 @@ extension PropertyListError: CustomStringConvertible {
       case .object(let number): "In object \(number) of the archive: "
       case nil: ""
       }
-    return "\(beginning)\(reason) [\(code.rawValue)]"
+    return beginning + reason
   }
 }

@@ -78,6 +78,11 @@ public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
 /// value; ordered comparisons with nil are false, and so is every comparison of text parts with nil. Text is compared by
 /// its UTF-8 bytes unless folded. NaN equals nothing. ALL of nothing is true, ANY of nothing is false. A path that
 /// leads nowhere on its way is nil.
+///
+/// A query may be nested up to ``maximumNesting`` levels; a request that is nested deeper throws a ``QueryError``. An expression is
+/// released level by level, as every indirect enum is. One that is nested tens of thousands of levels deep exhausts the stack when it
+/// is released, before any request can refuse it. So build long chains as one ``and(_:)`` or ``or(_:)`` of many parts; the operators
+/// of predicates do.
 public indirect enum QueryExpression: Sendable, Hashable, Codable {
   // Values
 
@@ -114,22 +119,40 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
   /// It holds for all of the objects that a to-many relationship leads to.
   case all(PropertyPath, QueryExpression)
 
-  /// The conjuncts of a topmost AND, flattened; the expression itself when it is no AND.
-  public var conjuncts: [QueryExpression] {
-    if case .and(let parts) = self { return parts.flatMap(\.conjuncts) }
-    return [self]
+  /// The conjuncts of a topmost AND, flattened; the expression itself when it isn't an AND.
+  public var conjuncts: [QueryExpression] { operands { if case .and(let parts) = $0 { parts } else { nil } } }
+
+  /// The disjuncts of a topmost OR, flattened; the expression itself when it isn't an OR.
+  public var disjuncts: [QueryExpression] { operands { if case .or(let parts) = $0 { parts } else { nil } } }
+
+  private func operands(_ parts: (QueryExpression) -> [QueryExpression]?) -> [QueryExpression] {
+    guard let own = parts(self) else { return [self] }
+    if !own.contains(where: { parts($0) != nil }) { return own }
+    var flat: [QueryExpression] = []
+    var pending = Array(own.reversed())
+    while let next = pending.popLast() {
+      if let inner = parts(next) { pending += inner.reversed() } else { flat.append(next) }
+    }
+    return flat
   }
 
   /// Every path that the expression names, those inside ANY and ALL prefixed with the path to their objects.
   public var paths: [PropertyPath] {
-    switch self {
-    case .constant, .object, .literal: []
-    case .property(let path), .count(let path): [path]
-    case .remainder(let part, _), .between(let part, _, _), .membership(let part, _), .not(let part): part.paths
-    case .comparison(let left, _, let right, _): left.paths + right.paths
-    case .and(let parts), .or(let parts): parts.flatMap(\.paths)
-    case .any(let path, let part), .all(let path, let part): [path] + part.paths.map { path.appending($0) }
+    var paths: [PropertyPath] = []
+    var pending: [(expression: QueryExpression, prefix: PropertyPath?)] = [(self, nil)]
+    while let (next, prefix) = pending.popLast() {
+      var inner = prefix
+      switch next {
+      case .property(let path), .count(let path): paths.append(prefix?.appending(path) ?? path)
+      case .any(let path, _), .all(let path, _):
+        let whole = prefix?.appending(path) ?? path
+        paths.append(whole)
+        inner = whole
+      default: break
+      }
+      next.forEachOperand { pending.append(($0, inner)) }
     }
+    return paths
   }
 
   /// The AND of conjuncts: nil for none, the conjunct itself for one.

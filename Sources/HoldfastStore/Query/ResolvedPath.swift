@@ -21,6 +21,9 @@ public struct ResolvedPath: Sendable, Hashable {
         entity = model.destination(of: relationship)
         name = next
       case .composite?: name += "." + next
+      case .transientRelationship?:
+        throw QueryError(
+          entity: start.name, part: path.description, reason: ResolvedPath.transientReason("\(entity.name).\(name)"))
       default:
         throw QueryError(
           entity: start.name, part: path.description, reason: "\(entity.name).\(name) is not a to-one relationship, so nothing follows it.")
@@ -38,12 +41,14 @@ public struct ResolvedPath: Sendable, Hashable {
     switch entity.property(named: name) {
     case nil: throw error("\(entity.name) has no property \(name).")
     case .composite?: throw error("\(entity.name).\(name) is a group of attributes; name one of its elements behind it.")
-    case .transient?: throw error("\(entity.name).\(name) is transient, so no store has values of it.")
+    case .transient?, .transientRelationship?: throw error(transientReason("\(entity.name).\(name)"))
     case .fetched?: throw error("\(entity.name).\(name) is a fetched property, which queries cannot follow.")
     case .attribute(let attribute)?: return .attribute(attribute)
     case .relationship(let relationship)?: return .relationship(relationship)
     }
   }
+
+  private static func transientReason(_ property: String) -> String { "\(property) is transient, so no store has values of it." }
 
   /// Whether the value at the end may lie in a file of its own, which no query reads.
   public var mayBeExternal: Bool {

@@ -39,9 +39,18 @@ public final class RowAggregator {
   /// What is known of one column of one group.
   private struct Numbers {
     var count: Int64 = 0
-    var integer: Int64 = 0
     var real = 0.0
-    var overflowed = false
+    /// The sum of whole numbers in 128 bits, which hold the sum of more of them than there can be: the low half and what it carried.
+    var low: Int64 = 0
+    var carry: Int64 = 0
+
+    var whole: Int128 { Int128(carry) << 64 + Int128(low) }
+
+    @inline(__always) mutating func add(_ number: Int64) {
+      let (sum, hasOverflowed) = low.addingReportingOverflow(number)
+      low = sum
+      if hasOverflowed { carry += number < 0 ? -1 : 1 }
+    }
   }
 
   /// Makes an aggregator without rows.
@@ -109,12 +118,7 @@ public final class RowAggregator {
 
   @inline(__always) private func add(_ row: RowPointer, _ column: Column, _ place: Int, _ state: inout Numbers) {
     switch column.kind {
-    case .addIntegers:
-      let number = row.integer(column.slot)
-      let (sum, overflow) = state.integer.addingReportingOverflow(number)
-      state.integer = sum
-      if overflow { state.overflowed = true }
-      state.real += Double(number)
+    case .addIntegers: state.add(row.integer(column.slot))
     case .addReals: state.real += row.real(column.slot)
     case .addDecimals: decimals[place] += DecimalText.value(row.bytes(column.slot)) ?? 0
     case .minimum: extend(row, column.slot, &extremes[place], by: -1)
@@ -123,9 +127,10 @@ public final class RowAggregator {
     }
   }
 
+  /// NaN has no place in the order of values, so it is an extreme only where there is no other value.
   private func extend(_ row: RowPointer, _ slot: Int, _ extreme: inout StoreValue, by sign: Int) {
     let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
-    if extreme == .null || (ValueComparison.order(value, extreme, []) ?? -sign).signum() == sign { extreme = value }
+    if extreme == .null || extreme.isNaN || ValueComparison.order(value, extreme, [])?.signum() == sign { extreme = value }
   }
 
   // MARK: Groups
@@ -176,7 +181,10 @@ public final class RowAggregator {
         withUnsafeBytes(of: bytes.count) { out += $0 }
         out += bytes
       } else {
-        withUnsafeBytes(of: row.integer(slot)) { out += $0 }
+        // One zero and one NaN: values that are alike in sorts are one group.
+        let isReal = entity.layout.kinds[slot] == .real, real = isReal ? row.real(slot) + 0.0 : 0
+        let bits = isReal ? (real.isNaN ? Double.nan : real).bitPattern : UInt64(bitPattern: row.integer(slot))
+        withUnsafeBytes(of: bits) { out += $0 }
       }
     }
     return out
@@ -207,12 +215,12 @@ public final class RowAggregator {
   private func sum(_ slot: Int, _ place: Int) throws -> StoreValue {
     switch entity.layout.kinds[slot] {
     case .integer, .key:
-      if numbers[place].overflowed {
+      guard let sum = Int64(exactly: numbers[place].whole) else {
         throw StoreError(
           .unstorableValue, operation: "add up \(entity.name).\(entity.slots[slot].name)",
-          reason: "The sum is beyond 64 bits; ask for the average, or add up fewer rows.")
+          reason: "The sum doesn't fit in 64 bits. Ask for the average, or add up fewer rows.")
       }
-      return .int64(numbers[place].integer)
+      return .int64(sum)
     case .real: return .double(numbers[place].real)
     case .bytes: return .decimal(decimals[place])
     }
@@ -221,8 +229,11 @@ public final class RowAggregator {
   private func average(_ slot: Int, _ place: Int) -> StoreValue {
     let count = numbers[place].count
     if count == 0 { return .null }
-    if entity.layout.kinds[slot] == .bytes { return .decimal(decimals[place] / Decimal(count)) }
-    return .double(numbers[place].real / Double(count))
+    switch entity.layout.kinds[slot] {
+    case .bytes: return .decimal(decimals[place] / Decimal(count))
+    case .real: return .double(numbers[place].real / Double(count))
+    case .integer, .key: return .double(Double(numbers[place].whole) / Double(count))
+    }
   }
 }
 

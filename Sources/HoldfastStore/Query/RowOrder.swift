@@ -85,8 +85,7 @@ public struct RowOrder {
     case .bytes:
       if column == .attribute(.decimal) {
         return { a, b in
-          let (x, y) = (DecimalText.value(a.bytes(slot)) ?? 0, DecimalText.value(b.bytes(slot)) ?? 0)
-          return x < y ? -1 : x > y ? 1 : 0
+          order(DecimalText.value(a.bytes(slot)) ?? 0, DecimalText.value(b.bytes(slot)) ?? 0)
         }
       }
       if folding.isEmpty { return { a, b in Bytes.order(a.bytes(slot), b.bytes(slot)).signum() } }
@@ -99,5 +98,11 @@ public struct RowOrder {
     if x < y { return -1 }
     if x > y { return 1 }
     return x.isNaN == y.isNaN ? 0 : x.isNaN ? 1 : -1
+  }
+
+  /// The order of decimals with NaN after all others, which `Decimal` itself orders before them.
+  private static func order(_ x: Decimal, _ y: Decimal) -> Int {
+    if x.isNaN || y.isNaN { return x.isNaN == y.isNaN ? 0 : x.isNaN ? 1 : -1 }
+    return x < y ? -1 : x > y ? 1 : 0
   }
 }

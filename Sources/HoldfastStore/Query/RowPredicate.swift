@@ -6,7 +6,7 @@ public struct RowPredicate {
   typealias Test = (RowPointer, any EvaluationSource) -> Bool
 
   private let body: Test
-  /// Conjuncts that loops over batches test first, and all the others together; nil for none.
+  /// Conjuncts that loops over batches test first, and all the others together; nil when there are no others.
   private let ranges: [RangeTest]
   private let rest: Test?
   /// The ways in which the query leaves its row, which a caller can fetch ahead.
@@ -15,24 +15,21 @@ public struct RowPredicate {
   /// Compiles an expression.
   ///
   /// - Throws: ``QueryError`` when the expression names what the model does not have, compares what cannot be compared,
-  ///   or is a value where a truth is needed.
+  ///   is a value where a truth is needed, or is nested deeper than ``QueryExpression/maximumNesting``.
   public init(_ expression: QueryExpression, entity: ManagedObjectModel.Entity, model: ManagedObjectModel) throws(QueryError) {
     var compiler = PredicateCompiler(model: model)
-    body = try compiler.truth(expression, entity)
-    crossings = compiler.crossings
+    var all: [PredicateCompiler.Part] = []
     var ranges: [RangeTest] = []
-    var others: [QueryExpression] = []
-    for conjunct in expression.conjuncts {
-      if let test = compiler.rangeTest(conjunct, entity) { ranges.append(test) } else { others.append(conjunct) }
+    var others: [PredicateCompiler.Part] = []
+    for conjunct in try expression.normalized(entity: entity.name).conjuncts {
+      let part = PredicateCompiler.Part(test: try compiler.truth(conjunct, entity))
+      all.append(part)
+      if let range = compiler.rangeTest(conjunct, entity) { ranges.append(range) } else { others.append(part) }
     }
     self.ranges = ranges
-    if ranges.isEmpty {
-      rest = body
-    } else if let other = QueryExpression.conjunction(others) {
-      rest = try compiler.truth(other, entity)
-    } else {
-      rest = nil
-    }
+    body = PredicateCompiler.conjunction(all)
+    rest = others.isEmpty ? nil : PredicateCompiler.conjunction(others)
+    crossings = compiler.crossings
   }
 
   /// Whether the expression holds for a row.
@@ -65,10 +62,10 @@ struct PredicateCompiler {
   mutating func truth(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
     switch expression {
     case .literal(let value): return { _, _ in value }
-    case .and(let parts): return conjunction(try tests(parts, entity))
+    case .and(let parts): return PredicateCompiler.conjunction(try compiled(parts, entity))
     case .or(let parts):
-      let tests = try tests(parts, entity)
-      return { row, source in tests.contains { $0(row, source) } }
+      let parts = try compiled(parts, entity)
+      return { row, source in parts.contains { $0.test(row, source) } }
     case .not(let part):
       let test = try truth(part, entity)
       return { row, source in !test(row, source) }
@@ -84,19 +81,24 @@ struct PredicateCompiler {
     }
   }
 
-  private mutating func tests(_ parts: [QueryExpression], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> [Test] {
-    var tests: [Test] = []
-    for part in parts { tests.append(try truth(part, entity)) }
-    return tests
+  /// A test in a list. An array of bare closures would wrap each in another, which its generic code can call.
+  struct Part {
+    let test: Test
   }
 
-  private func conjunction(_ tests: [Test]) -> Test {
-    switch tests.count {
-    case 1: return tests[0]
+  private mutating func compiled(_ parts: [QueryExpression], _ entity: ManagedObjectModel.Entity) throws(QueryError) -> [Part] {
+    var compiled: [Part] = []
+    for part in parts { compiled.append(Part(test: try truth(part, entity))) }
+    return compiled
+  }
+
+  fileprivate static func conjunction(_ parts: [Part]) -> Test {
+    switch parts.count {
+    case 1: return parts[0].test
     case 2:
-      let (first, second) = (tests[0], tests[1])
+      let (first, second) = (parts[0].test, parts[1].test)
       return { row, source in first(row, source) && second(row, source) }
-    default: return { row, source in tests.allSatisfy { $0(row, source) } }
+    default: return { row, source in parts.allSatisfy { $0.test(row, source) } }
     }
   }
 
@@ -114,7 +116,7 @@ struct PredicateCompiler {
     try ResolvedPath(path, from: entity, in: model)
   }
 
-  private mutating func cross(_ relationships: [ManagedObjectModel.Relationship]) {
+  mutating func cross(_ relationships: [ManagedObjectModel.Relationship]) {
     let whole = followed + relationships
     if !whole.isEmpty { crossings.append(QueryCrossing(relationships: whole)) }
   }
@@ -131,7 +133,7 @@ struct PredicateCompiler {
 
   // MARK: Comparisons
 
-  private mutating func comparison(
+  mutating func comparison(
     _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ folding: TextFolding, _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> Test {
     if case .constant(let value) = right { return try comparison(left, op, constant: value, folding, entity) }
@@ -189,47 +191,6 @@ struct PredicateCompiler {
     return { row, _ in row.isPresent(slot) && row.integer(slot) % divisor == number }
   }
 
-  private mutating func membership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
-    -> Test
-  {
-    if let test = try integerMembership(value, list, entity) ?? objectMembership(value, list) { return test }
-    var tests: [Test] = []
-    for element in list { tests.append(try comparison(value, .equalTo, .constant(element), [], entity)) }
-    return { row, source in tests.contains { $0(row, source) } }
-  }
-
-  /// A list of whole numbers or objects against a slot of the row itself: one hash per row.
-  private func integerMembership(_ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity) throws(QueryError)
-    -> Test?
-  {
-    guard list.count > 4, case .property(let path) = value else { return nil }
-    let resolved = try resolve(path, entity)
-    guard resolved.hops.isEmpty, let slot = resolved.slot, let column = resolved.column(in: model) else { return nil }
-    guard column.cellKind == .integer || column.cellKind == .key else { return nil }
-    var wanted: Set<Int64> = []
-    for element in list {
-      if case .objectID(let id) = element, column.cellKind == .key {
-        wanted.insert(id.key)
-      } else if let number = element.integer, column.cellKind == .integer {
-        wanted.insert(number)
-      } else {
-        return nil
-      }
-    }
-    return { row, _ in row.isPresent(slot) && wanted.contains(row.integer(slot)) }
-  }
-
-  /// A list of objects against the object itself: one hash per row.
-  private func objectMembership(_ value: QueryExpression, _ list: [StoreValue]) -> Test? {
-    guard list.count > 4, value == .object else { return nil }
-    var wanted: Set<Int64> = []
-    for element in list {
-      guard case .objectID(let id) = element else { return nil }
-      wanted.insert(id.key)
-    }
-    return { row, _ in wanted.contains(row.key) }
-  }
-
   private mutating func quantified(
     _ path: PropertyPath, _ part: QueryExpression, _ entity: ManagedObjectModel.Entity, all: Bool
   ) throws(QueryError) -> Test {
@@ -263,7 +224,7 @@ struct PredicateCompiler {
   // MARK: Values
 
   /// Reads any value as a ``StoreValue``: the slow, general way.
-  private mutating func reader(
+  mutating func reader(
     _ expression: QueryExpression, _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> (RowPointer, any EvaluationSource) -> StoreValue {
     switch expression {

@@ -92,7 +92,7 @@ struct SlotTest {
   }
 
   private func bytesTest() -> Test? {
-    guard let needle = constantBytes() else { return nil }
+    guard let needle = constant.comparedBytes else { return nil }
     let slot = slot
     if !folding.isEmpty { return foldedTest(needle) }
     switch op {
@@ -131,17 +131,6 @@ struct SlotTest {
         case .greaterThanOrEqualTo: return folding.compare(text, needle) >= 0
         }
       }
-    }
-  }
-
-  /// The constant as bytes, for types whose bytes are their order; nil for decimals.
-  private func constantBytes() -> [UInt8]? {
-    switch constant {
-    case .string(let text), .uri(let text): Array(text.utf8)
-    case .data(let data): data.withUnsafeBytes { Array($0) }
-    case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { Array($0) }
-    case .objectID(let id): Array(id.uriRepresentation.utf8)
-    default: nil
     }
   }
 }

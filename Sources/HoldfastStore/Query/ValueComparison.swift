@@ -45,9 +45,8 @@ public enum ValueComparison {
   /// Negative, zero or positive; nil when there is no order between the two: types apart, or a NaN.
   static func order(_ a: StoreValue, _ b: StoreValue, _ folding: TextFolding) -> Int? {
     if let x = a.integer, let y = b.integer { return x < y ? -1 : x > y ? 1 : 0 }
-    if case .decimal(let x) = a, case .decimal(let y) = b { return order(x, y) }
-    if case .decimal(let x) = a { return b.integer.map { order(x, Decimal($0)) } ?? number(b).flatMap { order(NumberText.double(x), $0) } }
-    if case .decimal = b { return order(b, a, folding).map { -$0 } }
+    if case .decimal(let x) = a { return order(x, b) }
+    if case .decimal(let y) = b { return order(y, a).map { -$0 } }
     if let x = a.integer, let y = number(b) { return NumberOrder.order(x, y) }
     if let x = number(a), let y = b.integer { return NumberOrder.order(y, x).map { -$0 } }
     if let x = number(a), let y = number(b) { return order(x, y) }
@@ -59,6 +58,13 @@ public enum ValueComparison {
     case (.objectID(let x), .int64(let y)), (.int64(let y), .objectID(let x)): return x.key == y ? 0 : 1
     default: return nil
     }
+  }
+
+  /// The order of a decimal and another number. `Decimal` itself orders NaN before all numbers; here it has no order.
+  private static func order(_ x: Decimal, _ other: StoreValue) -> Int? {
+    if x.isNaN { return nil }
+    if case .decimal(let y) = other { return y.isNaN ? nil : order(x, y) }
+    return other.integer.map { order(x, Decimal($0)) } ?? number(other).flatMap { order(NumberText.double(x), $0) }
   }
 
   private static func number(_ value: StoreValue) -> Double? {

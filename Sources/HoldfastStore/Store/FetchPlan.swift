@@ -36,14 +36,15 @@ public enum AggregateColumn: Sendable, Hashable, Codable {
   case group(slot: Int)
   /// How many rows; with a slot, how many in which it has a value. An `integer64`.
   case count(slot: Int?)
-  /// The sum of the values, `integer64` for whole numbers (an overflow is an error), `decimal` for decimals, else
-  /// `double`; 0 for none.
+  /// The sum of the values, `integer64` for whole numbers, `decimal` for decimals, else `double`; 0 for none. The sum of whole numbers is
+  /// exact: it is an error only when the result doesn't fit, whatever the order of the rows. A sum with a NaN is NaN.
   case sum(slot: Int)
-  /// The average of the values, a `double` (`decimal` for decimals), or nil for none.
+  /// The average of the values, a `double` (`decimal` for decimals), or nil for none. That of whole numbers is the exact sum, rounded to a
+  /// floating-point number and divided by the count. An average with a NaN is NaN.
   case average(slot: Int)
-  /// The smallest value, or nil.
+  /// The smallest value, or nil for none. NaN only when there is no other value.
   case minimum(slot: Int)
-  /// The largest value, or nil.
+  /// The largest value, or nil for none. NaN only when there is no other value.
   case maximum(slot: Int)
 
   /// The slot that is read, or nil for a count of rows.

@@ -38,7 +38,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
 
   /// Begins reading.
   ///
-  /// - *Behaviour*: **V1** a view of kind ``ReadViewKind/snapshot``, where declared, answers as the store was when the
+  /// - *Behaviour*: **V1** a view of kind ``ReadViewKind/snapshot`` or ``ReadViewKind/consistent``, where declared, answers as the store was when the
   ///   view began, whatever is saved meanwhile. **V2** a view of kind ``ReadViewKind/latest`` sees every save that was
   ///   committed before the call. **V3** ending a view gives back what it holds; a view that is let go ends itself.
   /// - *Errors*: `tooManyReadViews`, `inputOutput`, `notOpen`.
@@ -119,7 +119,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
 public enum ReadViewKind: Sendable, Hashable, Codable {
   /// For one request that wants what is committed now.
   case latest
-  /// For several requests that must agree.
+  /// For several requests that must agree and follow each other in one thread, like those of a fetch that crosses relationships. The
+  /// store may have the caller wait for it, so end it soon, and don't begin another one before.
+  case consistent
+  /// For several requests that must agree, for as long as the holder wants. The store may limit how many there are.
   case snapshot
 }
 

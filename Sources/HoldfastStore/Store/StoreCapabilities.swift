@@ -8,7 +8,7 @@ public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let equality = ComparisonCapabilities(rawValue: 1)
   /// Less, greater, between.
   public static let order = ComparisonCapabilities(rawValue: 2)
-  /// Membership in a list of at most ``StoreCapabilities/largestList`` values.
+  /// Membership in a list of at most ``StoreCapabilities/largestList`` values, nil among them.
   public static let membership = ComparisonCapabilities(rawValue: 4)
   /// Text that begins with, ends with or contains another, compared as bytes.
   public static let substrings = ComparisonCapabilities(rawValue: 8)
@@ -105,6 +105,9 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
 /// A flag means: *for every request that needs only declared abilities, the store's answer is exactly that of the
 /// reference evaluator.* The conformance kit checks each declared ability, and tells about those that are there but
 /// not declared.
+///
+/// A store with limits declares them as numbers. The framework pushes the conjuncts of a predicate and the sorts that stay within all
+/// limits, and does the rest itself.
 public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// The comparisons that predicates may use.
   public var comparisons: ComparisonCapabilities = []
@@ -125,11 +128,23 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var counting = false
   /// Sum, average, smallest, largest and count, for all rows or grouped by properties.
   public var aggregates = false
-  /// The most values in a list of ``ComparisonCapabilities/membership``.
+  /// The maximum number of values in a list of ``ComparisonCapabilities/membership``. Defaults to 0.
   public var largestList = 0
+  /// The maximum number of comparisons in a predicate, each BETWEEN, list and literal counted as one. Defaults to no maximum.
+  public var maximumConditions = Int.max
+  /// The maximum nesting of a predicate: a comparison is one level, each AND, OR, NOT, ANY or ALL around it another. Defaults to no
+  /// maximum.
+  public var maximumNesting = Int.max
+  /// The maximum number of quantifiers (ANY and ALL) inside each other. Defaults to no maximum.
+  public var maximumQuantifierNesting = Int.max
+  /// The maximum number of to-one relationships that predicate and sorts of a fetch follow together; what several paths have in common
+  /// counts once. Defaults to no maximum.
+  public var maximumJoins = Int.max
+  /// The maximum number of sort terms. Defaults to no maximum.
+  public var maximumSortTerms = Int.max
   /// Uniqueness constraints are checked in `prepare`.
   public var uniqueness = false
-  /// Read views of kind ``ReadViewKind/snapshot`` stay as they were while others save.
+  /// Read views of the kinds ``ReadViewKind/consistent`` and ``ReadViewKind/snapshot`` don't change while others save.
   public var snapshots = false
   /// Expected versions are compared in `prepare`. Without it the framework compares under its own lock, and a race
   /// with other processes remains.

@@ -14,19 +14,25 @@ public struct StoreDescription: Sendable {
   public var configuration: String?
   /// Reads and writes the store's metadata without opening it; nil for a store that cannot.
   public var metadataAccess: StoreMetadataAccess?
+  /// Rebuilds the store's file without unused space; nil for a store with nothing to rebuild.
+  ///
+  /// The argument is the store that ``makeStore`` made and that is open, or nil while the store is closed.
+  public var compact: (@Sendable (_ open: (any IncrementalStore)?) throws -> Void)?
   /// Makes the store, unopened.
   public var makeStore: @Sendable () -> any IncrementalStore
 
   /// Makes a description.
   public init(
     type: String, path: String? = nil, isReadOnly: Bool = false, configuration: String? = nil,
-    metadataAccess: StoreMetadataAccess? = nil, makeStore: @escaping @Sendable () -> any IncrementalStore
+    metadataAccess: StoreMetadataAccess? = nil, compact: (@Sendable ((any IncrementalStore)?) throws -> Void)? = nil,
+    makeStore: @escaping @Sendable () -> any IncrementalStore
   ) {
     self.type = type
     self.path = path
     self.isReadOnly = isReadOnly
     self.configuration = configuration
     self.metadataAccess = metadataAccess
+    self.compact = compact
     self.makeStore = makeStore
   }
 

@@ -4,7 +4,8 @@
 /// outside store throws into one with code ``Code/general``. A store error never holds attribute values: only
 /// names of entities and properties, keys, paths and the numbers that the operating system or a library gave.
 ///
-/// ``coreDataCode`` is the number that Core Data gives to the same situation (its `NSCocoaErrorDomain` numbers).
+/// ``coreDataCode`` is the number that Core Data gives to the same situation. Bridged to `NSError` the error has this number in
+/// `NSCocoaErrorDomain`, and `localizedDescription` is ``errorDescription``.
 public struct StoreError: Error, Sendable {
   /// What kind of failure it is. Open for growth: a store may define codes of its own.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
@@ -17,6 +18,8 @@ public struct StoreError: Error, Sendable {
     public static let general = Code(rawValue: "general")
     /// There is no file at the path and the store was not asked to create one.
     public static let notFound = Code(rawValue: "notFound")
+    /// The path can't name a store's file: it is empty, too long, or a URL.
+    public static let invalidPath = Code(rawValue: "invalidPath")
     /// The operating system refuses access to the file or its folder.
     public static let notPermitted = Code(rawValue: "notPermitted")
     /// The file is not a store of this type.
@@ -43,9 +46,9 @@ public struct StoreError: Error, Sendable {
     public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
     /// Reading or writing failed in the operating system.
     public static let inputOutput = Code(rawValue: "inputOutput")
-    /// Another connection or process holds the lock longer than the timeout.
+    /// Another connection or process holds the lock, or other requests use all connections, longer than the timeout.
     public static let locked = Code(rawValue: "locked")
-    /// All read views that the store may hand out at once are in use.
+    /// All snapshots that the store may hand out at once are in use.
     public static let tooManyReadViews = Code(rawValue: "tooManyReadViews")
     /// The store was opened read-only.
     public static let readOnly = Code(rawValue: "readOnly")
@@ -107,7 +110,7 @@ public struct StoreError: Error, Sendable {
     case .incompatibleModel: 134100
     case .unsupportedModel: 134020
     case .notAStore, .newerFormat: 134000
-    case .notFound, .notPermitted, .damaged, .alreadyOpen, .tooLarge: 134080
+    case .notFound, .invalidPath, .notPermitted, .damaged, .alreadyOpen, .tooLarge: 134080
     case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown: 134030
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
@@ -123,12 +126,11 @@ public struct StoreError: Error, Sendable {
 extension StoreError: CustomStringConvertible {
   /// One line that tells what failed, on what and why, with the causes beneath.
   public var description: String {
-    var text = "Could not \(operation)"
-    if let path { text += " at \(path)" }
-    text += ": \(reason) [\(code.rawValue), \(coreDataCode)]"
-    if let cause { text += " Cause: \(cause)" }
-    return text
+    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
   }
+
+  /// What failed, on what and why.
+  var sentence: String { "Could not \(operation)\(path.map { " at \($0)" } ?? ""): \(reason)" }
 }
 
 /// One row that could not be saved because it is no longer as the saving context knew it.

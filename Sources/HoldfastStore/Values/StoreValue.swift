@@ -54,6 +54,16 @@ public enum StoreValue: Sendable, Hashable, Codable {
     }
   }
 
+  /// Whether the value is a floating-point number, a date or a decimal that is not a number. NaN equals nothing, not even itself.
+  public var isNaN: Bool {
+    switch self {
+    case .float(let value): value.isNaN
+    case .double(let value), .date(let value): value.isNaN
+    case .decimal(let value): value.isNaN
+    default: false
+    }
+  }
+
   /// Whether the value is the name of a file.
   public var isExternal: Bool {
     if case .externalData = self { true } else { false }

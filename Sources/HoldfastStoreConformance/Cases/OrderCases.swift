@@ -30,7 +30,15 @@ enum OrderCases {
           $0.windowing = true
           $0.comparedTypes = [.integer16, .string]
         }, windows),
+      StoreConformanceCase(
+        "F2", "as many sort terms as are declared",
+        requires: .with {
+          $0.sorting = true
+          $0.traversal = .toOne
+          $0.comparedTypes = [.integer16, .string]
+        }, sortedByMany),
       StoreConformanceCase("F6", "counts of all rows", requires: .with { $0.counting = true }, counts),
+      StoreConformanceCase("F6", "sums and averages of whole numbers are exact", requires: .with { $0.aggregates = true }, exactSums),
       StoreConformanceCase(
         "F6", "aggregates of all rows and of groups",
         requires: .with { $0.aggregates = true }, aggregates),
@@ -93,6 +101,30 @@ enum OrderCases {
       try expectOrder([SortTerm("employer.name", isAscending: isAscending), SortTerm("name")], "Person", store, graph)
       try expectOrder([SortTerm("employer.size", isAscending: isAscending)], "Person", store, graph)
       try expectOrder([SortTerm("holder.employer.name", isAscending: isAscending)], "Passport", store, graph)
+    }
+  }
+
+  private static func sortedByMany(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let names = ["age", "city", "employer.name", "name"]
+    let count = min(store.store.capabilities.maximumSortTerms, 200)
+    try expectOrder((0..<count).map { SortTerm(PropertyPath(dotted: names[$0 % 4]), isAscending: $0 % 3 != 0) }, "Person", store, graph)
+  }
+
+  /// The sum of the numbers fits in 64 bits; that of the first ones alone, in some order, doesn't.
+  private static func exactSums(_ run: CaseRun) throws {
+    for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max], [.min, .min, .max, .max, 2]] {
+      let store = try run.openNew(ConformanceModel.general)
+      let graph = ExpectedGraph(store)
+      let keys = try store.keys("Sample", numbers.count), name = ConformanceModel.attributeName(.integer64)
+      try store.save(graph) { for (key, number) in zip(keys, numbers) { $0.insert("Sample", key, [name: .int64(number)]) } }
+      guard let slot = store.entity("Sample").slot(named: name),
+        let other = store.entity("Sample").slot(named: ConformanceModel.attributeName(.string))
+      else { return }
+      for groupBy in [[], [other]] {
+        try expectAggregates(AggregatePlan(groupBy: groupBy, columns: [.sum(slot: slot), .average(slot: slot)]), "Sample", store, graph)
+      }
     }
   }
 

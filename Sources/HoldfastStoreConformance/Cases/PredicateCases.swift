@@ -22,6 +22,12 @@ enum PredicateCases {
         requires: needs([.equality, .order], [.string, .integer16]) { $0.traversal = [.quantifiers, .toOne] }, quantifiersOnPaths),
       StoreConformanceCase(
         "F1", "numbers of objects of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
+      StoreConformanceCase(
+        "F1", "predicates at the declared limits",
+        requires: needs([.equality, .order], [.integer16]) {
+          $0.booleanOperators = true
+          $0.traversal = .quantifiers
+        }, limits),
       StoreConformanceCase("F1", "look-ups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
       StoreConformanceCase("F1", "look-ups by several unique values", requires: .with { $0.uniqueLookups = true }, compositeLookups),
       StoreConformanceCase(
@@ -120,6 +126,43 @@ enum PredicateCases {
       for start in constants.indices {
         let list = (0..<min(size, constants.count)).map { constants[(start + $0) % constants.count] }
         try ask(.membership(path, list), "Sample", store, graph)
+        if size < 8 { try ask(.membership(path, list + [.null]), "Sample", store, graph) }
+      }
+    }
+    // Long lists may go another way.
+    for size in [9, 40, 400, 10_000] where size <= store.store.capabilities.largestList {
+      let list = (0..<size).map { $0 % 3 == 0 ? constants[$0 % constants.count] : constants[0] }
+      try ask(.membership(path, list), "Sample", store, graph)
+      try ask(.membership(path, [.null] + list.dropFirst()), "Sample", store, graph)
+    }
+  }
+
+  // MARK: Limits
+
+  /// Predicates that are as large and as deep in all ways at once as the store declares, within what any query needs.
+  private static func limits(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let declared = store.store.capabilities
+    let levels = min(declared.maximumNesting, 20), conditions = min(declared.maximumConditions, 1000)
+    for quantifiers in 0...min(declared.maximumQuantifierNesting, levels - 1, 5) {
+      for isNegated in [false, true] {
+        let chains = levels - 1 - quantifiers
+        let width = max(1, conditions / max(1, chains) - 1)
+        var (nested, left) = (adults, quantifiers)
+        for level in 1..<levels {
+          let op = level % 2 == 0 ? ComparisonOperator.notEqualTo : .equalTo
+          let beside = (0..<width).map { QueryExpression.comparison(.property("age"), op, .constant(.int16(Int16(100 + $0))), []) }
+          if left > 0 {
+            left -= 1
+            nested = left % 2 == 0 ? .any("friends", nested) : .all("friends", nested)
+          } else if isNegated {
+            nested = .not(nested)
+          } else {
+            nested = level % 2 == 0 ? .and(beside + [nested]) : .or(beside + [nested])
+          }
+        }
+        try ask(nested, "Person", store, graph)
       }
     }
   }

@@ -34,13 +34,15 @@ enum ViewCases {
   private static func snapshotStays(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
-    let before = ExpectedGraph(graph)
-    let view = try store.store.beginRead(.snapshot)
-    let key = try store.keys("Person", 1)[0]
-    try store.save(graph) { change($0, graph, key) }
-    try store.expectContents(before, "in a snapshot from before a save", in: view)
-    try store.expectContents(graph, "in a view from after the save")
-    view.end()
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      let before = ExpectedGraph(graph)
+      let view = try store.store.beginRead(kind)
+      let key = try store.keys("Person", 1)[0]
+      try store.save(graph) { change($0, graph, key) }
+      try store.expectContents(before, "in a \(kind) view from before a save", in: view)
+      try store.expectContents(graph, "in a view from after the save")
+      view.end()
+    }
   }
 
   private static func snapshotOverManySaves(_ run: CaseRun) throws {
@@ -74,7 +76,7 @@ enum ViewCases {
   private static func endedView(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
-    for kind in [ReadViewKind.latest, .snapshot] {
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
       let view = try store.store.beginRead(kind)
       _ = try store.fetch(store.plan("Person"), in: view)
       view.end()
@@ -133,7 +135,7 @@ enum ViewCases {
     let graph = try ConformanceRows.people(store)
     let key = try store.keys("Person", 1)[0]
     try store.save(graph) { change($0, graph, key) }
-    for kind in [ReadViewKind.latest, .snapshot] {
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
       let view = try store.store.beginRead(kind)
       try store.expectContents(graph, "in a \(kind) view after the commit", in: view)
       view.end()

@@ -146,6 +146,28 @@ import Testing
     #expect(compiled.model.fetchRequestTemplate(named: "old")?.predicateFormat == "FALSEPREDICATE")
   }
 
+  @Test func transientRelationshipsAreRead() throws {
+    let compiled = try Self.read { zoo in
+      for name in ["walks", "dog"] { zoo.extra[name] = ["NSIsTransient": .bool(true)] }
+      // It counts the walks otherwise, which no store has now.
+      zoo.extra["walkCount"] = ["NSDerivationExpression": zoo.builder.keyPath("name"), "NSAttributeType": .integer(700)]
+    }
+    let (dog, walk) = (try #require(compiled.model.entity(named: "Dog")), try #require(compiled.model.entity(named: "Walk")))
+    #expect(dog.transientRelationships.map(\.name) == ["walks"] && dog.relationship(named: "walks") == nil)
+    #expect(walk.transientRelationships.map(\.name) == ["dog"] && walk.declaration.indexes.contains { $0.isIgnored })
+  }
+
+  @Test func anIndexThatNoStoreCanKeepIsIgnored() throws {
+    let compiled = try Self.read { zoo in
+      let b = zoo.builder
+      let indexes = ["byName", "byWalks"].map { zoo.index($0, [($0 == "byName" ? "age" : "walks", true)]) }
+      zoo.extra["Dog"] = ["NSFetchIndexDescriptions": b.list(indexes + [zoo.index("BYNAME", [("colour", true)])])]
+    }
+    let dog = try #require(compiled.model.entity(named: "Dog"))
+    #expect(dog.declaration.indexes.map(\.isIgnored) == [false, true, true], "\(dog.declaration.indexes)")
+    #expect(dog.indexes.map(\.name) == ["byName"])
+  }
+
   @Test func predicatesAreWrittenAsTheyAreRead() throws {
     func format(_ make: @escaping (ArchiveBuilder) -> PropertyList) throws -> String? {
       try Self.read { zoo in zoo.extra["request"] = ["NSPredicate": make(zoo.builder)] }.model.fetchRequestTemplate(named: "old")?

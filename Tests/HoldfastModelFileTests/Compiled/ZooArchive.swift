@@ -65,7 +65,7 @@ final class ZooArchive {
     return builder.object("NSEntityDescription", usual.merging(values) { $1 }.merging(extra[name] ?? [:]) { $1 }, at: place)
   }
 
-  private func index(_ name: String, _ elements: [(String, Bool)]) -> PropertyList {
+  func index(_ name: String, _ elements: [(String, Bool)]) -> PropertyList {
     let parts = elements.map { element in
       builder.object(
         "NSFetchIndexElementDescription",

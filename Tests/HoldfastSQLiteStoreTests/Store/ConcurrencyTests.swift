@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func `views give their connections back when they end or go`() throws {
-    let (_, tested) = try people(SQLiteStoreOptions(maximumReaders: 2))
+    let (_, tested) = try people(SQLiteStoreOptions(maximumSnapshots: 2))
     for _ in 0..<10 { _ = try tested.store.beginRead(.snapshot) }
     let first = try tested.store.beginRead(.snapshot), second = try tested.store.beginRead(.snapshot)
     #expect(try thrown { _ = try tested.store.beginRead(.snapshot) }.code == .tooManyReadViews)
@@ -48,9 +48,10 @@ import Testing
   }
 
   @Test func `a sink may ask the same view for more, stop, and throw`() throws {
-    let (_, tested) = try people()
+    // With one connection, what waits for another would wait forever.
+    let (_, tested) = try people(SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
     try tested.insert("Person", (1...5000).map { ["id": .int64($0), "name": .string(String(repeating: "n", count: 40))] })
-    for kind in [ReadViewKind.latest, .snapshot] {
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
       let view = try tested.store.beginRead(kind)
       let sink = CollectingSink()
       var inner: [Int] = []

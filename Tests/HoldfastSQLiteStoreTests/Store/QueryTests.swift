@@ -144,10 +144,42 @@ import Testing
     let folder = try ScratchFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...50).map { ["id": .int64($0)] })
-    let list = (40..<(40 + Int64(tested.store.capabilities.largestList))).map { StoreValue.int64($0) }
-    #expect(try tested.fetch(try tested.plan("Person", .membership(.property("id"), list))).count == 11)
+    for count in [32, 33, 32_767, 100_000] as [Int64] {
+      let list = (40..<(40 + count)).map { StoreValue.int64($0) }
+      #expect(try tested.fetch(try tested.plan("Person", .membership(.property("id"), list))).count == 11)
+    }
     let wide = QueryExpression.or((1...2000).map { .comparison(.property("id"), .equalTo, .constant(.int64($0 * 2)), []) })
     #expect(try tested.fetch(try tested.plan("Person", wide)).count == 25)
     #expect(try tested.fetch(try tested.plan("Person", .not(wide))).count == 25)
+  }
+
+  @Test func `long lists of every length share one statement, in a snapshot and in a burst of requests too`() throws {
+    let folder = try ScratchFolder()
+    let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+    try tested.insert("Person", (1...50).map { ["id": .int64($0), "name": .string("n\($0)")] })
+    let view = try tested.store.beginRead(.snapshot)
+    defer { view.end() }
+    for count in [33, 40, 100, 5000, 34] as [Int64] {
+      let numbers = (0..<count).map { StoreValue.int64($0) }, names = (0..<count).map { StoreValue.string("n\($0)") }
+      let both = try tested.plan("Person", .and([.membership(.property("id"), numbers), .not(.membership(.property("name"), names))]))
+      let either = try tested.plan("Person", .or([.membership(.property("id"), numbers), .membership(.property("name"), names)]))
+      for _ in 0..<6 {
+        #expect(try tested.fetch(both).isEmpty)
+        #expect(try tested.fetch(either).count == min(49, Int(count) - 1) + (count > 50 ? 1 : 0))
+        #expect(try tested.fetch(either, in: view).count == min(49, Int(count) - 1) + (count > 50 ? 1 : 0))
+      }
+    }
+  }
+
+  @Test func `a sum of whole numbers is exact whatever the order of the rows, and so is the average`() throws {
+    for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max]] {
+      let folder = try ScratchFolder()
+      let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
+      try tested.insert("Person", numbers.map { ["id": .int64($0)] })
+      let slot = try #require(try tested.entity("Person").slot(named: "id"))
+      var plan = try tested.plan("Person")
+      plan.output = .aggregates(AggregatePlan(groupBy: [], columns: [.sum(slot: slot), .average(slot: slot)]))
+      #expect(try tested.fetch(plan).map(\.values) == [[.int64(.max - 4), .double(Double(Int64.max) / 3)]])
+    }
   }
 }

@@ -47,12 +47,16 @@ final class StoreUnderTest {
   /// Stays as long as the store, which has its file open.
   private let folder: ScratchFolder
 
-  init(
+  convenience init(
     _ folder: ScratchFolder, _ model: ManagedObjectModel, name: String = "store.sqlite", options: SQLiteStoreOptions = SQLiteStoreOptions()
   ) throws {
+    try self.init(folder, model, path: folder.path(name), options: options)
+  }
+
+  init(_ folder: ScratchFolder, _ model: ManagedObjectModel, path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws {
     self.folder = folder
     self.model = model
-    store = SQLiteStore(path: folder.path(name), options: options)
+    store = SQLiteStore(path: path, options: options)
     metadata = try store.open(model: model)
   }
 

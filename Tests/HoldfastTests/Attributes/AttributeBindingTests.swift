@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func inheritedPropertiesOfEveryKindAreFoundByTheirKeyPaths() {
-    func name<Value>(_ path: KeyPath<Derived, Value>) -> String { KeyPathNames.name(path, in: Derived.self) }
+    func name<Value>(_ path: KeyPath<Derived, Value>) -> String { KeyPathNames.path(path, in: Derived.self).description }
     #expect([name(\.a), name(\.b), name(\.c), name(\.d)] == ["a", "b", "c", "d"])
     #expect([name(\.e), name(\.f), name(\.g), name(\.h), name(\.i)] == ["e", "f", "g", "h", "i"])
     #expect((\Derived.f).then(\.latitude).expression == .property("f.latitude"))

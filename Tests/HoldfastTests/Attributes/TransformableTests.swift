@@ -72,7 +72,7 @@ import Testing
     let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.colour, as: Colour.self) }
     #expect(error.code == .transformationFailed && error.cause is ColourTransformer.Wrong && error.objectID == again.objectID)
     // What cannot be read is no obstacle to a save, and stays.
-    again.managedObjectContext.faultError = nil
+    again.managedObjectContext.acknowledgeFaultErrors()
     again.grade = .bad
     try again.managedObjectContext.save()
     #expect(try reopened(place).value(forKey: "colour") == .data(Data([1, 2, 3, 4])))

@@ -38,12 +38,14 @@ private struct Step {
       let model = try RandomModel(&random)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }
       let tally = Tally()
-      guard let difference = run(program, model, store, tally) else {
+      // Every other program listens, since whatever is done for listeners must change nothing else.
+      let listens = number % 2 == 1
+      guard let difference = run(program, model, store, tally, listens: listens) else {
         saves += tally.saves
         refusals += tally.refusals
         continue
       }
-      let (short, last) = shorten(program, difference, model, store)
+      let (short, last) = shorten(program, difference, model, store, listens)
       Issue.record(
         """
         HOLDFAST_SEED=\(seeds.seed), program \(number) on \(store): \(last)
@@ -57,7 +59,9 @@ private struct Step {
   }
 
   /// Takes steps away as long as the program still fails.
-  private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ store: TestStore) -> ([Step], String) {
+  private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ store: TestStore, _ listens: Bool) -> (
+    [Step], String
+  ) {
     var (best, last) = (program, difference)
     var size = program.count / 2
     while size > 0 {
@@ -65,16 +69,16 @@ private struct Step {
       while start < best.count {
         var shorter = best
         shorter.removeSubrange(start..<min(start + size, best.count))
-        if let still = run(shorter, model, store) { (best, last) = (shorter, still) } else { start += size }
+        if let still = run(shorter, model, store, listens: listens) { (best, last) = (shorter, still) } else { start += size }
       }
       size /= 2
     }
     return (best, last)
   }
 
-  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore, _ tally: Tally = Tally()) -> String? {
+  private func run(_ program: [Step], _ model: RandomModel, _ store: TestStore, _ tally: Tally = Tally(), listens: Bool) -> String? {
     do {
-      let machine = try Machine(model, store, tally)
+      let machine = try Machine(model, store, tally, listens: listens)
       for (number, step) in program.enumerated() {
         do {
           try machine.take(step)
@@ -87,6 +91,47 @@ private struct Step {
     } catch {
       return "\(error)"
     }
+  }
+}
+
+/// Hears what a context reports.
+private final class Ear {
+  private var changes: [ObjectChanges] = []
+  private var saves: [ObjectChanges] = []
+  private var observations: [ContextObservation] = []
+
+  func listen(to context: ManagedObjectContext) {
+    forget()
+    observations = [
+      context.objectsDidChange { [unowned self] _, changes in self.changes.append(changes) },
+      context.contextDidSave { [unowned self] _, changes in saves.append(changes) },
+    ]
+  }
+
+  func forget() {
+    changes = []
+    saves = []
+  }
+
+  /// How many objects the last save inserted and deleted.
+  var savedCounts: (Int, Int) { (saves.last?.inserted.count ?? 0, saves.last?.deleted.count ?? 0) }
+
+  /// The tags of the objects that the context reported as changed or refreshed since the last step.
+  func reported(by context: ManagedObjectContext) throws -> Set<Int> {
+    try Ear.tags(changes.flatMap { $0.updated + $0.refreshed + $0.inserted }, context)
+  }
+
+  /// The tags of the objects that the last save reported as changed.
+  func saved(by context: ManagedObjectContext) throws -> Set<Int> { try Ear.tags(saves.last?.updated ?? [], context) }
+
+  private static func tags(_ ids: [ManagedObjectID], _ context: ManagedObjectContext) throws -> Set<Int> {
+    Set(
+      try ids.compactMap { id in
+        guard let object = try? context.existingObject(with: id), case .single(.int64(let tag)) = try object.value(forKey: "tag") else {
+          return nil
+        }
+        return Int(tag)
+      })
   }
 }
 
@@ -111,18 +156,22 @@ private final class Machine {
   /// The transient values of those.
   private var marks: [Int: Int64] = [:]
   private let tally: Tally
+  /// What the context reported since the last step; nil when nobody listens.
+  private let ear: Ear?
 
   struct Difference: Error, CustomStringConvertible {
     let description: String
   }
 
-  init(_ model: RandomModel, _ store: TestStore, _ tally: Tally) throws {
+  init(_ model: RandomModel, _ store: TestStore, _ tally: Tally, listens: Bool) throws {
     self.model = model
     self.tally = tally
+    ear = listens ? Ear() : nil
     place = try store.makePlace(model: model.model, classes: [])
     context = try place.context()
     now = PlainGraph(model: model.model)
     saved = now
+    ear?.listen(to: context)
   }
 
   // MARK: Choosing
@@ -154,6 +203,19 @@ private final class Machine {
   // MARK: Steps
 
   func take(_ step: Step) throws {
+    guard let ear else { return try perform(step) }
+    let before = now
+    ear.forget()
+    try perform(step)
+    if step.kind == .reopen || step.kind == .save { return }
+    try context.processPendingChanges()
+    let reported = try ear.reported(by: context)
+    for tag in now.visiblyChanged(since: before) where !reported.contains(tag) {
+      throw Difference(description: "objectsDidChange left out \(tag); it reported \(reported.sorted())")
+    }
+  }
+
+  private func perform(_ step: Step) throws {
     switch step.kind {
     case .insert, .insertMore: try insert(step)
     case .setValue: try setValue(step)
@@ -188,6 +250,7 @@ private final class Machine {
       marks = [:]
       context.rollback()
       context = try place.context()
+      ear?.listen(to: context)
     case .fetch: try compare(entity: step.a % model.model.entities.count)
     case .count: try compareCounts(step)
     }
@@ -214,6 +277,14 @@ private final class Machine {
     }
     try expect(wanted.isEmpty, "the save was not refused for \(wanted)")
     now.settle()
+    if let ear {
+      let reported = try ear.saved(by: context)
+      for tag in now.visiblyChanged(since: saved, isSaved: true) where !reported.contains(tag) {
+        throw Difference(description: "contextDidSave left out \(tag); it reported \(reported.sorted())")
+      }
+      let new = Set(now.things.keys).subtracting(saved.things.keys), gone = Set(saved.things.keys).subtracting(now.things.keys)
+      try expect(ear.savedCounts == (new.count, gone.count), "contextDidSave reported \(ear.savedCounts) for \(new.count), \(gone.count)")
+    }
     saved = now
     tally.saves += 1
     return true

@@ -97,6 +97,29 @@ struct PlainGraph {
     }
   }
 
+  // MARK: Comparing
+
+  /// The things that are in two graphs and that a reader sees changed. Of a relationship without inverse it doesn't count that what it led
+  /// to was deleted.
+  ///
+  /// - Parameter isSaved: whether the reader sees what is saved; then only a to-one relationship counts for nothing.
+  func visiblyChanged(since before: PlainGraph, isSaved: Bool = false) -> [Int] {
+    things.keys.filter { tag in
+      guard let new = things[tag], let old = before.things[tag] else { return false }
+      let names = Set(new.values.keys).union(old.values.keys)
+      if names.contains(where: { new.values[$0] ?? .null != old.values[$0] ?? .null }) { return true }
+      return model.entities[new.entity].relationships.contains { relationship in
+        var (now, then) = (new.links[relationship.name] ?? [], old.links[relationship.name] ?? [])
+        if !relationship.hasInverse && !(isSaved && relationship.isToMany) {
+          then.removeAll { things[$0] == nil }
+          now.removeAll { before.deleted[$0] != nil }
+        }
+        if !relationship.isOrdered { (now, then) = (now.sorted(), then.sorted()) }
+        return now != then
+      }
+    }.sorted()
+  }
+
   // MARK: Saving
 
   /// What a save must refuse, each as tag, property and error code.

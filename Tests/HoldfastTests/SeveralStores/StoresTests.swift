@@ -61,6 +61,9 @@ struct MemoryStoreContentsBox {
     #expect(goes.name.isEmpty && goes.isInaccessible && goes.friendOf.isEmpty)
     #expect((context.faultError as? ContextError)?.code == .missingStore)
     #expect(try #require(throws: ContextError.self) { try context.existingObject(with: id) }.code == .missingStore)
+    // Nothing can be saved that may depend on what could not be read.
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
+    context.acknowledgeFaultErrors()
     // Their changes cannot be saved, and can be given up.
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .missingStore && Set(error.objectIDs) == [changed.objectID, new.objectID])
@@ -81,6 +84,7 @@ struct MemoryStoreContentsBox {
     try pack.coordinator.remove(pack.stores[0])
     #expect(try context.fetch(FetchRequest<Dog>()) == [b])
     #expect(a.name.isEmpty && a.isInaccessible)
+    context.acknowledgeFaultErrors()
     b.friends.insert(context.dog("c"))
     try context.save()
     let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))

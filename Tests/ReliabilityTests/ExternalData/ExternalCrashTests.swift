@@ -197,11 +197,18 @@ private struct KilledGallery {
   func run(_ rounds: Int, _ random: inout Seeded) throws -> String {
     var saves: Int64 = 0, interrupted = 0
     for round in 0..<rounds {
+      var acks: [Int32] = [0, 0]
+      precondition(pipe(&acks) == 0)
       let child = try Nursery.fork()
       if child == 0 {
-        try? save()
+        try? save(acks[1])
         _exit(1)
       }
+      close(acks[1])
+      // Some are killed while they open the store, others after a save or two, however long these take on a busy machine.
+      var byte: UInt8 = 0
+      for _ in 0..<round % 3 { precondition(read(acks[0], &byte, 1) == 1, "A process ended by itself in round \(round).") }
+      close(acks[0])
       usleep(UInt32.random(in: 0...150_000, using: &random))
       kill(child, SIGKILL)
       var status: Int32 = 0
@@ -217,8 +224,10 @@ private struct KilledGallery {
     return "\(rounds) kills, \(saves) saves, \(interrupted) times a save with files was interrupted"
   }
 
-  /// Saves for ever: every save gives each photo the next revision, and removes and inserts one.
-  private func save() throws {
+  /// Saves for ever: every save gives each photo the next revision, and removes and inserts one. Writes a byte after each.
+  private func save(_ acks: Int32) throws {
+    // Nobody reads the later bytes.
+    signal(SIGPIPE, SIG_IGN)
     let context = try Gallery.context(kind.description(at: path, Gallery.small))
     while true {
       var photos = try Gallery.photos(context)
@@ -234,6 +243,8 @@ private struct KilledGallery {
       let number = (photos.last?.number ?? 0) + 1
       Gallery.insert(number, Gallery.image(number, revision), context).revision = revision
       try context.save()
+      var byte: UInt8 = 1
+      _ = write(acks, &byte, 1)
     }
   }
 

@@ -46,10 +46,12 @@ import Testing
     for part in ["Photo.image", "key 1 ", name, gallery.path] { #expect(text.contains(part), "\(part) in \(text)") }
     #expect(!text.contains("secret"))
     // A getter cannot throw.
-    context.faultError = nil
+    context.acknowledgeFaultErrors()
     #expect(photos[0].image == nil && (context.faultError as? StoreError)?.code == harm.code)
     // The object can be changed, and saved, and the harm mended.
     photos[0].title = "Renamed"
+    #expect(throws: ContextError.self) { try context.save() }
+    context.acknowledgeFaultErrors()
     try context.save()
     if harm != .noFolder && harm != .linkedFolder { #expect(photos[2].image == Gallery.bytes(3, 4000)) }
     if harm != .linkedFolder {

@@ -59,4 +59,16 @@ final class BareDatabase {
     defer { database.close() }
     try database.run(sql)
   }
+
+  /// Restores a backup into a database that others may have open, by SQLite's means.
+  static func restore(_ path: String, from backup: String) throws {
+    let target = try BareDatabase(path), source = try BareDatabase(backup)
+    defer {
+      source.close()
+      target.close()
+    }
+    guard let copy = sqlite3_backup_init(target.handle, "main", source.handle, "main") else { throw target.failure("backup") }
+    let code = sqlite3_backup_step(copy, -1)
+    guard sqlite3_backup_finish(copy) == SQLITE_OK, code == SQLITE_DONE else { throw target.failure("backup") }
+  }
 }

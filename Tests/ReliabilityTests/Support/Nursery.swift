@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 
 #if canImport(Glibc)
@@ -34,14 +33,11 @@ struct Nursery {
   /// All rounds work on one file. They end at the first fault.
   func run(rounds: Int, random: inout Seeded) throws -> Report {
     var report = Report()
-    let began = DispatchTime.now().uptimeNanoseconds
     var saves = try victim.survey().saves + 1
-    // The earliest instant is the fork itself, so some are killed while they open the store. The latest leaves time for a few saves,
-    // also where building is slow and the machine busy.
-    let survey = (DispatchTime.now().uptimeNanoseconds - began) / 1000
-    let longestMicroseconds = UInt32(min(max(50_000, survey), 120_000))
     while report.kills < rounds && report.faults.isEmpty {
-      let acks = try killOne(after: UInt32.random(in: 0...longestMicroseconds, using: &random))
+      // The earliest instant is the fork itself, so some are killed while they open the store. Others are killed after a save or two,
+      // however long these take on a busy machine.
+      let acks = try killOne(afterAcks: report.kills % 3, UInt32.random(in: 0...50_000, using: &random))
       report.kills += 1
       do {
         let found = try victim.survey()
@@ -63,14 +59,18 @@ struct Nursery {
     return isRight ? nil : "\(acks) saves acknowledged after \(saves), \(found.saves) found"
   }
 
-  /// Returns how many saves were acknowledged.
-  private func killOne(after microseconds: UInt32) throws -> Int {
-    close(try victim.openAcks())
+  /// Kills a process so long after so many saves were acknowledged.
+  ///
+  /// - Returns: how many were acknowledged in the end.
+  private func killOne(afterAcks wanted: Int, _ microseconds: UInt32) throws -> Int {
+    let acks = try victim.openAcks()
+    defer { close(acks) }
     let child = try Self.fork()
     if child == 0 {
       do { try save() } catch { FileHandle.standardError.write(Data("A process that is to be killed could not save: \(error)\n".utf8)) }
       _exit(1)
     }
+    while lseek(acks, 0, SEEK_END) < wanted && waitpid(child, nil, WNOHANG) == 0 { usleep(200) }
     usleep(microseconds)
     kill(child, SIGKILL)
     var status: Int32 = 0

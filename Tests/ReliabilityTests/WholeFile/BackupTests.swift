@@ -55,7 +55,7 @@ import Testing
               folder = folder as String, store = store as FileStore, process = process as Int, saves = saves as Int,
               failing = failing as Int, seed = seed &+ UInt64(process) as UInt64
             ] in
-            let report = try Ring.run(store, folder + "/harbour", saves: saves, failing: failing, seed: seed)
+            let report = try Ring.run(store, folder, process: process, saves: saves, failing: failing, seed: seed)
             try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
           }
         }
@@ -155,15 +155,17 @@ private enum Ring {
   /// Saves so many times; what others have saved meanwhile, or the disk has refused, is repeated.
   ///
   /// - Parameter failing: one of so many calls fails; none with 0.
-  static func run(_ store: FileStore, _ path: String, saves: Int, failing: Int, seed: UInt64) throws -> Report {
+  static func run(_ store: FileStore, _ folder: String, process: Int, saves: Int, failing: Int, seed: UInt64) throws -> Report {
     let disk = DisturbedFileSystem(POSIXFileSystem(), seed: seed)
-    let context = try Harbour.context(description(store, path, disk))
-    disk.fail(oneOf: failing, [EIO, ENOSPC, EACCES])
-    var report = Report(), done = 0
+    let context = try Harbour.context(description(store, folder + "/harbour", disk))
+    var report = Report(), done = 0, hasMet = false
     while done < saves {
       let berths = try Counting.berths(context)
       berths[0].count += 1
       berths[1].count += 1
+      // Both have read the same, so one of them has a conflict at once; the disk fails after that.
+      if hasMet { disk.fail(oneOf: failing, [EIO, ENOSPC, EACCES]) } else { try Rendezvous.wait(in: folder, process: process, of: 2) }
+      hasMet = true
       do {
         try context.save()
         done += 1

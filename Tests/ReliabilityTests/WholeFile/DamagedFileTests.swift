@@ -53,7 +53,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.wholeFile)
   func E1_everyChangedByteIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = Seeded("E1, \(store), bytes")
@@ -67,7 +67,7 @@ import Testing
   }
 
   /// All bits of every nineteenth byte, others in every run; of every byte with `RELIABILITY=full`.
-  @Test(.timeLimit(.minutes(20)), arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.wholeFile)
   func E1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = Seeded("E1, \(store), bits")
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.wholeFile)
   func E2_everyMissingEndIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     for length in whole.indices { try expectRefusal(Array(whole[..<length]), store, "\(length) bytes") }
@@ -118,7 +118,7 @@ import Testing
   }
 
   /// The beginning of one save and the end of the next, or the other way round.
-  @Test(.timeLimit(.minutes(10)), arguments: FileStore.wholeFile)
+  @Test(arguments: FileStore.wholeFile)
   func E2_partsOfTwoSavesAreRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     let harbour = SimulatedHarbour(store, contents: whole)

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastFiles
 import Testing
 
 /// Several processes save into one file, each of them what it has worked out from what it has read.
@@ -18,8 +19,11 @@ import Testing
       for process in 0..<processes {
         group.addTask { [folder = folder.path] in
           await #expect(processExitsWith: .success) {
-            [folder = folder as String, store = store as FileStore, process = process as Int, saves = saves as Int] in
-            let report = try Counting.run(store, folder + "/harbour", process: process, saves: saves)
+            [
+              folder = folder as String, store = store as FileStore, process = process as Int, processes = processes as Int,
+              saves = saves as Int
+            ] in
+            let report = try Counting.run(store, folder, process: process, of: processes, saves: saves)
             try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
           }
         }
@@ -61,39 +65,6 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
-  /// Who comes too late to make the file takes the one that is there.
-  @Test(arguments: FileStore.wholeFile)
-  func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
-    let processes = 8
-    await withTaskGroup(of: Void.self) { group in
-      for process in 0..<processes {
-        group.addTask { [folder = folder.path] in
-          await #expect(processExitsWith: .success) {
-            [folder = folder as String, store = store as FileStore, process = process as Int] in
-            // They wait for each other, so that they meet.
-            try Folder.write([], to: folder + "/ready\(process)")
-            while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < 8 {}
-            do {
-              let context = try Harbour.context(store.description(at: folder + "/harbour"))
-              let route = context.insert(Route.self)
-              (route.number, route.count) = (process, 0)
-              try context.save()
-              try context.persistentStoreCoordinator.close()
-            } catch { try Folder.write(Array("\(error)".utf8), to: folder + "/error\(process)") }
-          }
-        }
-      }
-    }
-    let context = try Harbour.context(store.description(at: path))
-    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("error") {
-      Issue.record("\(name): \(String(decoding: try Folder.read(folder.file(name)), as: UTF8.self))")
-    }
-    #expect(routes.map(\.number) == Array(0..<processes))
-    try context.persistentStoreCoordinator.close()
-    #expect(try store.fault(at: path) == nil)
-  }
-
   /// What the sum looks for: a process that goes on with what it had read.
   @Test(arguments: FileStore.wholeFile)
   func D1_whatIsNotReadAgainIsAConflictEachTime(store: FileStore) async throws {
@@ -101,8 +72,8 @@ import Testing
     let context = try Harbour.context(store.description(at: path))
     let berth = try #require(try Counting.berths(context).first)
     berth.count += 1
-    await #expect(processExitsWith: .success) { [path = path as String, store = store as FileStore] in
-      _ = try Counting.run(store, path, process: 0, saves: 1)
+    await #expect(processExitsWith: .success) { [folder = folder.path as String, store = store as FileStore] in
+      _ = try Counting.run(store, folder, process: 0, of: 1, saves: 1)
     }
     for _ in 0..<3 {
       let conflict = try #require(throws: ContextError.self) { try context.save() }
@@ -141,13 +112,17 @@ enum Counting {
   }
 
   /// Saves so many times, and repeats what was refused with what others have saved meanwhile.
-  static func run(_ store: FileStore, _ path: String, process: Int, saves: Int) throws -> Report {
-    let context = try Harbour.context(store.description(at: path))
+  static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int, saves: Int) throws -> Report {
+    let context = try Harbour.context(store.description(at: folder + "/harbour"))
     var report = Report()
     var done = 0
+    var hasMet = false
     while done < saves {
       do {
         let ship = try change(context, process, done)
+        // All have read the same, so all but one have a conflict at once.
+        if !hasMet { try Rendezvous.wait(in: folder, process: process, of: processes) }
+        hasMet = true
         try context.save()
         done += 1
         if let ship { report.ships[ship.objectID.uriRepresentation] = ship.number }
@@ -193,11 +168,13 @@ enum Counting {
 enum Inserting {
   static let rounds = 30
 
+  /// No wait for the other processes is too long.
+  static var options: DurableFileOptions { DurableFileOptions(lockTimeout: 3600) }
+
   /// - Returns: the number that every new object bears, by the object's ID.
   static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int) throws -> [String: Int] {
-    let context = try Harbour.context(store.description(at: folder + "/harbour"))
-    try Folder.write([], to: folder + "/ready\(process)")
-    while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < processes {}
+    let context = try Harbour.context(store.description(at: folder + "/harbour", file: options))
+    try Rendezvous.wait(in: folder, process: process, of: processes)
     var given: [String: Int] = [:]
     for round in 0..<rounds {
       let number = process * 1000 + round

@@ -251,7 +251,7 @@ enum Reading: String, CaseIterable, Codable, Sendable {
 
   /// Does what a program would do; the error of what cannot throw is thrown as well.
   func perform(in context: ManagedObjectContext, _ ids: HarbourIDs) throws -> [String] {
-    context.faultError = nil
+    context.acknowledgeFaultErrors()
     let found = try found(in: context, ids)
     if let error = context.faultError { throw error }
     return found

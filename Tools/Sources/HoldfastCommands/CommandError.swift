@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Why a command could not do what it was asked: what failed, on what, why, and what to do.
 public struct CommandError: Error, Sendable, CustomStringConvertible {
   /// The path that the command was given, or a part of it.
@@ -18,4 +24,11 @@ public struct CommandError: Error, Sendable, CustomStringConvertible {
   public var description: String {
     "\(path): \(reason)" + (cause.map { " Cause: \($0)" } ?? "")
   }
+}
+
+extension CommandError: LocalizedError {
+  /// What failed, on what, why, and what to do: the error's `localizedDescription`.
+  public var errorDescription: String? { "\(path): \(reason)" }
+  /// Why it failed, and what to do.
+  public var failureReason: String? { reason }
 }

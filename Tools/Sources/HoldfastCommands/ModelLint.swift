@@ -1,4 +1,5 @@
 public import Foundation
+import HoldfastModelFile
 import HoldfastStore
 
 /// Looks for what is allowed in a model and seldom meant.
@@ -24,6 +25,7 @@ public enum ModelLint {
   /// The rules by name: what each looks for.
   public static let rules: [(name: String, meaning: String)] =
     checks.map { ($0.name, $0.meaning) } + [
+      (foreignDefault, "a default value of another type than its attribute, which is converted"),
       ("same-hashes", "versions that a store cannot tell apart"),
       (unreadable, "a version that cannot be read, about which nothing else is told"),
     ]
@@ -34,11 +36,22 @@ public enum ModelLint {
       checks.flatMap { check in
         check.find(version.model).map { Finding(rule: check.name, version: version.name, path: $0.path, reason: $0.reason) }
       }
-    } + sameVersions(source)
+    } + source.versions.flatMap(foreignDefaults) + sameVersions(source)
       + source.unreadable.map { Finding(rule: unreadable, version: $0.name, path: "model", reason: "It cannot be read. \($0.error)") }
   }
 
   private static let unreadable = "unreadable-version"
+  private static let foreignDefault = "default-of-another-type"
+
+  /// Only Xcode's file has the text that was converted.
+  private static func foreignDefaults(_ version: ModelSource.Version) -> [Finding] {
+    (version.document?.convertedDefaults ?? []).map {
+      Finding(
+        rule: foreignDefault, version: version.name, path: $0.path,
+        reason: "Its default value \"\($0.text)\" is of another type. \($0.correctedText) is used. Write \($0.correctedText) in the model."
+      )
+    }
+  }
 
   private typealias Remark = (path: String, reason: String)
 
@@ -85,7 +98,9 @@ public enum ModelLint {
       }
     },
     Check(name: "empty-entity", meaning: "an entity without any property") { model in
-      model.entities.filter { $0.slots.isEmpty && $0.relationships.isEmpty && $0.transientAttributes.isEmpty }.map {
+      model.entities.filter {
+        $0.slots.isEmpty && $0.relationships.isEmpty && $0.transientAttributes.isEmpty && $0.transientRelationships.isEmpty
+      }.map {
         ($0.name, "It has no property, own or inherited.")
       }
     },
@@ -105,6 +120,15 @@ public enum ModelLint {
           "\($0.entity).\($0.attribute.name)",
           "Its default value is refused by its own bounds, lengths or pattern: a new object cannot be saved as it is."
         )
+      }
+    },
+    Check(name: "ignored-index", meaning: "an index that no store can keep, which has no effect") { model in
+      model.declarations.flatMap { entity in
+        entity.indexes.filter(\.isIgnored).map { index in
+          let isRepeated = entity.indexes.contains { $0 != index && $0.name.lowercased() == index.name.lowercased() && !$0.isIgnored }
+          let cause = isRepeated ? "Another index of the entity has this name" : "It isn't an index on attributes and to-one relationships"
+          return ("\(entity.name).\(index.name)", "\(cause), so the index has no effect. Rename, change or remove it.")
+        }
       }
     },
     Check(name: "transformer-by-default", meaning: "a transformable attribute whose values only the default transformer reads") { model in

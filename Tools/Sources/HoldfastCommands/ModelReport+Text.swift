@@ -43,7 +43,8 @@ extension ModelReport.Entity {
     lines += Columns.aligned(rows, indent: 4)
     for constraint in declaration.uniquenessConstraints { lines.append("    unique \(constraint.joined(separator: ", "))") }
     for index in declaration.indexes {
-      lines.append("    index \(index.name): \(index.elements.map(Words.element).joined(separator: ", "))")
+      let ignored = index.isIgnored ? " (ignored)" : ""
+      lines.append("    index \(index.name): \(index.elements.map(Words.element).joined(separator: ", "))\(ignored)")
     }
     return lines
   }
@@ -115,6 +116,7 @@ enum RelationshipWords {
 
   private static func settings(_ relationship: RelationshipDescription) -> String {
     var words = [relationship.isOptional ? "optional" : "mandatory"]
+    if relationship.isTransient { words.append("transient") }
     words.append(relationship.inverse.map { "inverse \($0)" } ?? "no inverse")
     words.append("on delete \(rule(relationship.deleteRule))")
     if relationship.isOrdered { words.append("ordered") }

@@ -15,7 +15,7 @@ import Testing
     try #require(process.terminationStatus == 0)
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: ["pipe", "pipe.json", "pipe.sqlite", "pipe.mom", "pipe.xcdatamodeld", "pipe.momd"])
+  @Test(arguments: ["pipe", "pipe.json", "pipe.sqlite", "pipe.mom", "pipe.xcdatamodeld", "pipe.momd"])
   func aPipeIsAnErrorAtOnce(_ name: String) throws {
     let fixture = try Fixture()
     try makePipe(fixture, name)

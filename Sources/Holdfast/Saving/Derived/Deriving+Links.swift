@@ -116,7 +116,7 @@ extension Deriving {
     for keys in Deriving.windows(targets) {
       let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
       let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
-      let collector = RowCollector(checksCancellation: false)
+      let collector = RowCollector()
       try part.coordinator.fetch(FetchQuery(entity: entity, predicate: predicate), from: part.store, into: collector)
       for owner in try stored.take(collector) { noteIncomplete(owner, place) }
     }

@@ -66,7 +66,7 @@ extension Deriving {
     var found: Set<Int64> = []
     for window in Deriving.windows(keys) {
       let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
-      let collector = RowCollector(checksCancellation: false)
+      let collector = RowCollector()
       let query = FetchQuery(
         entity: context.entities[hop.entityIndex], predicate: .membership(.property(PropertyPath(hop.name)), ids))
       try part.coordinator.fetch(query, from: part.store, into: collector)

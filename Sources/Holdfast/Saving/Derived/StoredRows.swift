@@ -22,7 +22,7 @@ final class StoredRows {
   func read(root: Int, _ keys: some Sequence<Int64>) throws {
     let missing = Set(keys.lazy.filter { $0 >= 0 && self.rows[root][$0] == nil }).sorted()
     if missing.isEmpty { return }
-    let collector = RowCollector(checksCancellation: false)
+    let collector = RowCollector()
     try reader.rows(FaultRequest(entity: root, keys: missing), into: collector)
     try take(collector)
     for key in missing where rows[root][key] == nil { rows[root].updateValue(nil, forKey: key) }

@@ -1,0 +1,166 @@
+import HoldfastStore
+import Synchronization
+
+/// What an accessor of a typed class names.
+enum PropertyAccess: Hashable {
+  /// The slot of an attribute or a to-one relationship; of a composite attribute each of its slots.
+  case slot(Int)
+  /// The index of a to-many relationship.
+  case toMany(Int)
+  /// The index of a to-many relationship whose objects are counted.
+  case count(Int)
+  /// The index of a transient attribute.
+  case transient(Int)
+  /// The index of a transient relationship.
+  case transientLink(Int)
+}
+
+/// Notes what the accessors of an object name, and those of the objects that its to-one relationships return. Belongs to objects with the
+/// flag ``ObjectFlags/probe``.
+final class AccessRecorder {
+  /// What was named, and the class of the object, in order.
+  fileprivate(set) var steps: [(type: ManagedObject.Type, access: PropertyAccess)] = []
+  /// How many slots the objects' rows have.
+  let slotLimit: Int
+  /// What the objects' rows hold in every slot; nil for rows without values, which may be read as anything.
+  let kind: CellKind?
+  /// How many objects every to-many relationship has; nil when to-one relationships return nothing either.
+  let count: Int?
+
+  init(slotLimit: Int, kind: CellKind? = nil, count: Int? = nil) { (self.slotLimit, self.kind, self.count) = (slotLimit, kind, count) }
+}
+
+extension ManagedObject {
+  /// Whether the object only records what its accessors name; then this access is recorded.
+  @inline(__always) final func isProbe(_ access: PropertyAccess) -> Bool {
+    if !flags.contains(.probe) { return false }
+    record(access)
+    return true
+  }
+
+  @inline(never) private func record(_ access: PropertyAccess) {
+    guard let recorder else { return }
+    if case .slot(let slot) = access, slot < 0 || slot >= recorder.slotLimit {
+      fatalError(
+        "\(type(of: self)) used slot \(slot). Slots are the numbers of an entity's attributes and to-one relationships, from 0 on.")
+    }
+    recorder.steps.append((type(of: self), access))
+  }
+
+  /// The recorder of an object that is one to try accessors by.
+  final var recorder: AccessRecorder? { owner.map { unsafeDowncast($0, to: AccessRecorder.self) } }
+
+  /// The object that a to-one relationship of such an object returns.
+  final func probeDestination<Destination: ManagedObject>() -> Destination? {
+    guard let recorder, recorder.count != nil else { return nil }
+    let object = Destination(ManagedObjectSeed(context: managedObjectContext, key: 0, flags: flags))
+    object.row = row
+    object.owner = recorder
+    return object
+  }
+}
+
+/// An object by which the accessors of a class are tried: it records what they name, has no values and ignores what is set.
+final class AccessorProbe {
+  let object: ManagedObject
+  private let slotTypes: UnsafeMutablePointer<UInt32>
+
+  /// Makes an object of a class that belongs to a context of its own.
+  ///
+  /// - Parameter classes: the classes of all entities, by their indexes.
+  init(_ type: ManagedObject.Type, entity: Int, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
+    let context = ManagedObjectContext(coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked)
+    let count = coordinator.model.entities.count * ManagedObject.tabulatedSlots
+    slotTypes = .allocate(capacity: count)
+    // No slot passes the quick check, so each access is recorded.
+    slotTypes.initialize(repeating: 0, count: count)
+    context.slotTypes = UnsafePointer(slotTypes)
+    let flags = ObjectFlags(entityIndex: entity).union([.probe, .detached])
+    object = type.init(ManagedObjectSeed(context: context, key: 0, flags: flags))
+    object.row = AbsentRow.base
+  }
+
+  deinit {
+    object.managedObjectContext.slotTypes = UnsafePointer(object.managedObjectContext.graph.slotTypes)
+    slotTypes.deallocate()
+  }
+
+  /// What the accessors name that a body uses, in order. The body gets a closure to forget what it used so far.
+  fileprivate func accesses(_ body: (ManagedObject, () -> Void) -> Void) -> [PropertyAccess] {
+    let recorder = AccessRecorder(slotLimit: AbsentRow.slotCount)
+    record(recorder) { object in body(object) { recorder.steps = [] } }
+    return recorder.steps.map(\.access)
+  }
+
+  /// Runs a body that uses accessors.
+  func record(_ recorder: AccessRecorder, _ body: (ManagedObject) -> Void) {
+    object.owner = recorder
+    defer { object.owner = nil }
+    body(object)
+  }
+}
+
+/// Compares the slots that the accessors of classes name with those that the classes list.
+///
+/// Every getter and setter of the listed properties is called once per process, on an object without values.
+enum AccessorCheck {
+  /// The classes whose accessors were found right.
+  private static let checked = Mutex<Set<ObjectIdentifier>>([])
+
+  /// The differences of some classes, each with its entity.
+  static func differences(
+    _ classes: [(type: ManagedObject.Type, entity: Int)], _ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry
+  ) -> [String] {
+    var all: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
+    for (type, entity) in classes { all[entity] = type }
+    let unchecked = checked.withLock { checked in classes.filter { !checked.contains(ObjectIdentifier($0.type)) } }
+    guard !unchecked.isEmpty, let coordinator = try? PersistentStoreCoordinator(model: model, transformers: transformers, stores: []) else {
+      return []
+    }
+    return unchecked.flatMap { type, entity in
+      let probe = AccessorProbe(type, entity: entity, all, coordinator)
+      let found = type.properties.flatMap { differences($0, type, probe) }
+      if found.isEmpty { checked.withLock { _ = $0.insert(ObjectIdentifier(type)) } }
+      return found
+    }
+  }
+
+  private static func differences(_ binding: PropertyBinding, _ type: ManagedObject.Type, _ probe: AccessorProbe) -> [String] {
+    guard ClassBinding.isKind(type, of: binding.root) else { return ["\(type).\(binding.name): Its key path begins at \(binding.root)."] }
+    let (right, noun) = binding.access
+    func difference(_ accessor: String, _ accesses: [PropertyAccess]) -> String? {
+      if accesses.isEmpty || accesses.contains(right) { return nil }
+      let used = Set(accesses.map(\.number)).sorted().map(String.init).joined(separator: ", ")
+      return "\(type).\(binding.name): Its \(accessor) uses \(noun) \(used), not \(right.number)."
+    }
+    let read = probe.accesses { object, _ in binding.read(object) }
+    var written = probe.accesses(binding.write)
+    // Setting by a key path may call the getter first.
+    if written.starts(with: read) { written.removeFirst(read.count) }
+    return [difference("getter", read), difference("setter", written)].compactMap { $0 }
+  }
+}
+
+extension PropertyAccess {
+  var isCount: Bool {
+    if case .count = self { true } else { false }
+  }
+
+  fileprivate var number: Int {
+    switch self {
+    case .slot(let number), .toMany(let number), .count(let number), .transient(let number), .transientLink(let number): number
+    }
+  }
+}
+
+extension PropertyBinding {
+  /// What the accessors of the property have to name, and what such numbers are called.
+  fileprivate var access: (PropertyAccess, noun: String) {
+    switch kind {
+    case .toMany: (.toMany(slot), "index")
+    case .transient: (.transient(slot), "index")
+    case .transientToOne, .transientToMany: (.transientLink(slot), "index")
+    case .attribute, .toOne, .transformable, .composite: (.slot(slot), "slot")
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import HoldfastStore
+
+/// Transient relationships: links that live in memory only.
+///
+/// Each is a list of keys like those of to-many relationships, with a negative to-many index, in the block in which an object has those;
+/// also where it leads to one object at most. Its content is always known and begins empty, so it is never read, and a save leaves it out.
+/// What must stay true:
+///
+/// 1. Both ends of a link with an inverse have each other's key.
+/// 2. The list of a to-one relationship has one key at most.
+/// 3. An object that goes while it has links leaves them in the context's ``ParkedLinks``, and the next object of its key takes them up.
+extension ManagedObject {
+  // MARK: Accessors
+
+  /// The object that a transient to-one relationship leads to, for accessors of typed subclasses. May be a fault. No store request,
+  /// unless the class overrides ``awakeFromFetch()``, which may set the relationship: then a fault gets its row first.
+  public final func transientToOne<Destination: ManagedObject>(_ index: Int) -> Destination? {
+    if isProbe(.transientLink(index)) { return probeDestination() }
+    readForAwakening()
+    return transientTarget(checked(index, isToOne: true)).map { $0.typed() }
+  }
+
+  /// Sets a transient to-one relationship, for accessors of typed subclasses, and keeps the inverse in step. No store request, now or at
+  /// the next save.
+  public final func setTransientToOne(_ index: Int, _ target: ManagedObject?) {
+    if isProbe(.transientLink(index)) { return }
+    setTransientTarget(checked(index, isToOne: true), target)
+  }
+
+  /// A transient to-many relationship, for accessors of typed subclasses.
+  public final func transientToMany<Destination: ManagedObject>(_ index: Int) -> ToManyRelationship<Destination> {
+    readForAwakening()
+    return ToManyRelationship(owner: self, index: checked(index, isToOne: false))
+  }
+
+  /// A transient ordered relationship, for accessors of typed subclasses.
+  public final func transientOrdered<Destination: ManagedObject>(_ index: Int) -> OrderedRelationship<Destination> {
+    readForAwakening()
+    let place = checked(index, isToOne: false)
+    if !flags.contains(.probe) && !plan.toMany[place].isOrdered {
+      trap("transient relationship \(index) as an ordered one", "it has no order")
+    }
+    return OrderedRelationship(owner: self, index: place)
+  }
+
+  /// The to-many index of a transient relationship, which there is.
+  private func checked(_ index: Int, isToOne: Bool) -> Int {
+    let plan = plan
+    let exists = index >= 0 && index < plan.transientLinkCount && plan.toMany[-1 - index].isTransientToOne == isToOne
+    // Every entity has room for one to-many relationship, so that index is always safe.
+    if isProbe(.transientLink(index)) { return exists ? -1 - index : 0 }
+    if !exists { trap("transient \(isToOne ? "to-one" : "to-many") relationship \(index)", "it has none with this index") }
+    return -1 - index
+  }
+
+  /// Gives a fault its row where its class may set transient links then.
+  final func readForAwakening() {
+    let context = managedObjectContext
+    if row == nil, context.awakensObjects, context.hooks[Int(flags.entityIndex)].contains(.awakeFromFetch) { _ = readRow }
+  }
+
+  // MARK: Links
+
+  /// The targets of a transient relationship of an object that has no list yet.
+  final func transientTargets(_ index: Int) -> TargetKeys {
+    if managedObjectContext.parkedLinks.entity(plan.root, objectKey) == nil { return .list([]) }
+    return .list(toManyStates()[index].keys)
+  }
+
+  final func transientTarget(_ index: Int) -> ManagedObject? {
+    let destination = Int(plan.toMany[index].destination)
+    return targets(index).withKeys { $0.first }.flatMap { managedObjectContext.linkedTarget(destination, $0) }
+  }
+
+  final func setTransientTarget(_ index: Int, _ target: ManagedObject?) {
+    readForAwakening()
+    if let target {
+      link(index, target)
+    } else {
+      managedObjectContext.holdingAwakening { cutLinks(index) }
+    }
+  }
+
+  /// Makes room for a link: a relationship to one object leaves the one that it led to, at both ends.
+  final func leaveFormerPartners(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
+    if link.isTransientToOne { cutLinks(index, except: target.objectKey) }
+    if link.hasTransientToOneInverse { target.cutLinks(Int(link.inverseToManyIndex), except: objectKey) }
+  }
+
+  private func cutLinks(_ index: Int, except kept: Int64? = nil) {
+    let link = plan.toMany[index]
+    for key in targets(index).withKeys({ Array($0) }) where key != kept {
+      recordRemoval(index, key)
+      guard link.hasInverse, let partner = managedObjectContext.linked(Int(link.destination), key) else { continue }
+      partner.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+    }
+  }
+
+  // MARK: Their life
+
+  /// Begins the lists, which are known from the start, with the links that the last object of this key has left.
+  final func beginTransientLinks() {
+    guard let toMany else { return }
+    let count = plan.transientLinkCount
+    for index in -count..<0 {
+      (toMany + index).initialize(to: ToManyState())
+      toMany[index].base = .new
+    }
+    if flags.contains(.detached) { return }
+    let former = managedObjectContext.parkedLinks.take(plan.root, objectKey)
+    for (index, state) in zip((-count..<0).reversed(), former) { toMany[index] = state }
+    for state in former.dropFirst(count) { state.destroy() }
+  }
+
+  /// Leaves the lists to the next object of this key, when the object itself goes.
+  final func giveUpTransientLinks(_ states: UnsafeMutablePointer<ToManyState>) {
+    let indexes = (-plan.transientLinkCount..<0).reversed()
+    // Where another object of the key is registered, this one was not what the key stands for.
+    let isReplaced = managedObjectContext.registered(plan.root, objectKey) != nil
+    if flags.contains(.detached) || isReplaced || indexes.allSatisfy({ states[$0].contents.isEmpty }) {
+      for index in indexes { states[index].destroy() }
+    } else {
+      managedObjectContext.parkedLinks.park(plan.root, objectKey, Int(flags.entityIndex), indexes.map { states[$0] })
+    }
+  }
+
+  /// Forgets all links, at both ends: the object becomes a fault, or leaves the graph.
+  ///
+  /// - Parameter partnersAreRefreshed: whether the objects at the other ends are reported as refreshed.
+  final func forgetTransientLinks(partnersAreRefreshed: Bool = false) {
+    let (count, context) = (plan.transientLinkCount, managedObjectContext)
+    if count == 0 || toMany == nil && context.parkedLinks.entity(plan.root, objectKey) == nil { return }
+    let states = toManyStates()
+    for index in -count..<0 {
+      let link = plan.toMany[index]
+      for key in states[index].contents.keys where link.hasInverse {
+        guard let partner = context.linked(Int(link.destination), key), partner !== self else { continue }
+        partner.keepOrder(Int(link.inverseToManyIndex), removing: objectKey)
+        let isChanged = partner.toManyStates()[Int(link.inverseToManyIndex)].remove(objectKey)
+        if isChanged && partnersAreRefreshed { context.observers?.noteRefresh(partner) }
+      }
+      states[index].destroy()
+      states[index] = ToManyState()
+      states[index].base = .new
+    }
+  }
+
+  /// Forgets links without inverse to new objects whose insertion was taken back.
+  final func dropLinksToGoneObjects() {
+    guard let toMany else { return }
+    for index in -plan.transientLinkCount..<0 where !plan.toMany[index].hasInverse {
+      let destination = Int(plan.toMany[index].destination)
+      for key in toMany[index].contents.keys where key < 0 && managedObjectContext.registered(destination, key) == nil {
+        keepOrder(index, removing: key)
+        _ = toMany[index].remove(key)
+      }
+    }
+  }
+
+  /// Replaces the keys of new objects by those that they have from a save on.
+  ///
+  /// - Parameter translation: what becomes of a temporary key; nil for an object that is no more.
+  final func translateTransientLinks(_ translation: (Int64) -> Int64?) {
+    guard let toMany else { return }
+    for index in -plan.transientLinkCount..<0 where toMany[index].contents.withKeys({ $0.contains { $0 < 0 } }) {
+      let keys = toMany[index].keys.compactMap { $0 < 0 ? translation($0) : $0 }
+      toMany[index].destroy()
+      toMany[index] = ToManyState()
+      keys.withUnsafeBufferPointer { toMany[index].contents = LinkList(copying: $0) }
+      toMany[index].base = .new
+      if plan.toMany[index].isOrdered { toMany[index].setOrder(OrderedList(keys)) }
+    }
+  }
+
+  /// Whether the object is a changed one because of transient links alone and was not read: no store has to hear of it.
+  final var changesTransientLinksAlone: Bool {
+    guard isFault, isUpdated, plan.transientLinkCount > 0, let toMany else { return false }
+    return (0..<plan.toManyCount).allSatisfy { !toMany[$0].isReordered }
+  }
+}
+
+extension TargetKeys {
+  var isEmpty: Bool { count == 0 }
+}
+
+extension GraphPlan.EntityPlan {
+  /// The link plan of a to-one or to-many relationship.
+  func link(_ relationship: ManagedObjectModel.Relationship) -> LinkPlan {
+    relationship.isToMany || relationship.isTransient ? toMany[relationship.toManyIndex] : toOne[relationship.slot]
+  }
+}
+
+extension ManagedObjectModel.Property {
+  /// The relationship, whether stores keep it or not.
+  var relationship: ManagedObjectModel.Relationship? {
+    switch self {
+    case .relationship(let relationship), .transientRelationship(let relationship): relationship
+    case .attribute, .composite, .transient, .fetched: nil
+    }
+  }
+}
+
+extension ManagedObjectModel.Entity {
+  /// The relationship of that name, whether stores keep it or not.
+  func anyRelationship(named name: String) -> ManagedObjectModel.Relationship? { property(named: name)?.relationship }
+}

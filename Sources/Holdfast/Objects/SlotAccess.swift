@@ -1,0 +1,85 @@
+import HoldfastStore
+
+/// Whether the slot that an accessor names is one of the object's entity, and of a type that the accessor reads and writes.
+///
+/// A slot written by hand may be wrong. Binding a class finds that for the properties that it lists; these checks find it for every
+/// access, in all builds, before memory is touched. They read one word of a table that all objects of a context share.
+extension ManagedObject {
+  /// How many slots of an entity the table has; those beyond are looked up in the model.
+  @inlinable static var tabulatedSlots: Int { 64 }
+
+  /// Traps unless a slot holds an attribute of one of some types.
+  @inlinable @inline(__always) final func checkSlot(_ slot: Int, _ types: AttributeTypeSet) {
+    if UInt(bitPattern: slot) < UInt(bitPattern: ManagedObject.tabulatedSlots),
+      managedObjectContext.slotTypes[Int(flags.rawValue >> 16) << 6 | slot] & types.rawValue != 0
+    {
+      return
+    }
+    checkUntabulated(slot, types)
+  }
+
+  @usableFromInline @inline(never) final func checkUntabulated(_ slot: Int, _ types: AttributeTypeSet) {
+    if isProbe(.slot(slot)) { return checkKind(types) }
+    let columns = entity.layout.columns
+    guard columns.indices.contains(slot) else { trap("slot \(slot)", "it has \(columns.count) slots") }
+    if case .attribute(let type) = columns[slot], types.contains(type) { return }
+    let name = entity.slots[slot].name
+    guard case .attribute(let type) = columns[slot] else { trap("slot \(slot) as an attribute", "that is the relationship \(name)") }
+    trap("slot \(slot) as \(types.types.map(\.rawValue).joined(separator: " or "))", "that is \(name), of type \(type.rawValue)")
+  }
+
+  /// Traps when the rows by which a property is tried hold something else in their slots.
+  private func checkKind(_ types: AttributeTypeSet) {
+    guard let kind = recorder?.kind, !types.types.contains(where: { $0.cellKind == kind }) else { return }
+    fatalError("A property of \(type(of: self)) that reads different attributes depending on their values was named in a request.")
+  }
+
+  /// The to-one relationship in a slot; nil for an object that only records what its accessors name.
+  final func toOneLink(_ slot: Int) -> LinkPlan? {
+    if isProbe(.slot(slot)) { return nil }
+    let plan = plan
+    guard slot >= 0 && slot < plan.slotCount else { trap("slot \(slot)", "it has \(plan.slotCount) slots") }
+    let link = plan.toOne[slot]
+    guard link.slot >= 0 else { trap("slot \(slot) as a to-one relationship", "that is the attribute \(entity.slots[slot].name)") }
+    return link
+  }
+
+  /// The index of a to-many relationship; traps unless the entity has one with that index.
+  final func toManyIndex(_ index: Int, isOrdered: Bool = false) -> Int {
+    let plan = plan
+    if isProbe(.toMany(index)) { return index >= 0 && index < plan.toManyCount ? index : 0 }
+    guard index >= 0 && index < plan.toManyCount else {
+      trap("to-many relationship \(index)", "it has \(plan.toManyCount) of them")
+    }
+    if isOrdered && !plan.toMany[index].isOrdered {
+      trap("to-many relationship \(index) as an ordered one", "\(entity.toManyRelationships[index].name) has no order")
+    }
+    return index
+  }
+
+  /// Traps unless the entity has a transient attribute with an index; false for an object that only records what its accessors name.
+  final func hasTransientSlot(_ index: Int) -> Bool {
+    if isProbe(.transient(index)) { return false }
+    let count = plan.transientCount
+    guard index >= 0 && index < count else { trap("transient attribute \(index)", "it has \(count) of them") }
+    return true
+  }
+
+  /// The object as one of the class that an accessor names; traps when it is of another.
+  @inline(__always) final func typed<Destination: ManagedObject>() -> Destination {
+    if type(of: self) != Destination.self { checkClass(Destination.self) }
+    return unsafeDowncast(self, to: Destination.self)
+  }
+
+  @inline(never) private func checkClass(_ wanted: ManagedObject.Type) {
+    if ClassBinding.isKind(type(of: self), of: wanted) { return }
+    fatalError(
+      "An accessor names \(wanted) as the class of a relationship's objects, but this one is a \(type(of: self)). Correct the accessor.")
+  }
+
+  final func trap(_ asked: String, _ actual: String) -> Never {
+    fatalError(
+      "\(type(of: self)) used \(asked) of \(entity.name), but \(actual). Correct the number or the type in the class's accessors; they are compared with the model "
+        + "when the container is made, for every property that the class lists.")
+  }
+}

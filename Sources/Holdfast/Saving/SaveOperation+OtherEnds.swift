@@ -1,0 +1,112 @@
+import HoldfastStore
+
+/// The objects whose relationships lose what a save deletes, for the messages of the save.
+///
+/// The store removes those links without anyone reading the objects, so they are found by the rows and links of what is deleted: at most one
+/// request to the store for each to-many relationship and 1,024 deleted objects, and only when a message will be sent. Owners of relationships
+/// without inverse are found by a fetch.
+extension SaveOperation {
+  func findOtherEnds() throws {
+    if coordinator.saveListeners.isEmpty && context.observers?.didSaveHandlers.isEmpty != false { return }
+    for part in parts { part.otherEnds = try otherEnds(part.deleted) + ownersWithoutInverse(part) }
+  }
+
+  /// The owners of to-many relationships without inverse that lose what is deleted, or added to another of them. Only a fetch can find them.
+  private func ownersWithoutInverse(_ part: StoreChanges) throws -> [ManagedObjectID] {
+    var lost: [ManagedObjectModel.Relationship: Set<Int64>] = [:]
+    for object in part.deleted {
+      for relationship in object.entity.linksWithoutInverse { lost[relationship, default: []].insert(object.objectKey) }
+    }
+    for changes in part.request.links {
+      let relationship = context.entities[changes.entity].relationships[changes.relationship]
+      if relationship.hasTargetsToItself { lost[relationship, default: []].formUnion(changes.added.lazy.map(\.target)) }
+    }
+    return try lost.flatMap { relationship, targets -> [ManagedObjectID] in
+      let entity = context.entities[relationship.entityIndex], collector = RowCollector()
+      for keys in Deriving.windows(targets.filter { $0 >= 0 }.sorted()) {
+        let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
+        let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
+        try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate), from: part.store, into: collector)
+      }
+      var owners: Set<Int64> = []
+      collector.forEach { batch, index in owners.insert(batch.pointer(index).key) }
+      return try context.existingIDs(entity.index, owners)
+    }
+  }
+
+  private func otherEnds(_ deleted: ContiguousArray<ManagedObject>) throws -> [ManagedObjectID] {
+    var byEntity: [Int: [ManagedObject]] = [:]
+    for object in deleted { byEntity[Int(object.flags.entityIndex), default: []].append(object) }
+    var keys: [Int: Set<Int64>] = [:]
+    for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
+      for relationship in context.entities[entity].relationships where context.graph.model.inverse(of: relationship) != nil {
+        keys[relationship.destinationIndex, default: []].formUnion(try targets(of: objects, relationship))
+      }
+    }
+    return try keys.sorted { $0.key < $1.key }.flatMap { try context.existingIDs($0.key, $0.value) }
+  }
+
+  /// The keys of the objects that a relationship of deleted objects referenced in the store.
+  private func targets(of objects: [ManagedObject], _ relationship: ManagedObjectModel.Relationship) throws -> [Int64] {
+    if !relationship.isToMany {
+      return objects.compactMap { object in
+        guard let row = object.committedRow, row.isPresent(relationship.slot) else { return nil }
+        return row.integer(relationship.slot)
+      }
+    }
+    let sources = objects.map(\.objectKey).sorted()
+    return try stride(from: 0, to: sources.count, by: RowGroup.size).flatMap { start in
+      let window = Array(sources[start..<min(start + RowGroup.size, sources.count)])
+      return try coordinator.relationships(
+        RelationshipRequest(entity: Int(relationship.entityIndex), relationship: relationship.index, sources: window)
+      ).targets
+    }
+  }
+}
+
+extension ManagedObjectContext {
+  /// The IDs of saved objects, in the order of their keys, but for those that are being deleted or were. Where only the row says of which
+  /// entity an object is, rows of objects that are not registered are read.
+  func existingIDs(_ entity: Int, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
+    let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
+    if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
+    let unknown = existing.filter { registered(entity, $0) == nil }
+    var entities: [Int64: Int] = [:]
+    for start in stride(from: 0, to: unknown.count, by: RowGroup.size) {
+      let window = Array(unknown[start..<min(start + RowGroup.size, unknown.count)])
+      try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window)).forEach { batch, index in
+        entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)
+      }
+    }
+    return existing.compactMap { key in registered(entity, key)?.id ?? entities[key].map { objectID($0, key) } }
+  }
+}
+
+extension StoreChanges {
+  /// The objects that a reader of the store sees changed by the save, but for those that are new or deleted: rows that were written, owners
+  /// of to-many relationships, objects that lost what was deleted, and those of which derived attributes alone changed.
+  func updatedIDs() -> [ManagedObjectID] {
+    let rows = Set(published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
+    var ids = updated.filter { rows.contains(ObjectIdentifier($0)) || changesTargets($0) }.map(\.id)
+    var known = Set(ids).union(inserted.lazy.map { self.savedID($0) })
+    for id in otherEnds where known.insert(id).inserted { ids.append(id) }
+    for (entity, keys) in derived?.refreshed ?? [] {
+      for key in keys where known.insert(context.objectID(entity, key)).inserted { ids.append(context.objectID(entity, key)) }
+    }
+    return ids
+  }
+
+  /// The ID that an object has after the save.
+  func savedID(_ object: ManagedObject) -> ManagedObjectID {
+    context.objectID(Int(object.flags.entityIndex), permanent(object.objectKey))
+  }
+
+  /// Whether the targets of a to-many relationship change. Objects that were never saved count for nothing.
+  private func changesTargets(_ object: ManagedObject) -> Bool {
+    guard let states = object.toMany else { return false }
+    return object.entity.toManyRelationships.contains { relationship in
+      let state = states[relationship.toManyIndex]
+      return state.isMoved || !state.removed.isEmpty || state.added.contains { permanent($0) >= 0 }
+    }
+  }
+}

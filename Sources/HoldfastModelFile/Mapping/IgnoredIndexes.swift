@@ -1,0 +1,62 @@
+import HoldfastStore
+
+/// Marks the indexes of a model file that no store can keep as ignored, so that they don't make the model unreadable.
+///
+/// Xcode and Core Data accept them. A model made in code has no such excuse: there they are errors unless the program marks them itself.
+struct IgnoredIndexes {
+  private let byName: [String: EntityDescription]
+
+  private init(_ entities: [EntityDescription]) {
+    byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The entities, whose inheritance isn't checked yet, with their indexes marked.
+  static func marked(_ entities: [EntityDescription]) -> [EntityDescription] {
+    guard entities.contains(where: { !$0.indexes.isEmpty }) else { return entities }
+    let marks = IgnoredIndexes(entities)
+    return entities.map { entity in
+      guard !entity.indexes.isEmpty else { return entity }
+      var entity = entity
+      let unusable = marks.unusableNames(of: entity)
+      var names: Set<String> = []
+      for place in entity.indexes.indices {
+        let index = entity.indexes[place]
+        let isUsable = !index.elements.isEmpty && !index.elements.contains { unusable.contains($0.property) || $0.isExpression }
+        // Of several with one name the first that can be kept is.
+        entity.indexes[place].isIgnored = !(isUsable && names.insert(index.name.lowercased()).inserted)
+      }
+      return entity
+    }
+  }
+
+  /// The names, inherited ones included, of what exists and has no value in a row.
+  private func unusableNames(of entity: EntityDescription) -> Set<String> {
+    var names: Set<String> = [], seen: Set<String> = []
+    var next: EntityDescription? = entity
+    while let entity = next, seen.insert(entity.name).inserted {
+      names.formUnion(entity.relationships.filter { $0.isToMany || $0.isTransient }.map(\.name))
+      names.formUnion(entity.attributes.filter { $0.isTransient || $0.type == .composite }.map(\.name))
+      names.formUnion(entity.fetchedProperties.map(\.name))
+      next = entity.superentity.flatMap { byName[$0] }
+    }
+    return names
+  }
+}
+
+extension FetchIndexElement {
+  /// What a model file calls the object itself.
+  static let wholeObject = "self"
+
+  /// Whether the element isn't a property but the object itself or an expression, such as `lowercase:(name)`.
+  var isExpression: Bool {
+    property == Self.wholeObject
+      || !property.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+          UInt8(ascii: "_"), UInt8(ascii: "."):
+          true
+        default: false
+        }
+      }
+  }
+}

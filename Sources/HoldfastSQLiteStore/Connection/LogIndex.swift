@@ -1,0 +1,119 @@
+import CSQLite
+import HoldfastStore
+
+/// The index of a write-ahead log in shared memory, whose layout SQLite documents ("WAL-mode File Format", section 2.1).
+///
+/// Valid as long as the connection that it was read through has the log open.
+struct LogIndex {
+  private let memory: UnsafeRawPointer
+
+  /// The first copy of the header: 48 bytes. Every commit, by whatever process, changes it before the commit is over.
+  struct Header: Equatable {
+    fileprivate let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+
+    static func == (a: Header, b: Header) -> Bool {
+      a.words.0 == b.words.0 && a.words.1 == b.words.1 && a.words.2 == b.words.2 && a.words.3 == b.words.3 && a.words.4 == b.words.4
+        && a.words.5 == b.words.5
+    }
+
+    /// The random number that the log's own header has too; another one each time the log begins anew.
+    var salt: UInt64 { words.4 }
+  }
+
+  /// What checkpoints have done. It changes with every checkpoint that writes to the database, before it writes.
+  struct Checkpoints: Equatable {
+    let salt: UInt64
+    let pagesMoved: UInt32
+    let pagesBegun: UInt32
+
+    /// Whether a checkpoint runs, or did not come to its end.
+    var isPending: Bool { pagesMoved < pagesBegun }
+  }
+
+  var header: Header {
+    Header(words: memory.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self))
+  }
+
+  /// The number of pages in the log.
+  var pages: UInt32 { memory.load(fromByteOffset: 16, as: UInt32.self) }
+  /// The number of those that have been moved into the database.
+  var pagesMoved: UInt32 { memory.load(fromByteOffset: 96, as: UInt32.self) }
+
+  var checkpoints: Checkpoints {
+    Checkpoints(salt: header.salt, pagesMoved: pagesMoved, pagesBegun: memory.load(fromByteOffset: 128, as: UInt32.self))
+  }
+
+  /// The index of the log that a connection has open. Only for a file with a log: without one, asking for its index would make one.
+  init?(_ connection: ConnectionState) {
+    guard let file = connection.openFile(SQLITE_FCNTL_FILE_POINTER), file.pointee.pMethods.pointee.iVersion >= 2 else { return nil }
+    var region: UnsafeMutableRawPointer?
+    let code = file.pointee.pMethods.pointee.xShmMap?(file, 0, LogIndex.regionBytes, 0, &region)
+    guard code == SQLiteResultCode.ok, let region else { return nil }
+    memory = UnsafeRawPointer(region)
+  }
+
+  /// The size of the regions in which SQLite maps the index.
+  private static let regionBytes: Int32 = 32_768
+}
+
+extension ConnectionState {
+  /// SQLite's handle on the database's file (`SQLITE_FCNTL_FILE_POINTER`) or on the file of its log (`SQLITE_FCNTL_JOURNAL_POINTER`).
+  fileprivate func openFile(_ which: Int32) -> UnsafeMutablePointer<sqlite3_file>? {
+    guard !isClosed else { return nil }
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    let code = withUnsafeMutablePointer(to: &file) { sqlite3_file_control(handle, "main", which, $0) }
+    guard code == SQLiteResultCode.ok, let file, file.pointee.pMethods != nil else { return nil }
+    return file
+  }
+
+  /// Bytes of the database's file or of its log as they are on the disk, whatever SQLite has in its cache; nil beyond the end.
+  ///
+  /// They are read through the descriptor that SQLite has. One of our own would drop its locks when it is closed.
+  ///
+  /// - Throws: what the disk says, usually `inputOutput`: bytes that can't be read are not bytes that are missing.
+  private func bytesOnDisk(_ which: Int32, at offset: Int64) throws(StoreError) -> UInt64? {
+    guard let file = openFile(which), let read = file.pointee.pMethods.pointee.xRead else { return nil }
+    var bytes: UInt64 = 0
+    let code = read(file, &bytes, Int32(MemoryLayout<UInt64>.size), offset)
+    if code == SQLiteResultCode.inputOutputShortRead { return nil }
+    guard code == SQLiteResultCode.ok else { throw failure(code) }
+    return bytes
+  }
+
+  /// Whether another connection is moving the log into the database at this moment.
+  var isCheckpointRunning: Bool {
+    guard let file = openFile(SQLITE_FCNTL_FILE_POINTER), let lock = file.pointee.pMethods.pointee.xShmLock else { return false }
+    let checkpointLock: Int32 = 1
+    guard lock(file, checkpointLock, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE) == SQLiteResultCode.ok else { return true }
+    _ = lock(file, checkpointLock, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
+    return false
+  }
+
+  /// Whether the file says that it has a write-ahead log; nil for an empty or truncated file.
+  var hasLogOnDisk: Bool? {
+    get throws(StoreError) {
+      try bytesOnDisk(SQLITE_FCNTL_FILE_POINTER, at: 16).map { UInt8(truncatingIfNeeded: UInt64(bigEndian: $0) >> 40) == 2 }
+    }
+  }
+
+  /// The number of commits that the file's header counts; 0 for an empty or truncated file. With a log it only changes sometimes.
+  var changeCounterOnDisk: UInt32 {
+    get throws(StoreError) {
+      try bytesOnDisk(SQLITE_FCNTL_FILE_POINTER, at: 24).map { UInt32(truncatingIfNeeded: UInt64(bigEndian: $0) >> 32) } ?? 0
+    }
+  }
+
+  /// The random number in the header of the log; see ``LogIndex/Header/salt``.
+  var logSaltOnDisk: UInt64? {
+    get throws(StoreError) { try bytesOnDisk(SQLITE_FCNTL_JOURNAL_POINTER, at: 16) }
+  }
+}
+
+extension SQLiteConnection {
+  /// Whether this connection has a write-ahead log open. It keeps a lock then, so no other process removes the log.
+  var hasLogOpen: Bool {
+    let statementsRun = statementsRun
+    defer { self.statementsRun = statementsRun }
+    return (try? string("PRAGMA journal_mode")) == SQLiteStoreOptions.JournalMode.wal.rawValue
+  }
+}

@@ -1,0 +1,278 @@
+import HoldfastStore
+import Logging
+import Synchronization
+
+/// The files of a store as its connections opened them: finds out whether the path still names them.
+///
+/// SQLite goes on writing to a file that was removed or replaced under it, and those commits are lost. It lays a log over whatever
+/// file is beside it, so the log of a replaced file damages its replacement. So each transaction that writes asks here twice, once when it
+/// has the write lock and once before it commits, and closing asks whether the log may be moved.
+///
+/// It recognises, by `stat` and a few bytes read through SQLite's own descriptors:
+/// - the database, the log or the log's index removed, renamed, or replaced by another file, also with their folder;
+/// - a database with a log that was overwritten in place. Only checkpoints write to it, and the log's index counts them;
+/// - a database without a log that was overwritten in place by an older copy, which counts fewer commits;
+/// - another store in the database, by its UUID.
+final class OpenedFiles: Sendable {
+  /// What is known of a database with a log.
+  private struct Contents {
+    let size: Int64
+    let modified: Int64
+    /// Read before the others, so that it is never newer than they are.
+    let checkpoints: LogIndex.Checkpoints
+
+    func isSame(_ status: FileStatus) -> Bool { status.size == size && status.modified == modified }
+  }
+
+  private struct State {
+    /// How many connections are open.
+    var connections = 0
+    /// Whether a connection was ever opened.
+    var wasOpened = false
+    var log: FileIdentity?
+    var index: FileIdentity?
+    var contents: Contents?
+    /// The file's change counter, without a log.
+    var changeCounter: UInt32?
+    /// The header of the log's index after the last commit that was looked at.
+    var lastCommit: LogIndex.Header?
+    var storeUUID: String?
+    /// Whether the database was found overwritten. It stays so until the store is closed.
+    var isOverwritten = false
+    /// Whether all of the log is in the file that was moved away.
+    var isLogInMovedFile = false
+
+    /// Forgets the log, which others may remove or replace while no connection is open.
+    mutating func forgetLog() { (log, index, contents, lastCommit) = (nil, nil, nil, nil) }
+  }
+
+  private let file: SQLiteFile
+  private let state = Mutex(State())
+
+  init(_ file: SQLiteFile) { self.file = file }
+
+  /// Where SQLite opens the log and its index.
+  private var logPath: String { file.name.text + "-wal" }
+  private var indexPath: String { file.name.text + "-shm" }
+
+  // MARK: Opening
+
+  /// Throws if the path no longer names the file, before a connection opens it. When the store is only being opened, `locate` has
+  /// looked at the path just now.
+  func checkBeforeOpening(to operation: String) throws(StoreError) {
+    if state.withLock({ $0.wasOpened }) { _ = try status(operation) }
+  }
+
+  /// Notes a connection that has just opened the file, and throws if it opened another one.
+  func opened(_ connection: SQLiteConnection) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      if state.wasOpened { _ = try status(connection.operation) } else { try file.checkIdentity() }
+      // A checkpointer has not read yet, and a read-only store writes nothing.
+      if connection.role != .checkpointer, !connection.state.isReadOnly {
+        if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
+      }
+      state.wasOpened = true
+      state.connections += 1
+    }
+  }
+
+  /// Notes that a connection was closed.
+  func closed() {
+    state.withLock { state in
+      state.connections -= 1
+      // A log that has to be removed is still to be recognised.
+      if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
+    }
+  }
+
+  /// From now on the database must be that store.
+  func isStore(_ uuid: String) { state.withLock { $0.storeUUID = uuid } }
+
+  /// To be called when the file was converted to a rollback journal.
+  func logWasRemoved() { state.withLock { $0.forgetLog() } }
+
+  // MARK: Writing
+
+  /// Throws `storeReplaced` unless the database is the one that was opened. The connection has just begun a transaction that writes.
+  func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      let isUnchanged: Bool
+      if try connection.state.hasLogOnDisk ?? (state.log != nil) {
+        try lookAtLog(connection, &state)
+        let index = LogIndex(connection.state)
+        // The log's own header. It is only stable while no other process can begin the log anew.
+        if let index, index.pages > 0, try connection.state.logSaltOnDisk != index.header.salt {
+          throw overwritten(connection.operation, &state)
+        }
+        isUnchanged = index != nil && index?.header == state.lastCommit
+      } else {
+        _ = try status(connection.operation)
+        if state.isOverwritten { throw overwritten(connection.operation, &state) }
+        let counter = try connection.state.changeCounterOnDisk, before = state.changeCounter
+        // The counter may wrap around.
+        if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
+        state.changeCounter = counter
+        isUnchanged = counter == before
+      }
+      // Only another process's commit can have brought another store.
+      if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection) }
+    }
+  }
+
+  /// Throws `storeReplaced` unless the files are still those that were opened. The connection is about to commit.
+  func checkBeforeCommit(_ connection: SQLiteConnection) throws(StoreError) {
+    try state.withLock { state throws(StoreError) in
+      if state.log != nil { try lookAtLog(connection, &state) } else { _ = try status(connection.operation) }
+    }
+  }
+
+  /// Notes the state that a commit has made.
+  func committed(_ connection: SQLiteConnection) {
+    state.withLock { state in
+      if state.log != nil {
+        state.lastCommit = LogIndex(connection.state)?.header
+      } else {
+        // The commit is made. A counter that can't be read now stays behind, which is no sign of an older copy.
+        try? lookAtCounter(connection, &state)
+      }
+    }
+  }
+
+  // MARK: Closing
+
+  /// Whether a connection that is about to be closed may move the log into the file: the file is unchanged, and no other log is beside it.
+  /// A log that was only removed can be moved: its pages are nowhere else.
+  func mayMoveLog(_ connection: SQLiteConnection) -> Bool {
+    state.withLock { state in
+      if state.isOverwritten || isMoved { return false }
+      if state.log == nil { return true }
+      let log = OperatingSystem.identity(of: logPath), index = OperatingSystem.identity(of: indexPath)
+      guard log == nil || log == state.log, index == nil || index == state.index else { return false }
+      do throws(StoreError) { try lookAtContents(connection, &state) } catch { return false }
+      return true
+    }
+  }
+
+  /// Whether the path no longer names the file.
+  var isMoved: Bool { OperatingSystem.identity(of: file.path) != file.identity }
+
+  /// Whether the log may be moved into the file that was moved away: nobody overwrote that one before or since.
+  func mayMoveLogIntoMovedFile(_ connection: SQLiteConnection) -> Bool {
+    state.withLock { state in
+      if state.isOverwritten { return false }
+      if state.log == nil { return true }
+      let index = LogIndex(connection.state)
+      let before = index?.checkpoints
+      guard let index, let before, let now = OperatingSystem.status(ofOpenFile: file.identity) else { return false }
+      return (try? compareContents(now, index, before, connection, &state)) != nil
+    }
+  }
+
+  /// To be called when all of the log is in the file that was moved away.
+  func logIsInMovedFile() { state.withLock { $0.isLogInMovedFile = true } }
+
+  /// Puts the log of a file that was replaced out of the way, so that it isn't laid over the file that is at the path now. To be called
+  /// when the last connection is closed.
+  ///
+  /// It is removed only when all of it is in a file that was moved away. The log of an overwritten file may have commits that are
+  /// nowhere else, so it is kept under another name.
+  func removeLeftLog() {
+    let (log, isKept) = state.withLock { state in (state.isOverwritten || state.isLogInMovedFile ? state.log : nil, state.isOverwritten) }
+    guard let log, OperatingSystem.identity(of: logPath) == log else { return }
+    let logger = Logger(label: SQLiteLibrary.logLabel)
+    let left = LeftLog(path: logPath, index: indexPath, identity: log)
+    guard isKept else {
+      if !left.remove() { warnOfLog(logger) }
+      return
+    }
+    guard let name = left.keep() else { return warnOfLog(logger) }
+    logger.warning(
+      "The file was overwritten. The log of its former contents was kept under another name and isn't applied any more.",
+      metadata: ["path": "\(file.path)", "log": "\(name)"])
+  }
+
+  private func warnOfLog(_ logger: Logger) {
+    logger.warning(
+      "The log of a replaced file was left beside the new one: another process has it open, or it can't be removed.",
+      metadata: ["path": "\(file.path)-wal"])
+  }
+
+  // MARK: Looking
+
+  /// The status of the file, if the path still names it.
+  private func status(_ operation: String) throws(StoreError) -> FileStatus {
+    let now: FileStatus
+    do { now = try OperatingSystem.status(of: file.path, followsLinks: false) } catch {
+      throw replaced(operation, "Another program removed or renamed the file. Put it back, or close the store.", error)
+    }
+    guard now.identity == file.identity else {
+      throw replaced(operation, "Another program put another file in its place. Close the store, and open the file that is there now.")
+    }
+    return now
+  }
+
+  private func lookAtCounter(_ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
+    let counter = try connection.state.changeCounterOnDisk
+    if let before = state.changeCounter, Int32(bitPattern: counter &- before) < 0 { return }
+    state.changeCounter = counter
+  }
+
+  /// Throws unless the path names the file, its log and the log's index, and only checkpoints have written to the file.
+  private func lookAtLog(_ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
+    try lookAtContents(connection, &state)
+    guard let log = OperatingSystem.identity(of: logPath), let index = OperatingSystem.identity(of: indexPath),
+      log == state.log ?? log, index == state.index ?? index
+    else {
+      throw replaced(
+        connection.operation,
+        "Another program removed or replaced its log (-wal) or the log's index (-shm). Close the store, and open it again.")
+    }
+    (state.log, state.index) = (log, index)
+  }
+
+  /// Compares size and time of the file. Nothing but a checkpoint writes to a file with a log.
+  private func lookAtContents(_ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
+    let index = LogIndex(connection.state)
+    let before = index?.checkpoints
+    let now = try status(connection.operation)
+    guard let index, let before else { return }
+    try compareContents(now, index, before, connection, &state)
+  }
+
+  /// A later time alone counts too: a copy that is older by some updates often has the same size and the same first page.
+  private func compareContents(
+    _ now: FileStatus, _ index: LogIndex, _ before: LogIndex.Checkpoints, _ connection: SQLiteConnection, _ state: inout State
+  ) throws(StoreError) {
+    let after = index.checkpoints
+    if let known = state.contents, !known.isSame(now), after == known.checkpoints,
+      !(after.isPending && connection.state.isCheckpointRunning)
+    {
+      throw overwritten(connection.operation, &state)
+    }
+    if state.isOverwritten { throw overwritten(connection.operation, &state) }
+    state.contents = Contents(size: now.size, modified: now.modified, checkpoints: before)
+  }
+
+  private func checkStore(_ uuid: String, _ connection: SQLiteConnection) throws(StoreError) {
+    let statementsRun = connection.statementsRun
+    defer { connection.statementsRun = statementsRun }
+    let found: String?
+    do { found = try connection.string("SELECT Z_UUID FROM Z_METADATA WHERE Z_VERSION = 1") } catch {
+      guard error.code == .damaged else { throw error }
+      throw replaced(connection.operation, OpenedFiles.otherStore, error)
+    }
+    guard found == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
+  }
+
+  private static let otherStore = "Another program put another store into the file. Close the store, and open the one that is there now."
+
+  private func overwritten(_ operation: String, _ state: inout State) -> StoreError {
+    state.isOverwritten = true
+    return replaced(
+      operation, "Another program wrote to the file without SQLite, for example to restore a backup. Close the store, and open it again.")
+  }
+
+  private func replaced(_ operation: String, _ reason: String, _ cause: (any Error)? = nil) -> StoreError {
+    StoreError(.storeReplaced, operation: operation, path: file.path, reason: reason, cause: cause)
+  }
+}

@@ -1,0 +1,128 @@
+import HoldfastStore
+
+extension StoreSchema {
+  /// An index of a file. On disk: do not change.
+  struct Index: Sendable {
+    /// What an index is for. Names are given in this order, so that an index added to a model takes no constraint's name.
+    enum Purpose: CaseIterable {
+      case relationship, uniqueness, fetch
+    }
+
+    /// What an index is created with.
+    enum Owner: Hashable {
+      /// The entity with this index in the model.
+      case entity(Int)
+      /// A join table.
+      case linkTable(String)
+    }
+
+    let owner: Owner
+    let purpose: Purpose
+    /// Its name, which no other index or table of the file has, also apart from case.
+    var name: String
+    let table: String
+    /// What it covers, as it is spelled in SQL: `ON ZENTRY (ZDATE COLLATE BINARY DESC)`.
+    let definition: String
+
+    /// The statement that makes it.
+    var sql: String { "CREATE \(purpose == .uniqueness ? "UNIQUE " : "")INDEX \(SQLName.quoted(name)) \(definition)" }
+
+    init(_ owner: Owner, _ purpose: Purpose, name: String, table: String, columns: [String], condition: String = "") {
+      self.owner = owner
+      self.purpose = purpose
+      self.name = name
+      self.table = table
+      definition = "ON \(SQLName.quoted(table)) (\(columns.joined(separator: ", ")))\(condition)"
+    }
+  }
+
+  /// The indexes of a new file, in the order in which they are made. An index whose name another index or a table has gets a number
+  /// behind it.
+  var indexes: [Index] {
+    let declared =
+      model.entities.filter { $0.superentityIndex == nil }.flatMap { $0.familyIndexes.flatMap(declaredIndexes) } + namedLinks.map(linkIndex)
+    var names = IndexNames(besides: tables.map(\.name) + namedLinks.map { link($0).table } + StoreSchema.systemTableNames)
+    var named = declared
+    for purpose in Index.Purpose.allCases {
+      for place in named.indices where named[place].purpose == purpose { named[place].name = names.free(named[place].name) }
+    }
+    return named
+  }
+
+  /// The indexes of an entity's table: foreign keys, the entity where it differs, then uniqueness constraints, then fetch indexes.
+  private func declaredIndexes(_ index: Int) -> [Index] {
+    let entity = model.entities[index], table = tables[index]
+    var columns = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { table.columns[$0] }
+    if entity.superentityIndex == nil {
+      columns += linksWithoutInverse(entity).map { link($0).near }
+      if table.isShared { columns.append("Z_ENT") }
+    }
+    let relationships = columns.map {
+      Index(.entity(index), .relationship, name: "\(table.name)_\($0)_INDEX", table: table.name, columns: [SQLName.quoted($0)])
+    }
+    return relationships + uniqueIndexes(entity) + fetchIndexes(entity)
+  }
+
+  /// The way back through a join table.
+  private func linkIndex(_ relationship: ManagedObjectModel.Relationship) -> Index {
+    let side = link(relationship)
+    return Index(
+      .linkTable(side.table), .relationship, name: "\(side.table)_\(side.far)_INDEX", table: side.table,
+      columns: [SQLName.quoted(side.far), SQLName.quoted(side.near)])
+  }
+
+  /// The unique index of each constraint that an entity declares. A constraint that is declared twice has one.
+  private func uniqueIndexes(_ entity: ManagedObjectModel.Entity) -> [Index] {
+    var seen: Set<[String]> = []
+    let declared = entity.uniquenessConstraints.dropFirst(entity.inheritedConstraintCount).filter { seen.insert($0).inserted }
+    return declared.map { names in
+      // Rows of other entities have no value in a column of its own; where all columns are inherited they have to be left out.
+      let isInherited = !names.contains { entity.slot(named: $0).map(ownSlots(entity).contains) ?? false }
+      let numbers = entity.concreteIndexes.map { String(tables[$0].number) }.joined(separator: ", ")
+      return Index(
+        .entity(entity.index), .uniqueness, name: "Z_\(entity.name)_UNIQUE_\(names.joined(separator: "_"))",
+        table: tables[entity.index].name, columns: names.compactMap { orderedColumn($0, of: entity) },
+        condition: isInherited ? " WHERE Z_ENT IN (\(numbers))" : "")
+    }
+  }
+
+  /// The fetch indexes of an entity.
+  private func fetchIndexes(_ entity: ManagedObjectModel.Entity) -> [Index] {
+    entity.indexes.compactMap { declared in
+      // An index over ranges in several dimensions would be a table of its own, which no query of ours asks.
+      guard declared.elements.allSatisfy({ $0.kind == .binary }) else { return nil }
+      let columns = declared.elements.compactMap { orderedColumn($0.property, of: entity, isAscending: $0.isAscending) }
+      // A property without a column has nothing to be ordered by.
+      guard !columns.isEmpty, columns.count == declared.elements.count else { return nil }
+      return Index(
+        .entity(entity.index), .fetch, name: "Z_\(entity.name)_\(declared.name)", table: tables[entity.index].name, columns: columns)
+    }
+  }
+
+  private func orderedColumn(_ property: String, of entity: ManagedObjectModel.Entity, isAscending: Bool = true) -> String? {
+    entity.slot(named: property).map {
+      "\(SQLName.quoted(tables[entity.index].columns[$0])) COLLATE BINARY \(isAscending ? "ASC" : "DESC")"
+    }
+  }
+}
+
+/// Gives every index a name of its own.
+struct IndexNames {
+  /// The names that are given, in upper case: SQLite compares names without regard to the case of ASCII letters.
+  private var used: Set<String>
+
+  /// Begins with names that tables and other indexes have.
+  init(besides names: [String]) { used = Set(names.map(SQLName.upper)) }
+
+  /// The name itself if no other index or table has it, otherwise with `_2`, `_3` … behind it.
+  mutating func free(_ name: String) -> String {
+    // Index names are any text, and SQL ends at a zero byte.
+    let name = name.utf8.contains(0) ? name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "_") : name
+    var candidate = name, number = 1
+    while !used.insert(SQLName.upper(candidate)).inserted {
+      number += 1
+      candidate = "\(name)_\(number)"
+    }
+    return candidate
+  }
+}

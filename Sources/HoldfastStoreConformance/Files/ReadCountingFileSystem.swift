@@ -1,0 +1,35 @@
+package import HoldfastFiles
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A file system that counts the bytes that are read, and refuses to read more than a limit.
+///
+/// A test bounds the work of a store with it. The count is the same on every machine, which no measured time is.
+package final class ReadCountingFileSystem: ForwardingFileSystem {
+  package let base: any StoreFileSystem
+  private let limit: Int
+  private let count = Atomic<Int>(0)
+
+  /// - Parameter limit: the maximum number of bytes; reading more fails with `EIO`. Defaults to 1 GiB.
+  package init(_ base: any StoreFileSystem = POSIXFileSystem(), limit: Int = 1 << 30) {
+    self.base = base
+    self.limit = limit
+  }
+
+  /// The number of bytes that were read.
+  package var byteCount: Int { count.load(ordering: .relaxed) }
+
+  package func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+    guard byteCount < limit else { throw FileSystemError(.read, name: file.name, number: EIO) }
+    let bytesRead = try base.read(file, at: offset, into: buffer)
+    count.add(bytesRead, ordering: .relaxed)
+    return bytesRead
+  }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import HoldfastFiles
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// Paths beyond the 512 bytes that SQLite's own file system takes.
+@Suite(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fd"))) struct LongPathTests {
+  private let folder: ScratchFolder
+
+  init() throws { folder = try ScratchFolder() }
+
+  /// A path of a certain length below the scratch folder, whose folders are made.
+  private func path(bytes: Int, nameBytes: Int = 20) throws -> String {
+    var parent = folder.url.resolvingSymlinksInPath().path
+    let parentBytes = bytes - nameBytes - 1
+    while parent.utf8.count < parentBytes {
+      let room = parentBytes - parent.utf8.count - 1
+      try #require(room > 0)
+      // No folder's name is left with no byte.
+      parent += "/" + String(repeating: "d", count: room <= 200 ? room : min(200, room - 2))
+    }
+    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+    return parent + "/" + String(repeating: "f", count: nameBytes)
+  }
+
+  private static let model = Result { try TestModels.peopleModel() }
+
+  private func store(_ path: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> StoreUnderTest {
+    try StoreUnderTest(folder, try Self.model.get(), path: path, options: options)
+  }
+
+  private func files(beside path: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: SQLiteFile.split(path).folder).sorted()
+  }
+
+  @Test(arguments: [503, 504, 505, 512, 513, 600, 1024, 4080, 4095], SQLiteStoreOptions.JournalMode.allCases)
+  func `a store is made, saved, closed and read at a path of any length that the system allows`(
+    bytes: Int, mode: SQLiteStoreOptions.JournalMode
+  ) throws {
+    let path = try path(bytes: bytes)
+    try #require(path.utf8.count == bytes)
+    let name = SQLiteFile.split(path).name
+    let options = SQLiteStoreOptions(journalMode: mode, checkpointPages: 2)
+    let first = try store(path, options)
+    for number in 0..<5 { try first.insert("Person", [["id": .int64(Int64(number))]]) }
+    #expect(try files(beside: path) == (mode == .wal ? [name, name + "-shm", name + "-wal"] : [name]))
+    #expect(try thrown { _ = try self.store(path) }.code == .alreadyOpen)
+    try first.store.close()
+    #expect(try files(beside: path) == [name])
+    let again = try store(path, SQLiteStoreOptions(isReadOnly: true))
+    #expect(try again.all("Person").count == 5)
+    try again.store.close()
+    #expect(try files(beside: path) == [name])
+  }
+
+  @Test func `the longest name that leaves room for the files beside it is taken, and a longer one refused without making a file`() throws {
+    for bytes in [480, 2000] {
+      let longest = try path(bytes: bytes, nameBytes: 247)
+      let tested = try store(longest)
+      try tested.insert("Person", [["id": .int64(1)]])
+      try tested.store.close()
+      for nameBytes in [248, 251, 255, 256] {
+        let tooLong = try path(bytes: bytes + nameBytes - 247, nameBytes: nameBytes)
+        let error = try thrown { _ = try self.store(tooLong) }
+        #expect(error.code == .invalidPath && error.path == tooLong && error.reason.contains("255"))
+      }
+      #expect(try files(beside: longest) == [String(repeating: "f", count: 247)])
+    }
+  }
+
+  @Test func `a path beyond the system's limit is refused with the limit`() throws {
+    let path = try path(bytes: 4095) + "x"
+    let error = try thrown { _ = try self.store(path) }
+    #expect(error.code == .invalidPath && error.reason.contains("4,095"))
+    #expect(try files(beside: path) == [])
+  }
+
+  @Test func `without the list of descriptors a long path is refused with SQLite's limit`() throws {
+    let path = try path(bytes: 505)
+    let error = storeError { () throws(StoreError) in try SQLiteFileName(path: path, descriptors: "/nonexistent") }
+    #expect(error?.code == .invalidPath && error?.path == path)
+    #expect(error?.reason.contains("505 bytes") == true && error?.reason.contains("504 bytes") == true)
+    #expect(try files(beside: path) == [])
+  }
+
+  @Test func `a path is as long as its folder without links, however short a link makes it`() throws {
+    let path = try path(bytes: 900), link = folder.path("link")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SQLiteFile.split(path).folder)
+    let tested = try store(link + "/" + SQLiteFile.split(path).name)
+    try tested.insert("Person", [["id": .int64(1)]])
+    #expect(try thrown { _ = try self.store(path) }.code == .alreadyOpen)
+    try tested.store.close()
+    #expect(try store(path).all("Person").count == 1)
+  }
+
+  @Test func `what a store's description reads of a closed file, it reads at a long path`() throws {
+    let path = try path(bytes: 700)
+    try store(path).store.close()
+    let description = StoreDescription.sqlite(at: path)
+    let access = try #require(description.metadataAccess)
+    try access.write(["key": .string("value")])
+    #expect(try access.read().userInfo == ["key": .string("value")])
+    #expect(try access.readModel()?.entities.count == 2)
+    #expect(try SQLiteStore.coreDataModelCache(at: path) == nil)
+  }
+
+  @Test func `errors name the path, and SQLite's log lines are given it`() throws {
+    let path = try path(bytes: 600)
+    try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) }).write(to: URL(fileURLWithPath: path))
+    let error = try thrown { _ = try self.store(path) }
+    #expect(error.code == .notAStore && error.path == path && !"\(error)".contains("/proc/"))
+    let name = try SQLiteFileName(path: path)
+    #expect(name.text != path && name.text.utf8.count < 60)
+    #expect(SQLiteFileName.spelledOut("(2) open(\(name.text)-wal) - No such file") == "(2) open(\(path)-wal) - No such file")
+    #expect(SQLiteFileName.spelledOut("open(/proc/self/fd/99999/x) - \(name.text)") == "open(/proc/self/fd/99999/x) - \(path)")
+  }
+
+  @Test func `the folder's descriptor is closed with the store`() throws {
+    let path = try path(bytes: 600)
+    func openFolders() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == SQLiteFile.split(path).folder
+      }.count
+    }
+    let tested = try store(path)
+    try tested.insert("Person", [["id": .int64(1)]])
+    #expect(try tested.all("Person").count == 1)
+    #expect(try openFolders() == 1)
+    try tested.store.close()
+    #expect(try openFolders() == 0)
+  }
+
+  @Test func `values in files of their own are kept beside a store with a long path`() throws {
+    let path = try path(bytes: 900)
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Photo", attributes: [AttributeDescription("bytes", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)])
+    ])
+    let bytes = Data(repeating: 7, count: 200_000)
+    let tested = try StoreUnderTest(folder, model, path: path)
+    try tested.insert("Photo", [["bytes": .data(bytes)]])
+    try tested.store.close()
+    #expect(try files(beside: path).count == 2)
+    let again = try StoreUnderTest(folder, model, path: path)
+    #expect(try again.all("Photo").count == 1)
+    try again.store.close()
+
+    // The folder beside the store would be named `.NAME_SUPPORT`, which is one byte too many.
+    let widest = try StoreUnderTest(folder, model, path: try self.path(bytes: 900, nameBytes: 247))
+    #expect(try thrown { try widest.insert("Photo", [["bytes": .data(bytes)]]) }.code == .invalidPath)
+    #expect(try widest.all("Photo").isEmpty)
+    try widest.insert("Photo", [["bytes": .data(Data([1]))]])
+  }
+}

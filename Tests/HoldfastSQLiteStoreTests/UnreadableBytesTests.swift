@@ -1,0 +1,80 @@
+import CSQLite
+import HoldfastStore
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// A disk that fails to read a few bytes says nothing about what the file holds.
+@Suite struct UnreadableBytesTests {
+  private let folder = TemporaryFolder()
+
+  /// Lets every reading through one of SQLite's open files end with a code, while `body` runs.
+  private func failing(_ connection: SQLiteConnection, _ which: Int32, short: Bool, _ body: () throws -> Void) throws {
+    var found: UnsafeMutablePointer<sqlite3_file>?
+    #expect(withUnsafeMutablePointer(to: &found) { sqlite3_file_control(connection.state.handle, "main", which, $0) } == SQLITE_OK)
+    let file = try #require(found)
+    let original = try #require(file.pointee.pMethods)
+    var methods = original.pointee
+    // SQLITE_IOERR_READ and SQLITE_IOERR_SHORT_READ
+    if short { methods.xRead = { _, _, _, _ in 522 } } else { methods.xRead = { _, _, _, _ in 266 } }
+    try withUnsafePointer(to: methods) {
+      file.pointee.pMethods = $0
+      defer { file.pointee.pMethods = original }
+      try body()
+    }
+  }
+
+  private func database(_ mode: SQLiteStoreOptions.JournalMode) throws -> SQLiteDatabase {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
+    for _ in 0..<3 { try database.insert(bytes: 100) }
+    return database
+  }
+
+  @Test func aLogWhoseHeaderCannotBeReadIsNoOverwrittenFile() throws {
+    let database = try database(.wal)
+    try failing(database.writer, SQLITE_FCNTL_JOURNAL_POINTER, short: false) {
+      let error = #expect(throws: StoreError.self) { try database.insert(bytes: 100) }
+      #expect(error?.code == .inputOutput, "\(error as Any)")
+    }
+    // The next save opens another writer.
+    _ = try database.writer(to: "save")
+    try database.insert(bytes: 100)
+    database.close()
+    #expect(folder.names == ["store.sqlite"])
+    let again = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions())
+    #expect(try again.count() == 4)
+    again.close()
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func bytesAreMissingOnlyBeyondTheEnd(mode: SQLiteStoreOptions.JournalMode) throws {
+    let database = try database(mode)
+    let state = try database.writer(to: "read").state
+    try failing(database.writer, SQLITE_FCNTL_FILE_POINTER, short: true) {
+      let (hasLog, counter) = (try state.hasLogOnDisk, try state.changeCounterOnDisk)
+      #expect(hasLog == nil && counter == 0)
+    }
+    try failing(database.writer, SQLITE_FCNTL_FILE_POINTER, short: false) {
+      let mode = #expect(throws: StoreError.self) { try state.hasLogOnDisk }
+      let counter = #expect(throws: StoreError.self) { try state.changeCounterOnDisk }
+      #expect(mode?.code == .inputOutput && counter?.code == .inputOutput)
+    }
+    database.close()
+  }
+
+  @Test func aLogIsLeftAloneIfItsIndexCannotBeOpenedOrIfItIsAnother() throws {
+    let log = folder.file() + "-wal", index = folder.file() + "-shm"
+    TestFile.write([1, 2, 3], to: log)
+    let identity = try #require(OperatingSystem.identity(of: log))
+    let other = FileIdentity(device: identity.device, inode: identity.inode &+ 1)
+    #expect(!LeftLog(path: log, index: index, identity: other).remove())
+    #expect(LeftLog(path: log, index: index, identity: other).keep() == nil)
+    // A link is not opened.
+    TestFile.link(index, to: log)
+    #expect(!LeftLog(path: log, index: index, identity: identity).remove())
+    #expect(TestFile.size(log) == 3)
+    TestFile.delete(index)
+    #expect(LeftLog(path: log, index: index, identity: identity).remove())
+    #expect(TestFile.size(log) == nil)
+  }
+}

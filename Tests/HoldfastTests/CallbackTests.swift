@@ -1,0 +1,97 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// What handlers and callbacks may do, and objects that have left the graph.
+@Suite struct CallbackTests {
+  @Test(arguments: TestStore.allCases) func aHandlerOfASaveMaySaveAgain(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    var heard: [String] = []
+    context.contextDidSave { context, changes in
+      heard.append("first \(changes.inserted.count) \(changes.updated.count)")
+      guard let dog = context.registeredObjects.compactMap({ $0 as? Dog }).first, dog.age < 3 else { return }
+      dog.age += 1
+      #expect(throws: Never.self) { try context.save() }
+    }
+    context.contextDidSave { _, changes in heard.append("second \(changes.inserted.count) \(changes.updated.count)") }
+    let dog = context.dog("Fido", age: 1)
+    try context.save()
+    // All hear of the saves in the same order.
+    #expect(heard == ["first 1 0", "second 1 0", "first 0 1", "second 0 1", "first 0 1", "second 0 1"])
+    #expect(!context.hasChanges && dog.age == 3)
+    #expect(try place.context().one(\Dog.name == "Fido")?.age == 3)
+  }
+
+  private final class Saver: ManagedObject {
+    override class var entityName: String { "Saver" }
+    static nonisolated(unsafe) var codes: [ContextError.Code?] = []  // because one test uses it, in one thread
+    private func trySaving() {
+      do {
+        try managedObjectContext.save()
+        Saver.codes.append(nil)
+      } catch { Saver.codes.append((error as? ContextError)?.code) }
+    }
+    override func willSave() { trySaving() }
+    override func didSave() { trySaving() }
+  }
+
+  @Test func aCallbackOfASaveThatSavesGetsAnError() throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Saver")])
+    let place = TestStore.Place(.memory, model, [Saver.self]), context = try place.context()
+    _ = context.insert(Saver.self)
+    try context.save()
+    #expect(Saver.codes == [.saveInProgress, .saveInProgress])
+    #expect(try context.count(for: FetchRequest<Saver>()) == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatLeftTheGraphSaysSoAndTakesNoValues(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let deleted = context.dog("deleted"), rolledBack: Dog
+    try context.save()
+    context.delete(deleted)
+    #expect(!deleted.isInaccessible)
+    try context.save()
+    rolledBack = context.dog("new")
+    context.rollback()
+    for dog in [deleted, rolledBack] {
+      #expect(dog.isInaccessible && !dog.isDeleted && dog.name.isEmpty && dog.description.contains("inaccessible"))
+      #expect(try #require(throws: ContextError.self) { try dog.setValue(.string("x"), forKey: "name") }.code == .missingObject)
+      #expect(try #require(throws: ContextError.self) { try dog.setValue(.null, forKey: "owner") }.code == .missingObject)
+      #expect(try #require(throws: ContextError.self) { try dog.setValue([], forKey: "friends") }.code == .missingObject)
+      #expect(
+        try #require(throws: ContextError.self) { try dog.setValue(PropertyValue.objects([]), forKey: "friends") }.code == .missingObject)
+      #expect(try #require(throws: ContextError.self) { try dog.setValue(.string("x"), forKeyPath: "name") }.code == .missingObject)
+    }
+    #expect(!context.hasChanges)
+    let kept = context.dog("kept")
+    context.reset()
+    #expect(kept.isInaccessible)
+  }
+
+  private struct Leak: Error {
+    let payload: [Payload]
+    struct Payload { nonisolated(unsafe) let object: ManagedObject? }  // because the test is about what becomes of it
+  }
+
+  @Test func anErrorThatHoldsAnObjectTrapsWhereItLeavesItsContext() async {
+    for waits in [true, false] {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [waits = waits as Bool] in
+        let model = try ManagedObjectModel(entities: [EntityDescription("Saver")])
+        let container = try await PersistentContainer(model: model, store: .memory())
+        let background = container.newBackgroundContext()
+        if waits {
+          try? background.performAndWait { throw Leak(payload: [.init(object: nil), .init(object: try $0.insert(entityNamed: "Saver"))]) }
+        } else {
+          try? await background.perform { context throws -> Void in
+            throw Leak(payload: [.init(object: nil), .init(object: try context.insert(entityNamed: "Saver"))])
+          }
+        }
+      }
+      let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(output.contains("An error with a managed object left the object's context"))
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// One rule for cancelled tasks, on every store and for any number of rows: what a program fetches is cancelled; faults and saves are not.
+@Suite struct CancellationTests {
+  /// Runs a body in a task that is cancelled already.
+  private func cancelled<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      #expect(Task.isCancelled)
+      return try body()
+    }
+    return try await task.value
+  }
+
+  @Test(arguments: TestStore.allCases, [0, 1, 2000]) func aFetchInACancelledTaskThrowsBeforeItAsksTheStore(_ store: TestStore, _ rows: Int)
+    async throws
+  {
+    let place = try store.makePlace()
+    for isChanged in [false, true] {
+      try await cancelled {
+        let first = try place.context()
+        for number in 0..<rows { first.dog("d\(number)") }
+        try first.save()
+        let (context, recorder) = try place.recording()
+        if isChanged { context.dog("new") }
+        func code(_ body: () throws -> Void) -> String? {
+          do {
+            try body()
+            return nil
+          } catch { return (error as? StoreError)?.code.rawValue ?? "\(error)" }
+        }
+        let request = FetchRequest<Dog>(where: \.name == "d0", sortedBy: [FetchSortDescriptor((\Dog.owner).then(\.name))])
+        #expect(code { _ = try context.fetch(FetchRequest<Dog>()) } == "cancelled")
+        #expect(code { _ = try context.fetch(request) } == "cancelled")
+        #expect(code { _ = try context.count(for: FetchRequest<Dog>()) } == "cancelled")
+        #expect(code { _ = try context.fetchObjectIDs(FetchRequest<Dog>(where: \.age > 3)) } == "cancelled")
+        #expect(code { _ = try context.fetch(DictionaryFetchRequest<Dog>(columns: ["n": .count()])) } == "cancelled")
+        #expect(recorder.requests.isEmpty)
+        context.rollback()
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func faultsAndSavesGoOnInACancelledTask(_ store: TestStore) async throws {
+    let place = try store.makePlace()
+    try await cancelled {
+      let first = try place.context()
+      let ann = first.person("Ann"), dog = first.dog("Fido", age: 3, owner: ann)
+      dog.chip = 7
+      try first.save()
+      let (context, _) = try place.recording()
+      let fido = try #require(try context.existingObject(with: dog.objectID) as? Dog)
+      #expect(fido.age == 3 && fido.owner?.name == "Ann" && fido.owner?.dogs.count == 1)
+      // A store that doesn't check uniqueness itself has its rows read by the save.
+      let rex = context.dog("Rex")
+      rex.chip = 8
+      fido.age = 4
+      context.delete(try #require(fido.owner))
+      try context.refresh(fido, mergeChanges: true)
+      try context.save()
+      #expect(context.faultError == nil && !context.hasChanges)
+    }
+    #expect(try place.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [4, 1])
+  }
+
+  @Test(arguments: TestStore.allCases) func aFetchEndsAtTheNextBatchWhenItsTaskIsCancelled(_ store: TestStore) async throws {
+    let place = try store.makePlace()
+    let task = Task {
+      let first = try place.context()
+      for number in 0..<3000 { first.dog("d\(number)") }
+      try first.save()
+      let (context, _) = try place.recording { CancellingStore($0) }
+      return try context.fetch(FetchRequest<Dog>()).count
+    }
+    let error = await #expect(throws: StoreError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
+  }
+}
+
+/// Cancels the task that fetches while the fetch is under way.
+private final class CancellingStore: IncrementalStore {
+  private let base: any IncrementalStore
+  init(_ base: any IncrementalStore) { self.base = base }
+
+  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    withUnsafeCurrentTask { $0?.cancel() }
+    try base.fetch(plan, in: view, into: sink)
+  }
+
+  var capabilities: StoreCapabilities { base.capabilities }
+  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+  func close() throws { try base.close() }
+  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws { try base.rows(request, in: view, into: sink) }
+  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    try base.relationships(request, in: view)
+  }
+  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count) }
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
+  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
+  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+}

@@ -1,0 +1,90 @@
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Key paths that don't name one property of the class, in predicates and orders. On every store.
+@Suite struct KeyPathTests {
+  /// Bob owns Rex and Tom, Ann owns Fido; Stray has no owner.
+  private func context(_ store: TestStore) throws -> (TestStore.Place, ManagedObjectContext) {
+    let place = try store.makePlace(), context = try place.context()
+    let ann = context.person("Ann", city: "Paris"), bob = context.person("Bob")
+    context.dog("Fido", age: 3, owner: ann).weight = 12
+    context.dog("Rex", age: 5, owner: bob).friends.insert(context.dog("Tom", age: 7, owner: bob))
+    context.dog("Stray", age: 9)
+    try context.save()
+    return (place, context)
+  }
+
+  private func names(_ context: ManagedObjectContext, _ predicate: FetchPredicate<Dog>) throws -> [String] {
+    try context.fetch(FetchRequest(where: predicate, sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name)
+  }
+
+  @Test(arguments: TestStore.allCases) func chainsThroughToOneRelationshipsAreFollowed(_ store: TestStore) throws {
+    let (place, context) = try context(store)
+    withExtendedLifetime(place) {}
+    #expect(try names(context, \.owner?.name == "Ann") == ["Fido"])
+    #expect(try names(context, \.owner?.name > "Ann") == ["Rex", "Tom"])
+    #expect(try names(context, \.owner?.city == nil) == ["Rex", "Stray", "Tom"])
+    #expect(try names(context, \.owner?.name != nil && \.age < 6) == ["Fido", "Rex"])
+    #expect(try names(context, (\Dog.owner?.name).beginsWith("B")) == ["Rex", "Tom"])
+    #expect(try names(context, (\Dog.owner?.name).isIn(["Ann", nil])) == ["Fido", "Stray"])
+    #expect(try names(context, \.owner!.name == "Bob") == ["Rex", "Tom"])
+    #expect(try names(context, \.collar?.dog?.owner?.name == "Ann") == [])
+    let ann = try context.one(\Person.name == "Ann")
+    #expect(try names(context, \.collar?.dog == nil && \.owner == ann) == ["Fido"])
+    let sorted = try context.fetch(
+      FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.owner?.name, ascending: false), FetchSortDescriptor(\Dog.name)]))
+    #expect(sorted.map(\.name) == ["Rex", "Tom", "Fido", "Stray"])
+  }
+
+  @Test(arguments: TestStore.allCases) func countsOfToManyRelationshipsAreCounts(_ store: TestStore) throws {
+    let (place, context) = try context(store)
+    withExtendedLifetime(place) {}
+    #expect(try context.fetch(FetchRequest<Person>(where: \.dogs.count > 1)).map(\.name) == ["Bob"])
+    #expect(try names(context, \.friends.count == 1) == ["Rex"])
+    #expect(try names(context, \.owner?.dogs.count == 2) == ["Rex", "Tom"])
+    #expect(try names(context, (\Dog.owner).then(\.dogs.count) == 1) == ["Fido"])
+  }
+
+  @Test(arguments: TestStore.allCases) func theWrappedValueOfAnOptionalAttributeIsTheAttribute(_ store: TestStore) throws {
+    let (place, context) = try context(store)
+    withExtendedLifetime(place) {}
+    #expect(try names(context, \.weight! > 3) == ["Fido"])
+    #expect(try names(context, \.weight! < 3).isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func whatIsComputedIsRefusedByTheRequest(_ store: TestStore) throws {
+    let (place, context) = try context(store)
+    withExtendedLifetime(place) {}
+    let computed: [FetchPredicate<Dog>] = [
+      \.isOld == true, \.doubleAge == 6, \.ageOrNothing == 3, \.shoutedName == "FIDO", \.owner?.greeting == "Hello Ann",
+      \.friends.isEmpty == true,
+      \.twiceTheFriends == 2, \.owner?.name.count == 3, \.oldestFriend?.name == "Tom", \.owner?.dogs.first?.age == 3,
+    ]
+    for (number, predicate) in computed.enumerated() {
+      let error = #expect(throws: QueryError.self, "\(number)") { try context.fetch(FetchRequest(where: predicate)) }
+      #expect(error?.reason.contains("none of the properties listed in") == true, "\(number): \(String(describing: error))")
+    }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.doubleAge)])) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor((\Person.dogs).count())])) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.dogs.count)])) }
+  }
+}
+
+extension Dog {
+  fileprivate var isOld: Bool { age > 4 }
+  fileprivate var doubleAge: Int { age * 2 }
+  fileprivate var ageOrNothing: Int? { age == 0 ? nil : age }
+  fileprivate var shoutedName: String { name.uppercased() }
+  fileprivate var twiceTheFriends: Int { friends.count * 2 }
+  fileprivate var oldestFriend: Dog? { friends.max { $0.age < $1.age } }
+}
+
+extension Person {
+  fileprivate var greeting: String { "Hello \(name)" }
+}
+
+extension ToManyRelationship {
+  fileprivate var first: Destination? { first { _ in true } }
+}

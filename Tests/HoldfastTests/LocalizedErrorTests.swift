@@ -1,0 +1,94 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+/// What a program that knows no type of Holdfast's shows of an error.
+@Suite struct LocalizedErrorTests {
+  /// A store's file that isn't there, in a folder of its own.
+  private let path = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)/people").path
+
+  private func expect(
+    _ code: Int, _ text: String, in domain: String = "NSCocoaErrorDomain", sourceLocation: SourceLocation = #_sourceLocation,
+    of body: () throws -> Void
+  ) throws {
+    let error = try #require(throws: (any Error).self, sourceLocation: sourceLocation) { try body() }
+    let bridged = error as NSError
+    #expect(bridged.domain == domain && bridged.code == code, sourceLocation: sourceLocation)
+    #expect(error.localizedDescription == text, sourceLocation: sourceLocation)
+    #expect(bridged.localizedDescription == text, sourceLocation: sourceLocation)
+    // Domain and number alone make a sentence that says nothing.
+    #expect(!text.contains("error \(code)"), sourceLocation: sourceLocation)
+  }
+
+  private func context() throws -> ManagedObjectContext {
+    let tie = EntityDescription(
+      "Tie",
+      attributes: [
+        AttributeDescription("rating", .double, isOptional: true, validation: .range(.double(0), .double(5))),
+        AttributeDescription("shopName", .string),
+      ])
+    return try TestStore.memory.makePlace(model: ManagedObjectModel(entities: [tie]), classes: []).context()
+  }
+
+  @Test func aRefusedValueIsASentenceForPeople() throws {
+    let context = try context()
+    let tie = try context.insert(entityNamed: "Tie")
+    try tie.setValue(.string("Secret"), forKey: "shopName")
+    try tie.setValue(.double(6), forKey: "rating")
+    try expect(1610, "Rating may be at most 5.") { try context.save() }
+  }
+
+  @Test func severalRefusedValuesAreALineEach() throws {
+    let context = try context()
+    let tie = try context.insert(entityNamed: "Tie")
+    try tie.setValue(.double(-1), forKey: "rating")
+    try expect(1560, "Rating must be at least 0.\nShop name must have a value.") { try context.save() }
+  }
+
+  @Test func aRuleOfAClassIsItsOwnSentence() throws {
+    try expect(1550, "Wear it.") { throw ContextError.invalid("Wear it.") }
+  }
+
+  @Test func aStoreThatCannotBeOpenedNamesItsFileAndTheReason() throws {
+    let descriptions: [StoreDescription] = [
+      .sqlite(at: path, options: SQLiteStoreOptions(createsIfMissing: false)), .json(at: path),
+    ]
+    for description in descriptions {
+      let error = try #require(throws: StoreError.self) { _ = try PersistentStoreCoordinator(model: Kennel.model, store: description) }
+      try expect(134080, "Could not open the store at \(path): \(error.reason)") { throw error }
+      #expect((error as NSError).localizedFailureReason == error.reason && !error.reason.isEmpty)
+    }
+  }
+
+  @Test func aModelThatContradictsItselfNamesEveryProblem() throws {
+    let error = try #require(throws: ModelError.self) {
+      _ = try ManagedObjectModel(entities: [EntityDescription("Tie", attributes: [AttributeDescription("a b", .string)])])
+    }
+    try expect(134060, error.description) { throw error }
+    #expect(error.localizedDescription.contains("Tie.a b"))
+  }
+
+  @Test func aQueryThatCannotBeAnsweredNamesItsPart() throws {
+    let context = try context()
+    let error = try #require(throws: (any Error).self) {
+      _ = try context.fetch(
+        FetchRequest<ManagedObject>(
+          entityName: "Tie", where: FetchPredicate(.comparison(.property("price"), .equalTo, .constant(.int64(1)), []))))
+    }
+    #expect((error as NSError).domain == "NSCocoaErrorDomain" && (error as NSError).code == 134060)
+    #expect(error.localizedDescription.contains("price"), "\(error.localizedDescription)")
+  }
+
+  @Test func aCallOfTheSystemHasItsOwnNumber() throws {
+    let error = FileSystemError(.resolve, name: "people", number: 2)
+    try expect(2, "Could not resolve the path people: No such file or directory (errno 2).", in: "NSPOSIXErrorDomain") { throw error }
+  }
+
+  @Test func aDamagedPropertyListNamesThePlace() throws {
+    try expect(3840, "At byte 8: It ends here.") { throw PropertyListError(.damaged, at: .byte(8), "It ends here.") }
+  }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Holdfast
+import HoldfastStoreConformance
+import Testing
+
+/// `IN` against one comparison after the other, for every type and every length at which something else tests the list.
+@Suite struct MembershipTests {
+  @Test(arguments: TestStore.allCases)
+  func `a value is in a list when it equals an element, whatever the types and the length of the list`(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    var previous: ManagedObject?
+    for number in 0..<80 {
+      let entry = try context.insert(entityNamed: "Entry")
+      for attribute in Ledger.attributes where number % 7 != 0 {
+        let values = Ledger.values(attribute.type, nan: store != .sqlite)
+        try entry.setValue(values.randomElement(using: &random) ?? .null, forKey: attribute.name)
+      }
+      if let previous, number % 5 != 0 { try entry.setValue(.objectID(previous.objectID), forKey: "up") }
+      previous = entry
+    }
+    try context.save()
+    let fresh = try place.context(), all = try fresh.fetch(FetchRequest<ManagedObject>(entityName: "Entry")).map(\.objectID)
+    for attribute in Ledger.attributes {
+      for count in [0, 1, 4, 5, 6, 32, 33, 300] {
+        var list = (0..<count).map { _ in Ledger.constants(attribute.type).randomElement(using: &random) ?? .null }
+        if count % 3 == 0 { list.append(.null) }
+        for path in [attribute.name, "up.\(attribute.name)", "up.up.\(attribute.name)"] {
+          let comment = Comment(rawValue: "seed \(random.seed): \(path) IN \(list) on \(store)")
+          try expectSame(.property(PropertyPath(dotted: path)), list, fresh, comment)
+        }
+        let inner = QueryExpression.membership(.property(PropertyPath(attribute.name)), list)
+        try expectSame(fresh, .any("down", inner), .any("down", compared(.property(PropertyPath(attribute.name)), list)), "ANY \(inner)")
+      }
+    }
+    for count in [3, 7, 40] {
+      let ids = all.shuffled(using: &random).prefix(count).map { StoreValue.objectID($0) }
+      try expectSame(.object, ids, fresh, "SELF IN \(count)")
+      try expectSame(.property("up"), ids + [.null], fresh, "up IN \(count)")
+      try expectSame(.count("down"), (0..<count).map { .int64(Int64($0) * 2 + 1) }, fresh, "@count IN \(count)")
+      let odd = QueryExpression.remainder(.property("i16"), 3)
+      try expectSame(odd, (0..<count).map { .double(Double($0) / 2 - 1) } + [.null], fresh, "% IN \(count)")
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func `a list of a hundred thousand values is one question to the store`(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Ledger.model, classes: [])
+    let context = try place.context()
+    for number in 0..<50 {
+      let entry = try context.insert(entityNamed: "Entry")
+      try entry.setValue(.string("entry \(number)"), forKey: "s")
+      try entry.setValue(.double(Double(number)), forKey: "r")
+    }
+    try context.save()
+    let (fresh, recording) = try place.recording()
+    for (name, list) in [
+      ("s", (0..<100_000).map { StoreValue.string("entry \($0 * 2)") }), ("r", (0..<100_000).map { StoreValue.double(Double($0) * 2) }),
+    ] {
+      recording.clear()
+      let predicate = QueryExpression.membership(.property(PropertyPath(name)), list)
+      #expect(try fresh.count(for: FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(predicate))) == 25)
+      #expect(try fresh.fetch(FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(.not(predicate)))).count == 25)
+      #expect(recording.requests.filter { if case .fetch = $0 { true } else { false } }.count == 2)
+    }
+  }
+
+  private func compared(_ operand: QueryExpression, _ list: [StoreValue]) -> QueryExpression {
+    // Not a flat OR, which would be made a list itself.
+    list.map { QueryExpression.comparison(operand, .equalTo, .constant($0), []) }
+      .reduce(.literal(false)) { $1 == .literal(true) ? $0 : .or([$0, .and([$1, .literal(true)])]) }
+  }
+
+  private func expectSame(_ operand: QueryExpression, _ list: [StoreValue], _ context: ManagedObjectContext, _ comment: Comment) throws {
+    try expectSame(context, .membership(operand, list), compared(operand, list), comment)
+  }
+
+  private func expectSame(_ context: ManagedObjectContext, _ first: QueryExpression, _ second: QueryExpression, _ comment: Comment) throws {
+    func ids(_ expression: QueryExpression) throws -> Set<ManagedObjectID> {
+      Set(try context.fetch(FetchRequest<ManagedObject>(entityName: "Entry", where: FetchPredicate(expression))).map(\.objectID))
+    }
+    #expect(try ids(first) == ids(second), comment)
+  }
+}

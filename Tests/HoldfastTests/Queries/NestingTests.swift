@@ -1,0 +1,174 @@
+import Foundation
+import Holdfast
+import Testing
+
+/// How deep predicates may be nested, and what becomes of those that are deeper, on threads with a small stack.
+@Suite struct NestingTests {
+  private static let limit = QueryExpression.maximumNesting
+
+  private static func isAge(_ age: Int) -> QueryExpression { .comparison(.property("age"), .equalTo, .constant(.int64(Int64(age))), []) }
+
+  /// Ways in which an expression gets one level deeper.
+  enum Shape: String, CaseIterable, Sendable {
+    case alternatingChains, quantifiers, all, comparedTruths
+
+    /// An expression of as many levels, which holds for dogs that are one year old or for none.
+    func expression(levels: Int) -> QueryExpression {
+      var expression = isAge(1)
+      // A comparison of a truth counts twice; a NOT makes up for a level that is left.
+      if self == .comparedTruths && levels % 2 == 0 { expression = .not(expression) }
+      for level in 1..<(self == .comparedTruths ? (levels + 1) / 2 : levels) {
+        switch self {
+        case .alternatingChains where level % 2 == 0: expression = .and([.literal(true), expression])
+        case .alternatingChains: expression = .or([.literal(false), expression])
+        case .quantifiers: expression = .any("friends", expression)
+        case .all: expression = .all("friends", expression)
+        case .comparedTruths: expression = .comparison(expression, .equalTo, .constant(.bool(true)), [])
+        }
+      }
+      return expression
+    }
+  }
+
+  @Test(arguments: TestStore.allCases, Shape.allCases)
+  func `a predicate of the maximum nesting is answered on a small stack, and one level more is refused`(
+    _ store: TestStore, _ shape: Shape
+  ) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    let dogs = [context.dog("Ann", age: 1), context.dog("Bo", age: 2)]
+    dogs[0].friends.insert(dogs[0])
+    dogs[0].friends.insert(dogs[1])
+    dogs[1].friends.insert(dogs[1])
+    try context.save()
+    let limit = NestingTests.limit, smaller = limit % 2 == 0 ? 4 : 3
+    let expected = try place.context().count(for: FetchRequest<Dog>(where: FetchPredicate(shape.expression(levels: smaller))))
+    let (counts, stackBytes) = try onStack(byteCount: 512 << 10) {
+      let context = try place.context()
+      let request = FetchRequest<Dog>(where: FetchPredicate(shape.expression(levels: limit)))
+      return [try context.count(for: request), try context.fetch(request).count]
+    }
+    #expect(counts == [expected, expected])
+    // What a caller needs for itself, and a debug build more than a release build.
+    #expect(stackBytes < 320 << 10)
+    let part = try onSmallStack { () -> String in
+      do {
+        _ = try place.context().fetch(FetchRequest<Dog>(where: FetchPredicate(shape.expression(levels: limit + 1))))
+        return "nothing"
+      } catch let error as QueryError {
+        return error.part
+      }
+    }
+    #expect(part == "nesting")
+  }
+
+  @Test func `what the operators nest too deeply is refused by every store, however deep it is`() throws {
+    for levels in [NestingTests.limit * 2, 100_000] {
+      let parts = try onSmallStack { () -> [String] in
+        var predicate = FetchPredicate<Dog>(NestingTests.isAge(1))
+        let isOld: FetchPredicate<Dog> = \.age > 0
+        for _ in 0..<levels / 2 { predicate = !(predicate && isOld) }
+        return try TestStore.allCases.map { store in
+          do {
+            return "\(try store.makePlace().context().count(for: FetchRequest(where: predicate)))"
+          } catch let error as QueryError {
+            return error.part
+          }
+        }
+      }
+      #expect(parts == TestStore.allCases.map { _ in "nesting" })
+    }
+  }
+
+  @Test func `chains of a hundred thousand terms are flat on every store`() throws {
+    let counts = try onSmallStack { () -> [[Int]] in
+      var either = FetchPredicate<Dog>.none, neither = FetchPredicate<Dog>.all, ranges = FetchPredicate<Dog>.none
+      // The other way round: then each joining copies what is on the right.
+      var right = FetchPredicate<Dog>(NestingTests.isAge(3))
+      for age in 5..<100_005 {
+        let term = NestingTests.isAge(age)
+        either = either || FetchPredicate(term)
+        neither = neither && !FetchPredicate(term)
+        ranges = ranges || FetchPredicate(.between(.property("age"), .int64(Int64(-age)), .int64(Int64(1 - age))))
+        if age < 1000 { right = FetchPredicate(term) || right }
+      }
+      return try TestStore.allCases.map { store in
+        let place = try store.makePlace(), context = try place.context()
+        for age in 4..<7 { context.dog("Dog", age: age) }
+        try context.save()
+        let fresh = try place.context()
+        return try [either, neither, !(!(!either)), right, ranges].map { try fresh.count(for: FetchRequest(where: $0)) }
+      }
+    }
+    #expect(counts == TestStore.allCases.map { _ in [2, 1, 1, 2, 0] })
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func `chains that were nested by hand are flat as well`(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    let context = try place.context()
+    for age in 0..<10 { context.dog("Dog", age: age) }
+    try context.save()
+    let counts = try onSmallStack { () -> [Int] in
+      let context = try place.context()
+      var left = NestingTests.isAge(0), right = NestingTests.isAge(0), negated = NestingTests.isAge(0)
+      for age in 1..<800 {
+        left = .or([left, NestingTests.isAge(age % 3)])
+        right = .or([NestingTests.isAge(age % 3), .and([right])])
+        negated = .not(negated)
+      }
+      return try [left, right, negated].map { try context.count(for: FetchRequest<Dog>(where: FetchPredicate($0))) }
+    }
+    #expect(counts == [3, 3, 9])
+  }
+
+  @Test func `a predicate that continues another leaves it unchanged`() {
+    let base = \Dog.age == 1 || \Dog.age == 2
+    let first = base || \Dog.age == 3, second = base || \Dog.age == 4, both = first || second
+    func ages(_ predicate: FetchPredicate<Dog>) -> [QueryExpression] { predicate.expression.disjuncts }
+    #expect(ages(base) == [1, 2].map { NestingTests.isAge16($0) })
+    #expect(ages(first) == [1, 2, 3].map { NestingTests.isAge16($0) })
+    #expect(ages(second) == [1, 2, 4].map { NestingTests.isAge16($0) })
+    #expect(ages(both) == [1, 2, 3, 1, 2, 4].map { NestingTests.isAge16($0) })
+    #expect(first != second)
+    let again: FetchPredicate<Dog> = base || \Dog.age == 3
+    #expect(first == again)
+    #expect((!(!base)).expression == base.expression)
+  }
+
+  private static func isAge16(_ age: Int) -> QueryExpression {
+    let predicate: FetchPredicate<Dog> = \.age == age
+    return predicate.expression
+  }
+
+  @Test func `a hostile document of a query is refused on a small stack`() throws {
+    for (open, close) in [(#"{"not":{"_0":"#, "}}"), (#"{"and":{"_0":["#, "]}}"), (#"{"any":{"_0":{"first":"a","rest":[]},"_1":"#, "}}")] {
+      for levels in [90, 400, 100_000] {
+        let refused = try onSmallStack {
+          let text = String(repeating: open, count: levels) + #"{"literal":{"_0":true}}"# + String(repeating: close, count: levels)
+          do {
+            _ = try JSONDecoder().decode(QueryExpression.self, from: Data(text.utf8))
+            return false
+          } catch is DecodingError {
+            return true
+          }
+        }
+        #expect(refused, "\(levels) of \(open)")
+      }
+    }
+  }
+
+  @Test func `a query of the maximum nesting is encoded and decoded on a small stack`() throws {
+    for shape in Shape.allCases {
+      let (isSame, stackBytes) = try onStack(byteCount: 512 << 10) {
+        let expression = shape.expression(levels: NestingTests.limit)
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let decoded = try PropertyListDecoder().decode(QueryExpression.self, from: try encoder.encode(expression))
+        return decoded == expression && decoded.hashValue == expression.hashValue && !"\(decoded)".isEmpty
+      }
+      #expect(isSame, "\(shape)")
+      #expect(stackBytes < 320 << 10, "\(shape)")
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Several processes or threads make one store at the same moment.
+@Suite(.serialized) struct MakingTests {
+  private static let stores: [FileStore] = FileStore.wholeFile + SQLiteStoreOptions.JournalMode.allCases.map { .sqlite($0) }
+  private static let processes = 8
+
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// A process that comes too late to make the file opens the one that is there.
+  @Test(arguments: MakingTests.stores)
+  func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+    let rounds = Battery.count(12, full: 200)
+    await withTaskGroup(of: Void.self) { group in
+      for process in 0..<MakingTests.processes {
+        group.addTask { [folder = folder.path] in
+          await #expect(processExitsWith: .success) {
+            [folder = folder as String, store = store as FileStore, process = process as Int, rounds = rounds as Int] in
+            for round in 0..<rounds {
+              try MakingTests.meet(in: folder, process: process, round: round)
+              do { try MakingTests.save(process, store, folder + "/harbour\(round)") } catch {
+                try Folder.write(Array("\(error)".utf8), to: folder + "/error\(round)-\(process)")
+              }
+            }
+          }
+        }
+      }
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("error") {
+      Issue.record("\(name): \(String(decoding: try Folder.read(folder.file(name)), as: UTF8.self))")
+    }
+    for round in 0..<rounds { try expectAll(store, folder.file("harbour\(round)")) }
+  }
+
+  /// In one process only one of them can have the store open; the others are told so, and open it later.
+  @Test(arguments: MakingTests.stores)
+  func D1_threadsThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+    let path = folder.file("harbour")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<MakingTests.processes {
+        group.addTask {
+          while true {
+            do { return try MakingTests.save(number, store, path) } catch let error as StoreError where error.code == .alreadyOpen {
+              await Task.yield()
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try expectAll(store, path)
+    #expect(folder.openDescriptors == 0)
+  }
+
+  private func expectAll(_ store: FileStore, _ path: String) throws {
+    let context = try Harbour.context(store.description(at: path))
+    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    #expect(routes.map(\.number) == Array(0..<MakingTests.processes))
+    try context.persistentStoreCoordinator.close()
+    #expect(try store.fault(at: path) == nil)
+  }
+
+  /// Waits until all processes have come so far.
+  private static func meet(in folder: String, process: Int, round: Int) throws {
+    try Folder.write([], to: folder + "/ready\(round)-\(process)")
+    for other in 0..<processes { while !Folder.exists(folder + "/ready\(round)-\(other)") { usleep(200) } }
+  }
+
+  private static func save(_ number: Int, _ store: FileStore, _ path: String) throws {
+    // However long the others take: on a busy machine the usual five seconds may not suffice.
+    let description: StoreDescription =
+      if case .sqlite(let journal) = store {
+        .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 3600))
+      } else { store.description(at: path, file: Inserting.options) }
+    let context = try Harbour.context(description)
+    let route = context.insert(Route.self)
+    (route.number, route.count) = (number, 0)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// SQLite stores that are opened read-only where nothing can be written. Root can write everywhere, so these run in processes that give
+/// their rights up, or on a disk that is mounted read-only.
+@Suite struct ReadOnlyPlaceTests {
+  private let folder: Folder
+  private var path: String { folder.file() }
+
+  init() throws { folder = try Folder() }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func C7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
+    try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: journal))
+    try ReadOnlyPlace.forbid(folder)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      try ReadOnlyPlace.giveUpRights()
+      try ReadOnlyPlace.expectReadable(path)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
+  }
+
+  /// The name is part of a URI then.
+  @Test func C7_aClosedStoreOpensWhateverItsPathLooksLike() async throws {
+    let path = folder.file("50% & more? #1 ü.sqlite?immutable=0")
+    try Harbour.makeFile(path)
+    #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o555) == 0)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      try ReadOnlyPlace.giveUpRights()
+      try ReadOnlyPlace.expectReadable(path)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
+  }
+
+  /// The folder could be written, but what SQLite makes there it could not remove again.
+  @Test func C7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
+    try Harbour.makeFile(path)
+    #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o777) == 0)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      try ReadOnlyPlace.giveUpRights()
+      try ReadOnlyPlace.expectReadable(path)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func C7_aClosedStoreOpensOnAReadOnlyDisk(journal: SQLiteStoreOptions.JournalMode) async throws {
+    #if os(Linux)
+      guard System.isRoot else { return print("Skipped: only root can mount a disk.") }
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [path = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
+        guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a disk.") }
+        let file = path + "/harbour.sqlite"
+        try Harbour.makeFile(file, options: SQLiteStoreOptions(journalMode: journal))
+        demand(ReadOnlyPlace.makeDiskReadOnly(path), "The disk could not be made read-only: \(errno).")
+        try ReadOnlyPlace.expectReadable(file)
+        let names = try FileManager.default.contentsOfDirectory(atPath: path)
+        demand(names == ["harbour.sqlite"], "\(names)")
+        print("REPORT read")
+      }
+      report(child)
+    #endif
+  }
+
+  /// With its index beside it, SQLite can read the log.
+  @Test(arguments: [true, false])
+  func C7_aLogThatCannotBeReadIsAnErrorThatSaysSo(hasIndex: Bool) async throws {
+    try await makeKilled()
+    if !hasIndex { #expect(unlink(path + "-shm") == 0) }
+    try ReadOnlyPlace.forbid(folder)
+    let before = try folder.snapshot()
+    await #expect(processExitsWith: .success) { [path = path as String, hasIndex = hasIndex as Bool] in
+      try ReadOnlyPlace.giveUpRights()
+      if hasIndex { return try ReadOnlyPlace.expectReadable(path) }
+      try ReadOnlyPlace.expectRefusal(path, "-wal")
+    }
+    #expect(try folder.snapshot() == before)
+  }
+
+  @Test func C7_aJournalThatCannotBeRolledBackIsAnErrorThatSaysSo() async throws {
+    try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete))
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let database = try BareDatabase(path)
+      // Pages go to the file before the commit.
+      try database.run("PRAGMA cache_size=1; BEGIN IMMEDIATE; UPDATE ZSHIP SET ZLOG = zeroblob(20000)")
+      kill(getpid(), SIGKILL)
+    }
+    #expect(Folder.exists(path + "-journal"))
+    try ReadOnlyPlace.forbid(folder)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      try ReadOnlyPlace.giveUpRights()
+      try ReadOnlyPlace.expectRefusal(path, "-journal")
+    }
+  }
+
+  /// A user who can write there does so while the store is read without locks.
+  @Test func C7_whatAnotherUserWritesMeanwhileIsRead() async throws {
+    guard System.isRoot else { return print("Skipped: only root can be two users.") }
+    try Harbour.makeFile(path)
+    try ReadOnlyPlace.forbid(folder)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      precondition(seteuid(65_534) == 0)
+      let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
+      func crews() throws -> [Int?] {
+        context.reset()
+        return Array(Set(try context.fetch(FetchRequest<Ship>()).map(\.crew)))
+      }
+      let atFirst = try crews()
+      precondition(atFirst == [nil], "\(atFirst)")
+      for crew in 1...5 {
+        try ReadOnlyPlace.asRoot { try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = \(crew)") }
+        let found = try crews()
+        precondition(found == [crew], "\(found)")
+      }
+      // The other program stays there, with a log.
+      let other = try ReadOnlyPlace.asRoot {
+        let other = try BareDatabase(path)
+        try other.run("UPDATE ZSHIP SET ZCREW = 6")
+        return other
+      }
+      let found = try crews()
+      precondition(found == [6], "\(found)")
+      try ReadOnlyPlace.asRoot { other.close() }
+      let last = try crews()
+      precondition(last == [6], "\(last)")
+      try context.persistentStoreCoordinator.close()
+    }
+  }
+
+  @Test func C7_aFetchDuringWhichAnotherUserWritesIsAnErrorThatCanBeRetried() async throws {
+    guard System.isRoot else { return print("Skipped: only root can be two users.") }
+    try Harbour.makeFile(path)
+    try ReadOnlyPlace.forbid(folder)
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [path = path as String] in
+      precondition(seteuid(65_534) == 0)
+      let store = SQLiteStore(path: path, options: SQLiteStoreOptions(isReadOnly: true))
+      _ = try store.open(model: Harbour.model)
+      let ship = try #require(Harbour.model.entity(named: "Ship")).index
+      for kind in [ReadViewKind.latest, .consistent] {
+        // A change within the same tick of the file system's clock could not be seen.
+        usleep(20_000)
+        let view = try store.beginRead(kind)
+        let sink = MeddlingSink {
+          try ReadOnlyPlace.asRoot { try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = ifnull(ZCREW, 0) + 1") }
+        }
+        do {
+          try store.fetch(FetchPlan(entity: ship, concreteEntities: [ship]), in: view, into: sink)
+          complain("Rows were read while they changed, in a view of kind \(kind).")
+        } catch let error as StoreError {
+          demand(error.code == .locked && error.isRetryable && error.path == path, "\(error)")
+        }
+        view.end()
+      }
+      try store.close()
+      print("REPORT refused")
+    }
+    report(child)
+  }
+
+  /// A store whose process was killed while it had it open.
+  private func makeKilled() async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let context = try Harbour.context(.sqlite(at: path))
+      for _ in 0..<12 { try Voyage.saveNext(context) }
+      kill(getpid(), SIGKILL)
+    }
+  }
+}
+
+/// Does something when it gets the first rows.
+private final class MeddlingSink: RowSink {
+  private let meddle: () throws -> Void
+  private var hasMeddled = false
+
+  init(_ meddle: @escaping () throws -> Void) { self.meddle = meddle }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    if !hasMeddled { try meddle() }
+    hasMeddled = true
+    return .more
+  }
+}
+
+private enum ReadOnlyPlace {
+  /// Lets everyone read the files, and nobody but root write them or beside them.
+  static func forbid(_ folder: Folder) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { #expect(chmod(folder.file(name), 0o644) == 0) }
+    if !System.isRoot { for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { chmod(folder.file(name), 0o444) } }
+    #expect(chmod(folder.path, 0o555) == 0)
+  }
+
+  static func giveUpRights() throws { precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.") }
+
+  static func asRoot<Result>(_ body: () throws -> Result) throws -> Result {
+    precondition(seteuid(0) == 0)
+    defer { precondition(seteuid(65_534) == 0) }
+    return try body()
+  }
+
+  #if os(Linux)
+    static func makeDiskReadOnly(_ path: String) -> Bool {
+      let remountReadOnly: UInt = 32 | 1
+      return mount(nil, path, nil, remountReadOnly, nil) == 0
+    }
+  #endif
+
+  /// Opens the store read-only by all ways, and reads all of it, also in several contexts.
+  static func expectReadable(_ path: String) throws {
+    let store = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true))
+    let before = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent).sorted()
+    for _ in 0..<2 {
+      let context = try Harbour.context(store)
+      let found = try Voyage.check(context)
+      precondition(found == (12, nil), "\(found)")
+      let second = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
+      let again = try Voyage.check(second)
+      precondition(again == (12, nil), "\(again)")
+      context.insert(Journal.self).saves = 1
+      do {
+        try context.save()
+        preconditionFailure("A read-only store was saved.")
+      } catch let error as StoreError { precondition(error.code == .readOnly, "\(error)") }
+      try context.persistentStoreCoordinator.close()
+    }
+    let metadata = try PersistentStoreCoordinator.metadata(for: store)
+    precondition(!metadata.storeUUID.isEmpty)
+    let after = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent).sorted()
+    precondition(before == after, "\(after)")
+  }
+
+  static func expectRefusal(_ path: String, _ suffix: String) throws {
+    do {
+      _ = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
+      preconditionFailure("The store was opened.")
+    } catch let error as StoreError {
+      precondition(error.code == .notPermitted && error.path == path && error.reason.contains(suffix), "\(error)")
+      precondition(error.reason.contains("Copy the file"), "\(error)")
+    }
+  }
+}

@@ -1,0 +1,414 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Another program removes, replaces or overwrites the files of an open SQLite store.
+@Suite struct ReplacedDatabaseTests {
+  private let folder: Folder
+  private var path: String { folder.file() }
+
+  init() throws { folder = try Folder() }
+
+  private func store(_ journal: SQLiteStoreOptions.JournalMode, checkpointPages: Int = 1000) -> StoreDescription {
+    .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: checkpointPages))
+  }
+
+  /// An open store with 12 saves, of which the last three are in the log, if there is one.
+  private func opened(_ journal: SQLiteStoreOptions.JournalMode) throws -> ManagedObjectContext {
+    try Harbour.makeFile(store(journal), saves: 9)
+    let context = try Harbour.context(store(journal))
+    for _ in 0..<3 { try Voyage.saveNext(context) }
+    return context
+  }
+
+  /// What a backup was made of.
+  enum Backup: String, CaseIterable {
+    /// An older copy of the same store.
+    case older
+    /// Another store.
+    case other
+  }
+
+  /// The bytes of a store that is restored.
+  private func backup(_ kind: Backup, _ journal: SQLiteStoreOptions.JournalMode) throws -> [UInt8] {
+    let copy = folder.file("backup")
+    switch kind {
+    case .older:
+      try BareDatabase.change(path, "VACUUM INTO '\(copy)'")
+      if journal == .wal { try BareDatabase.change(copy, "PRAGMA journal_mode=wal") }
+    case .other: try Harbour.makeFile(.sqlite(at: copy, options: SQLiteStoreOptions(journalMode: journal)), saves: 5)
+    }
+    defer { unlink(copy) }
+    return try Folder.read(copy)
+  }
+
+  /// Waits until a file that is written now has a later time than this one.
+  private func waitForClock() throws {
+    func time(_ path: String) -> (Int, Int) {
+      var status = stat()
+      precondition(stat(path, &status) == 0)
+      return (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    }
+    repeat { try Folder.write([1], to: folder.file("clock")) } while time(folder.file("clock")) <= time(path)
+    unlink(folder.file("clock"))
+  }
+
+  /// Writes over a file without making another one, as `cp` does.
+  private func overwrite(_ path: String, _ bytes: [UInt8]) throws {
+    let file = open(path, O_WRONLY | O_TRUNC)
+    precondition(file >= 0 && write(file, bytes, bytes.count) == bytes.count && close(file) == 0)
+  }
+
+  /// Tries everything that writes, closes the store, and expects the files that the other program has left to be untouched.
+  private func expectRefusals(_ context: ManagedObjectContext, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let before = try folder.snapshot()
+    let coordinator = context.persistentStoreCoordinator
+    for _ in 0..<2 {
+      _ = try? Voyage.changeNext(context)
+      context.insert(Journal.self).saves = 99
+      let error = #expect(throws: StoreError.self, sourceLocation: sourceLocation) { try context.save() }
+      #expect(
+        error?.code == .storeReplaced && error?.path == path && error?.isRetryable == false, "\(error as Any)",
+        sourceLocation: sourceLocation)
+      #expect(error?.coreDataCode == 134_050 && context.hasChanges, sourceLocation: sourceLocation)
+      let metadata = #expect(throws: StoreError.self, sourceLocation: sourceLocation) { try coordinator.setMetadata(["a": .int64(1)]) }
+      #expect(metadata?.code == .storeReplaced, "\(metadata as Any)", sourceLocation: sourceLocation)
+    }
+    #expect(try folder.snapshot()["harbour.sqlite"] == before["harbour.sqlite"], sourceLocation: sourceLocation)
+    try coordinator.close()
+    #expect(try folder.snapshot()["harbour.sqlite"] == before["harbour.sqlite"], "closed", sourceLocation: sourceLocation)
+    #expect(folder.openDescriptors == 0, sourceLocation: sourceLocation)
+  }
+
+  /// Opens what is at the path now, and saves.
+  private func expectSound(saves: Int, _ journal: SQLiteStoreOptions.JournalMode, sourceLocation: SourceLocation = #_sourceLocation) throws
+  {
+    #expect(try BareDatabase(path).rows("PRAGMA integrity_check") == ["ok"], sourceLocation: sourceLocation)
+    let context = try Harbour.context(store(journal))
+    #expect(try Voyage.check(context) == (saves, nil), sourceLocation: sourceLocation)
+    #expect(try Voyage.saveNext(context) == saves + 1, sourceLocation: sourceLocation)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: The database
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func D3_savesIntoAFileThatWasRemovedAreRefused(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal)
+    #expect(unlink(path) == 0)
+    try expectRefusals(context)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "A log was left for the next file.")
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
+  func D3_aBackupThatIsMovedIntoItsPlaceStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+    let context = try opened(journal)
+    try Folder.write(try backup(kind, journal), to: folder.file("restored"))
+    for _ in 0..<2 { try Voyage.saveNext(context) }
+    #expect(rename(folder.file("restored"), path) == 0)
+    try expectRefusals(context)
+    try expectSound(saves: kind == .older ? 12 : 5, journal)
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
+  func D3_aBackupThatIsCopiedOverItStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+    let context = try opened(journal)
+    let backup = try backup(kind, journal)
+    for _ in 0..<2 { try Voyage.saveNext(context) }
+    try waitForClock()
+    try overwrite(path, backup)
+    try expectRefusals(context)
+    try expectSound(saves: kind == .older ? 12 : 5, journal)
+  }
+
+  /// The logs of overwritten files that were kept.
+  private func keptLogs() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix("harbour.sqlite-wal.replaced-") }
+  }
+
+  /// Nothing else may have the saves that are in the log.
+  @Test(arguments: Backup.allCases)
+  func D3_theLogOfAnOverwrittenFileIsKeptUnderAnotherNameAndNotApplied(kind: Backup) throws {
+    let context = try opened(.wal)
+    let backup = try backup(kind, .wal)
+    try Voyage.saveNext(context)
+    let log = try Folder.read(path + "-wal")
+    try waitForClock()
+    try overwrite(path, backup)
+    try expectRefusals(context)
+    let kept = try keptLogs()
+    #expect(kept.count == 1)
+    #expect(try Folder.read(folder.file(try #require(kept.first))) == log)
+    #expect(Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) == Set(["harbour.sqlite"] + kept))
+    try expectSound(saves: kind == .older ? 12 : 5, .wal)
+    #expect(try keptLogs() == kept)
+  }
+
+  /// A copy from before an update has the same size and the same first page as the file.
+  @Test func D3_aCopyThatDiffersInNoPartOfItsFirstPageIsRecognised() throws {
+    try Harbour.makeFile(store(.wal), saves: 9)
+    try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 76")
+    let backup = try Folder.read(path)
+    try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 77")
+    let now = try Folder.read(path)
+    #expect(now != backup)
+    #expect(now.count == backup.count && now.prefix(100) == backup.prefix(100))
+    let context = try Harbour.context(store(.wal))
+    try Voyage.saveNext(context)
+    try waitForClock()
+    try overwrite(path, backup)
+    try expectRefusals(context)
+    #expect(try keptLogs().count == 1)
+    try expectSound(saves: 9, .wal)
+  }
+
+  /// Nobody can tell it from an overwritten file, so nothing may be lost by it.
+  @Test func D3_afterATouchAllSavesAreInTheFileAndTheKeptLog() throws {
+    let context = try opened(.wal)
+    try waitForClock()
+    #expect(utimes(path, nil) == 0)
+    try expectRefusals(context)
+    #expect(rename(folder.file(try #require(try keptLogs().first)), path + "-wal") == 0)
+    try expectSound(saves: 12, .wal)
+  }
+
+  @Test(arguments: [false, true])
+  func D3_aFileThatWasOverwrittenAndThenMovedIsLeftAlone(isNoticed: Bool) throws {
+    let context = try opened(.wal)
+    let backup = try backup(.other, .wal)
+    try Voyage.saveNext(context)
+    let log = try Folder.read(path + "-wal")
+    try waitForClock()
+    try overwrite(path, backup)
+    if isNoticed {
+      context.insert(Journal.self).saves = 99
+      #expect(throws: StoreError.self) { try context.save() }
+    }
+    #expect(rename(path, folder.file("elsewhere")) == 0)
+    try context.persistentStoreCoordinator.close()
+    #expect(try Folder.read(folder.file("elsewhere")) == backup)
+    let kept = try keptLogs()
+    #expect(Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) == Set(["elsewhere"] + kept))
+    #expect(try Folder.read(folder.file(try #require(kept.first))) == log)
+  }
+
+  @Test(arguments: [0, 100, 5000])
+  func D3_aFileThatWasTruncatedIsNotWrittenTo(length: Int) throws {
+    let context = try opened(.wal)
+    try waitForClock()
+    #expect(truncate(path, off_t(length)) == 0)
+    try expectRefusals(context)
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
+  func D3_aReplacedFileIsNotCompacted(journal: SQLiteStoreOptions.JournalMode, inPlace: Bool) throws {
+    try Harbour.makeFile(store(journal))
+    let backup = try backup(.other, journal)
+    let store = SQLiteStore(path: path, options: SQLiteStoreOptions(journalMode: journal))
+    _ = try store.open(model: Harbour.model)
+    try waitForClock()
+    if inPlace {
+      try overwrite(path, backup)
+    } else {
+      try Folder.write(backup, to: folder.file("restored"))
+      #expect(rename(folder.file("restored"), path) == 0)
+    }
+    let error = #expect(throws: StoreError.self) { try store.compact() }
+    #expect(error?.code == .storeReplaced && error?.path == path, "\(error as Any)")
+    #expect(try Folder.read(path) == backup)
+    try store.close()
+    #expect(try Folder.read(path) == backup)
+    try expectSound(saves: 5, journal)
+  }
+
+  /// After a crash the log's index says that a checkpoint was begun, which must not hide that the file is overwritten.
+  @Test func D3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUntouched() async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let context = try Harbour.context(.sqlite(at: path))
+      for _ in 0..<12 { try Voyage.saveNext(context) }
+      kill(getpid(), SIGKILL)
+    }
+    let context = try Harbour.context(store(.wal))
+    #expect(try Voyage.check(context) == (12, nil))
+    let backup = try backup(.older, .wal)
+    try waitForClock()
+    try overwrite(path, backup)
+    try expectRefusals(context)
+    try expectSound(saves: 12, .wal)
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func D3_aFileThatIsPutBackIsSavedToAgain(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal)
+    #expect(rename(path, folder.file("elsewhere")) == 0)
+    _ = try? Voyage.changeNext(context)
+    #expect(throws: StoreError.self) { try context.save() }
+    context.rollback()
+    #expect(rename(folder.file("elsewhere"), path) == 0)
+    #expect(try Voyage.saveNext(context) == 13)
+    try context.persistentStoreCoordinator.close()
+    try expectSound(saves: 13, journal)
+  }
+
+  /// The log stays at the old path, so closing moves its pages into the file, wherever that is.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
+  func D3_aFileThatWasMovedAwayHasAllSavesWhenTheStoreIsClosed(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+    let context = try opened(journal)
+    let backup = isReplaced ? try backup(.older, journal) : []
+    try Voyage.saveNext(context)
+    #expect(rename(path, folder.file("elsewhere")) == 0)
+    if isReplaced { try Folder.write(backup, to: path) }
+    try context.persistentStoreCoordinator.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == (isReplaced ? 2 : 1))
+    if isReplaced { try expectSound(saves: 12, journal) }
+    unlink(path)
+    #expect(rename(folder.file("elsewhere"), path) == 0)
+    try expectSound(saves: 13, journal)
+  }
+
+  /// A reader has the log of the old file open as well.
+  @Test func D3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let context = try Harbour.context(.sqlite(at: path))
+      for _ in 0..<12 { try Voyage.saveNext(context) }
+      kill(getpid(), SIGKILL)
+    }
+    let context = try Harbour.context(store(.wal))
+    #expect(try Voyage.check(context) == (12, nil))
+    try Folder.write(try backup(.other, .wal), to: folder.file("restored"))
+    #expect(rename(folder.file("restored"), path) == 0)
+    let before = try folder.snapshot()["harbour.sqlite"]
+    try context.persistentStoreCoordinator.close()
+    #expect(try folder.snapshot() == ["harbour.sqlite": try #require(before)])
+    try expectSound(saves: 5, .wal)
+  }
+
+  // MARK: The log
+
+  @Test(arguments: ["-wal", "-shm"])
+  func D3_aLogOrIndexThatWasRemovedIsAnErrorAndNoSaveIsLost(suffix: String) throws {
+    let context = try opened(.wal)
+    #expect(unlink(path + suffix) == 0)
+    _ = try Voyage.changeNext(context)
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .storeReplaced && error?.reason.contains("-wal") == true, "\(error as Any)")
+    try context.persistentStoreCoordinator.close()
+    try expectSound(saves: 12, .wal)
+  }
+
+  @Test(arguments: ["-wal", "-shm"])
+  func D3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUntouched(suffix: String) throws {
+    let context = try opened(.wal)
+    try Folder.write(try Folder.read(path + suffix), to: folder.file("copy"))
+    #expect(rename(folder.file("copy"), path + suffix) == 0)
+    try expectRefusals(context)
+    try expectSound(saves: 12, .wal)
+  }
+
+  @Test func D3_aLogThatWasTruncatedIsNotWrittenTo() throws {
+    let context = try opened(.wal)
+    #expect(truncate(path + "-wal", 0) == 0)
+    try expectRefusals(context)
+    try expectSound(saves: 9, .wal)
+  }
+
+  // MARK: The folder
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
+  func D3_savesInAFolderThatWasRemovedOrReplacedAreRefused(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+    let inner = folder.file("inner"), path = inner + "/harbour.sqlite"
+    #expect(mkdir(inner, 0o700) == 0)
+    let options = SQLiteStoreOptions(journalMode: journal)
+    try Harbour.makeFile(path, options: options)
+    let context = try Harbour.context(.sqlite(at: path, options: options))
+    try Voyage.saveNext(context)
+    let other = folder.file("other")
+    #expect(mkdir(other, 0o700) == 0)
+    try Harbour.makeFile(other + "/harbour.sqlite", options: options, saves: 5)
+    #expect(rename(inner, folder.file("old")) == 0)
+    if isReplaced { #expect(rename(other, inner) == 0) }
+    let before = isReplaced ? try Folder.read(path) : []
+    context.insert(Journal.self).saves = 99
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .storeReplaced && context.hasChanges, "\(error as Any)")
+    try context.persistentStoreCoordinator.close()
+    if isReplaced {
+      #expect(try Folder.read(path) == before)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: inner) == ["harbour.sqlite"])
+    }
+    // The old folder still has the store, and all of its saves.
+    let old = try Harbour.context(.sqlite(at: folder.file("old/harbour.sqlite"), options: options))
+    #expect(try Voyage.check(old) == (13, nil))
+    try old.persistentStoreCoordinator.close()
+  }
+
+  // MARK: What is no replacement
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func D3_whatOtherProgramsCommitWithSQLiteIsAnOrdinaryWrite(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal)
+    for save in 13..<25 {
+      let other = try BareDatabase(path)
+      try other.run("UPDATE ZSHIP SET ZCREW = \(save)")
+      // The other program checkpoints, and the log begins anew.
+      if journal == .wal { try other.run("PRAGMA wal_checkpoint(\(save % 2 == 0 ? "TRUNCATE" : "PASSIVE"))") }
+      other.close()
+      context.reset()
+      #expect(try Voyage.saveNext(context) == save)
+    }
+    try BareDatabase.change(path, "VACUUM")
+    #expect(try Voyage.saveNext(context) == 25)
+    try context.persistentStoreCoordinator.close()
+    try expectSound(saves: 25, journal)
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func D3_aBackupThatIsRestoredBySQLiteIsAnOrdinaryWriteUnlessItIsOfAnotherStore(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal)
+    try Folder.write(try backup(.older, journal), to: folder.file("older"))
+    try Folder.write(try backup(.other, journal), to: folder.file("other"))
+    try Voyage.saveNext(context)
+    try BareDatabase.restore(path, from: folder.file("older"))
+    context.reset()
+    #expect(try Voyage.check(context) == (12, nil))
+    #expect(try Voyage.saveNext(context) == 13)
+    try BareDatabase.restore(path, from: folder.file("other"))
+    context.insert(Journal.self).saves = 99
+    let error = #expect(throws: StoreError.self) { try context.save() }
+    #expect(error?.code == .storeReplaced && error?.reason.contains("another store") == true, "\(error as Any)")
+    try context.persistentStoreCoordinator.close()
+    try expectSound(saves: 5, journal)
+  }
+
+  @Test func D3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
+    let context = try opened(.wal)
+    try Folder.write(try backup(.other, .wal), to: folder.file("restored"))
+    #expect(rename(folder.file("restored"), path) == 0)
+    let error = #expect(throws: StoreError.self) { try Harbour.context(store(.wal)) }
+    #expect(error?.code == .alreadyOpen && error?.reason.contains("replaced") == true, "\(error as Any)")
+    try context.persistentStoreCoordinator.close()
+    try expectSound(saves: 5, .wal)
+  }
+
+  // MARK: Readers
+
+  /// What was opened is read to the end, also by those who have the file open already.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func D3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal)
+    try Folder.write(try backup(.other, journal), to: folder.file("restored"))
+    #expect(rename(folder.file("restored"), path) == 0)
+    context.reset()
+    do { #expect(try Voyage.check(context) == (12, nil)) } catch let error as StoreError {
+      #expect(error.code == .storeReplaced)
+    }
+    try context.persistentStoreCoordinator.close()
+  }
+}
