@@ -136,10 +136,16 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return builder.seal()
   }
 
+  /// A table of no types.
+  static func noSlotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
+    let count = model.entities.count * ManagedObject.tabulatedSlots
+    let types = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
+    types.initialize(repeating: 0, count: count)
+    return types
+  }
+
   private static func slotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
-    let count = ManagedObject.tabulatedSlots
-    let types = UnsafeMutablePointer<UInt32>.allocate(capacity: model.entities.count * count)
-    types.initialize(repeating: 0, count: model.entities.count * count)
+    let (types, count) = (noSlotTypes(model), ManagedObject.tabulatedSlots)
     for entity in model.entities {
       for (slot, column) in entity.layout.columns.prefix(count).enumerated() {
         if case .attribute(let type) = column { types[entity.index * count + slot] = AttributeTypeSet(type).rawValue }

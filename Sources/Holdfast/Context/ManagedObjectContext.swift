@@ -25,8 +25,10 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var callbackDepth = 0
 
   let graph: GraphPlan
-  /// The types of slots, ``ManagedObject/tabulatedSlots`` to an entity; see ``GraphPlan/slotTypes``.
-  @usableFromInline @exclusivity(unchecked) var slotTypes: UnsafePointer<UInt32>
+  /// The types of slots, ``ManagedObject/tabulatedSlots`` to an entity; see ``GraphPlan/slotTypes``. Without any where accesses are recorded,
+  /// so that none passes the quick check. Never changes, so that several accesses in a row read the address once.
+  @usableFromInline let slotTypes: UnsafePointer<UInt32>
+  private let recordsAccesses: Bool
   let entities: [ManagedObjectModel.Entity]
   let classes: [ManagedObject.Type]
   /// The callbacks that the classes override, by entity index, and whether any does.
@@ -85,11 +87,13 @@ public final class ManagedObjectContext {
       coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model, coordinator.transformers), isolation: .unchecked)
   }
 
-  init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation) {
+  /// - Parameter recordsAccesses: whether its objects are those of an ``AccessorProbe``.
+  init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation, recordsAccesses: Bool = false) {
     persistentStoreCoordinator = coordinator
     self.isolation = isolation
+    self.recordsAccesses = recordsAccesses
     graph = coordinator.graph
-    slotTypes = UnsafePointer(graph.slotTypes)
+    slotTypes = UnsafePointer(recordsAccesses ? GraphPlan.noSlotTypes(coordinator.model) : graph.slotTypes)
     nextTemporaryKey = -1 - ManagedObjectContext.contextCount.add(1, ordering: .relaxed).oldValue << 32
     entities = coordinator.model.entities
     classes = bound.classes
@@ -123,6 +127,7 @@ public final class ManagedObjectContext {
     maps.deallocate()
     changedCounts.deallocate()
     deletedCounts.deallocate()
+    if recordsAccesses { slotTypes.deallocate() }
   }
 
   /// The groups of rows that were read for faults last: siblings that nobody has looked at yet find their rows here. Emptied

@@ -63,26 +63,16 @@ extension ManagedObject {
 /// An object by which the accessors of a class are tried: it records what they name, has no values and ignores what is set.
 final class AccessorProbe {
   let object: ManagedObject
-  private let slotTypes: UnsafeMutablePointer<UInt32>
 
   /// Makes an object of a class that belongs to a context of its own.
   ///
   /// - Parameter classes: the classes of all entities, by their indexes.
   init(_ type: ManagedObject.Type, entity: Int, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
-    let context = ManagedObjectContext(coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked)
-    let count = coordinator.model.entities.count * ManagedObject.tabulatedSlots
-    slotTypes = .allocate(capacity: count)
-    // No slot passes the quick check, so each access is recorded.
-    slotTypes.initialize(repeating: 0, count: count)
-    context.slotTypes = UnsafePointer(slotTypes)
+    let context = ManagedObjectContext(
+      coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked, recordsAccesses: true)
     let flags = ObjectFlags(entityIndex: entity).union([.probe, .detached])
     object = type.init(ManagedObjectSeed(context: context, key: 0, flags: flags))
     object.row = AbsentRow.base
-  }
-
-  deinit {
-    object.managedObjectContext.slotTypes = UnsafePointer(object.managedObjectContext.graph.slotTypes)
-    slotTypes.deallocate()
   }
 
   /// What the accessors name that a body uses, in order. The body gets a closure to forget what it used so far.

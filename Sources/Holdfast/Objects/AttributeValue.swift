@@ -16,6 +16,10 @@ public protocol AttributeValue {
   /// Reads a slot that holds a value; nil when it is none that this type can say, as the raw value of a case that is gone. What
   /// ``load(_:_:)`` gives, unless the type says otherwise.
   static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self?
+  /// Reads a slot of an object, whose row may name a file that holds the value. What ``load(_:_:)`` gives, except for `Data`.
+  static func read(_ object: ManagedObject, _ slot: Int) -> Self
+  /// Reads a slot that holds a value. What ``loadPresent(_:_:)`` gives, except for `Data`.
+  static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Self?
   /// Writes into a slot of an object.
   func store(in object: ManagedObject, _ slot: Int)
   /// The same as a value of the boundary.
@@ -25,6 +29,12 @@ public protocol AttributeValue {
 extension AttributeValue {
   /// What ``load(_:_:)`` gives.
   @inlinable @inline(__always) public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? { load(row, slot) }
+  /// What ``load(_:_:)`` gives.
+  @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: Int) -> Self { load(object.readRow, slot) }
+  /// What ``loadPresent(_:_:)`` gives.
+  @inlinable @inline(__always) public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Self? {
+    loadPresent(row, slot)
+  }
 }
 
 extension Bool: AttributeValue {
@@ -141,8 +151,9 @@ extension UUID: AttributeValue {
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> UUID {
     let bytes = row.bytes(slot)
-    if bytes.count != 16 { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
-    return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
+    // A UUID is its 16 bytes; its initialiser would take each of them as an argument of its own.
+    if bytes.count != 16 { return unsafeBitCast((UInt64(0), UInt64(0)), to: UUID.self) }
+    return unsafeBitCast(bytes.loadUnaligned(as: (UInt64, UInt64).self), to: UUID.self)
   }
   /// Writes a slot.
   public func store(in object: ManagedObject, _ slot: Int) { withUnsafeBytes(of: uuid) { object.setBytes(slot, $0) } }
@@ -155,6 +166,15 @@ extension Data: AttributeValue {
   @inlinable public static var attributeTypes: AttributeTypeSet { [.binaryData, .transformable] }
   /// Reads a slot: copies the bytes of the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Data { Data(row.bytes(slot)) }
+  /// Reads a slot: copies the bytes of the row, or reads the file that it names.
+  @inlinable public static func read(_ object: ManagedObject, _ slot: Int) -> Data {
+    let row = object.readRow
+    return row.isPresent(slot) ? readPresent(object, row, slot) ?? Data() : Data()
+  }
+  /// Reads a slot that holds a value; nil when that lies in a file that cannot be read.
+  @inlinable public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Data? {
+    row.isExternal(slot) ? object.dataInFile(slot, row) : Data(row.bytes(slot))
+  }
   /// Writes a slot.
   public func store(in object: ManagedObject, _ slot: Int) { withUnsafeBytes { object.setBytes(slot, $0) } }
   /// Bytes.
@@ -181,6 +201,11 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {
     row.isPresent(slot) ? Wrapped.loadPresent(row, slot) : nil
+  }
+  /// Reads a slot of an object.
+  @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: Int) -> Wrapped? {
+    let row = object.readRow
+    return row.isPresent(slot) ? Wrapped.readPresent(object, row, slot) : nil
   }
   /// Writes a slot.
   @inlinable public func store(in object: ManagedObject, _ slot: Int) {

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 extension ManagedObject {
   /// The value of the attribute in a slot, read and written as a Swift type.
   ///
@@ -12,10 +6,7 @@ extension ManagedObject {
   @inlinable public final subscript<Value: AttributeValue>(_ slot: Int) -> Value {
     @inline(__always) get {
       checkSlot(slot, Value.attributeTypes)
-      // Decided when the accessor is compiled: only bytes may lie in files, which a row alone does not lead to.
-      if Value.self == Data.self { return unsafeBitCast(data(slot) ?? Data(), to: Value.self) }
-      if Value.self == Data?.self { return unsafeBitCast(data(slot), to: Value.self) }
-      return Value.load(readRow, slot)
+      return Value.read(self, slot)
     }
     set {
       checkSlot(slot, Value.attributeTypes)

@@ -6,15 +6,9 @@
 
 /// Values that lie in files of their own, which are read when somebody asks for them and not before.
 extension ManagedObject {
-  /// The bytes in a slot; nil for none. Those in a file are read anew each time, so keep them for as long as they are needed.
+  /// The bytes in the file that a row of the object names. They are read anew each time, so keep them for as long as they are needed.
   ///
   /// When the file cannot be read there is no value, and ``ManagedObjectContext/faultError`` has the reason; ``value(forKey:)`` throws it.
-  @inlinable final func data(_ slot: Int) -> Data? {
-    let row = readRow
-    if !row.isPresent(slot) { return nil }
-    return row.isExternal(slot) ? dataInFile(slot, row) : Data(row.bytes(slot))
-  }
-
   @usableFromInline final func dataInFile(_ slot: Int, _ row: RowPointer) -> Data? {
     do {
       return try externalData(slot, row)
