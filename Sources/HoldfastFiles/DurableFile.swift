@@ -115,7 +115,8 @@ public final class DurableFile: Sendable {
     -> sending FileReplacement
   {
     let folder = try writableFolder(operation)
-    let lock = try WriterLock(folder, timeout: options.lockTimeout, operation: operation)
+    let lock = try WriterLock(
+      folder, timeout: options.lockTimeout, trustsAnyFile: options.allowsSharedFolder, operation: operation)
     let present = try folder.status(operation: operation)
     if let present { try folder.check(present, operation: operation) }
     let change = state.withLock { $0.known }.change(to: present?.identity)
@@ -131,7 +132,8 @@ public final class DurableFile: Sendable {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked`, `readOnly` or `notPermitted`; what the closure throws.
   public func withLock<Result>(operation: String = "lock the store", _ body: (LockFile) throws -> Result) throws -> Result {
-    let lock = try WriterLock(writableFolder(operation), timeout: options.lockTimeout, operation: operation)
+    let lock = try WriterLock(
+      writableFolder(operation), timeout: options.lockTimeout, trustsAnyFile: options.allowsSharedFolder, operation: operation)
     defer { lock.release() }
     return try body(lock.file)
   }

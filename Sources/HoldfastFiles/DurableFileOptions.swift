@@ -26,7 +26,16 @@ public struct DurableFileOptions: Sendable {
   public var isReadOnly: Bool
   /// Whether a file is refused that belongs neither to the user of the process nor to root.
   public var requiresOwnFile: Bool
-  /// Whether the file may lie in a folder in which everybody may replace it: writable by all, without the sticky bit.
+  /// Whether other users may be able to replace files in the store's folder and own files beside the store. Defaults to false.
+  ///
+  /// If false, opening or saving throws ``/HoldfastStore/StoreError/Code/notPermitted`` for:
+  ///
+  /// - a folder without the sticky bit that all users can write to, or a group that isn't the process's own;
+  /// - a file or folder that the store uses besides its own file, such as the lock file or the folder of external values, if it belongs to
+  ///   another user than that of the process, root and the owner of the store's file;
+  /// - such a file that has a second hard link, or that is a symbolic link, a pipe or a device.
+  ///
+  /// Users who save to one store in turn need true: each leaves a file of their own.
   public var allowsSharedFolder: Bool
   /// Where the file lies.
   public var fileSystem: any StoreFileSystem

@@ -24,6 +24,8 @@ enum ErrorNumber {
   static let tooLarge = EFBIG
   /// Bytes that are read are not those that were written.
   static let wrongContents = EBADMSG
+  /// A folder belongs to somebody who must not own it.
+  static let otherOwner = EPERM
 
   /// What a user without the right, or a file system without the means, is told about owners and access lists.
   static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]

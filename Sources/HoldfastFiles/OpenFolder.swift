@@ -67,6 +67,9 @@ final class OpenFolder: Sendable {
     }
   }
 
+  /// The user that the file belongs to; nil when there is no file.
+  var storeOwner: UInt32? { (try? fileSystem.status(of: name, in: directory))?.owner }
+
   /// Throws unless the status is that of a file that can be a store.
   func check(_ status: StoreFileStatus, operation: String) throws(StoreError) {
     try Self.check(status, path: path, operation: operation)
@@ -116,12 +119,11 @@ final class OpenFolder: Sendable {
       .notAStore, operation: operation, path: path, reason: "There is \(found) at the path. Give the path of a regular file.")
   }
 
-  /// In a folder that everybody may write to, everybody may put another file in the store's place.
+  /// In a folder that others may write to, they may put another file in the store's place.
   private static func check(folder: StoreFileStatus, path: String, options: DurableFileOptions, operation: String) throws(StoreError) {
-    guard folder.permissions & 0o1002 == 0o0002, !options.allowsSharedFolder else { return }
-    throw StoreError(
-      .notPermitted, operation: operation, path: path,
-      reason: "Every user may replace files in the folder. Take that permission away, set the sticky bit, or allow shared folders.")
+    guard !options.allowsSharedFolder, let problem = FileTrust.problem(folderPermissions: folder.permissions, group: folder.group)
+    else { return }
+    throw StoreError(.notPermitted, operation: operation, path: path, reason: problem)
   }
 
   private static func check(owner: UInt32, path: String, options: DurableFileOptions, operation: String) throws(StoreError) {

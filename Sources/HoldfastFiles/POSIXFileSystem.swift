@@ -248,7 +248,7 @@ extension StoreFileStatus {
       modified: modified.nanoseconds, changed: changed.nanoseconds)
     self.init(
       kind: kind, identity: identity, permissions: UInt32(status.st_mode & 0o7777), owner: UInt32(status.st_uid),
-      group: UInt32(status.st_gid))
+      group: UInt32(status.st_gid), linkCount: UInt64(status.st_nlink))
   }
 }
 

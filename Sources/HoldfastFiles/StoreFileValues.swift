@@ -62,14 +62,17 @@ public struct StoreFileStatus: Sendable, Hashable {
   public var owner: UInt32
   /// The group that it belongs to.
   public var group: UInt32
+  /// How many names it has; 1 where files have one.
+  public var linkCount: UInt64
 
   /// Makes a status.
-  public init(kind: Kind, identity: FileIdentity, permissions: UInt32, owner: UInt32, group: UInt32) {
+  public init(kind: Kind, identity: FileIdentity, permissions: UInt32, owner: UInt32, group: UInt32, linkCount: UInt64 = 1) {
     self.kind = kind
     self.identity = identity
     self.permissions = permissions
     self.owner = owner
     self.group = group
+    self.linkCount = linkCount
   }
 }
 

@@ -9,12 +9,15 @@ final class WriterLock {
   private let folder: OpenFolder
   private var isReleased = false
 
-  init(_ folder: OpenFolder, timeout: Double, operation: String) throws(StoreError) {
+  /// - Parameter trustsAnyFile: whether the lock file may be one that another user has put there.
+  init(_ folder: OpenFolder, timeout: Double, trustsAnyFile: Bool, operation: String) throws(StoreError) {
     self.folder = folder
-    do throws(FileSystemError) {
-      file = LockFile(try Self.locked(folder, timeout: timeout), folder: folder, operation: operation)
-    } catch {
+    do {
+      file = LockFile(try Self.locked(folder, timeout: timeout, trustsAnyFile), folder: folder, operation: operation)
+    } catch let error as FileSystemError {
       throw StoreError(error, operation: operation, path: folder.path)
+    } catch {
+      throw StoreError(.notPermitted, operation: operation, path: folder.path, reason: "\(error)")
     }
   }
 
@@ -29,14 +32,20 @@ final class WriterLock {
     try? folder.fileSystem.close(file.handle)
   }
 
-  private static func locked(_ folder: OpenFolder, timeout: Double) throws(FileSystemError) -> StoreFileHandle {
+  /// Why a lock file is not used, as a sentence.
+  private struct Untrusted: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private static func locked(_ folder: OpenFolder, timeout: Double, _ trustsAnyFile: Bool) throws -> StoreFileHandle {
     let (fileSystem, name) = (folder.fileSystem, ".\(folder.name).lock")
     let end = POSIXCall.seconds() + timeout
     while true {
       let handle = try fileSystem.openLockFile(name, in: folder.directory)
-      do throws(FileSystemError) {
+      do {
         let opened = try fileSystem.status(of: handle)
         guard opened.kind == .regular else { throw FileSystemError(.openLockFile, name: name, number: ErrorNumber.tooManyLinks) }
+        if !trustsAnyFile { try check(opened, name, folder) }
         try fileSystem.lock(handle, timeout: max(end - POSIXCall.seconds(), 0))
         if try isStillThere(opened, name, folder) { return handle }
       } catch {
@@ -47,6 +56,13 @@ final class WriterLock {
       try? fileSystem.close(handle)
       guard POSIXCall.seconds() < end else { throw FileSystemError(.lock, name: name, number: ErrorNumber.timedOut) }
     }
+  }
+
+  /// Throws unless nobody else can have put the file there. Checked before the lock is waited for, which somebody else could hold for ever.
+  private static func check(_ status: StoreFileStatus, _ name: String, _ folder: OpenFolder) throws(Untrusted) {
+    let problem = FileTrust.problem(
+      name, isExpectedKind: status.kind == .regular, owner: status.owner, linkCount: status.linkCount, storeOwner: folder.storeOwner)
+    if let problem { throw Untrusted(description: problem) }
   }
 
   private static func isStillThere(_ opened: StoreFileStatus, _ name: String, _ folder: OpenFolder) throws(FileSystemError) -> Bool {

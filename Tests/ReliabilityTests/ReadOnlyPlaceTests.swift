@@ -43,7 +43,7 @@ import Testing
   /// The folder could be written, but what SQLite makes there it could not remove again.
   @Test func C7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
     try Harbour.makeFile(path)
-    #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o777) == 0)
+    #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o1777) == 0)
     await #expect(processExitsWith: .success) { [path = path as String] in
       try ReadOnlyPlace.giveUpRights()
       try ReadOnlyPlace.expectReadable(path)
@@ -242,7 +242,7 @@ private enum ReadOnlyPlace {
       preconditionFailure("The store was opened.")
     } catch let error as StoreError {
       precondition(error.code == .notPermitted && error.path == path && error.reason.contains(suffix), "\(error)")
-      precondition(error.reason.contains("Copy the file"), "\(error)")
+      precondition(error.reason.contains("copy the file"), "\(error)")
     }
   }
 }

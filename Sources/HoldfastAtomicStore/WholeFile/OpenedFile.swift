@@ -52,7 +52,8 @@ final class OpenedFile: Sendable {
       mayHaveFiles
       ? ExternalDataFolder(
         path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: header.storeUUID,
-        options: options.externalData, permissions: options.file.permissions, fileSystem: options.file.fileSystem) : nil
+        options: options.externalData, permissions: options.file.permissions, allowsSharedFolder: options.file.allowsSharedFolder,
+        fileSystem: options.file.fileSystem) : nil
     self.format = format
     self.path = path
     self.file = file

@@ -29,6 +29,7 @@ public final class ExternalDataFolder: Sendable {
   private let name: String
   let storeUUID: String
   private let permissions: UInt32
+  private let allowsSharedFolder: Bool
   /// What is open, and what waits to be removed. Guarded because reads go on beside saves and views end on any thread.
   private let state: Mutex<State>
 
@@ -55,16 +56,18 @@ public final class ExternalDataFolder: Sendable {
   ///   - storeUUID: the store's UUID, by which it knows its own notes.
   ///   - options: which values go to files.
   ///   - permissions: those of files that are written.
+  ///   - allowsSharedFolder: whether the folder may belong to somebody else than the process's user, root or the owner of the store's file.
   ///   - fileSystem: where the store's file lies.
   public init(
     path: String, name: String, storeUUID: String, options: ExternalDataOptions, permissions: UInt32,
-    fileSystem: any StoreFileSystem = POSIXFileSystem()
+    allowsSharedFolder: Bool = false, fileSystem: any StoreFileSystem = POSIXFileSystem()
   ) {
     self.path = path
     self.name = ".\(name)_SUPPORT"
     self.storeUUID = storeUUID
     self.options = options
     self.permissions = permissions
+    self.allowsSharedFolder = allowsSharedFolder
     self.fileSystem = fileSystem
     state = Mutex(State())
   }
@@ -154,8 +157,19 @@ public final class ExternalDataFolder: Sendable {
       return failed(
         .damaged,
         "There is a link, a folder, a pipe or a device where a file has to be, which is not followed. Somebody has changed \(name).")
-    default: return StoreError(error, operation: operation, path: path)
+    default: return failure(error, operation: operation)
     }
+  }
+
+  /// The error for a call that failed.
+  private func failure(_ error: FileSystemError, operation: String) -> StoreError {
+    guard error.operation == .openDirectory && error.number == ErrorNumber.otherOwner else {
+      return StoreError(error, operation: operation, path: path)
+    }
+    return StoreError(
+      .notPermitted, operation: operation, path: path,
+      reason: "The folder \(error.name) belongs to another user, who may have put it there. Remove it, or allow shared folders.",
+      cause: error)
   }
 
   // MARK: Pins
@@ -227,7 +241,7 @@ public final class ExternalDataFolder: Sendable {
 
   /// The error of a save that could not write.
   func unwritable(_ error: FileSystemError) -> StoreError {
-    StoreError(error, operation: "write values to files of their own", path: path)
+    failure(error, operation: "write values to files of their own")
   }
 
   // MARK: What killed saves left
@@ -269,12 +283,22 @@ public final class ExternalDataFolder: Sendable {
     let place = try fileSystem.resolve(path)
     let base = KeptFile(try fileSystem.openDirectory(place.folder), of: fileSystem)
     guard let support = try folder(name, in: base, making), let data = try folder(Self.dataName, in: support, making) else { return nil }
+    for folder in [support, data] where !allowsSharedFolder { try checkOwner(folder, place.name, base) }
     let opened = OpenFolders(support: support, data: data)
     return state.withLock { state in
       if let open = state.folders { return open }
       state.folders = opened
       return opened
     }
+  }
+
+  /// Throws when another user may have put a folder there.
+  private func checkOwner(_ folder: KeptFile, _ store: String, _ base: KeptFile) throws(FileSystemError) {
+    let status = try fileSystem.status(of: folder.handle)
+    let problem = FileTrust.problem(
+      folder.handle.name, isExpectedKind: true, owner: status.owner, linkCount: nil,
+      storeOwner: (try? fileSystem.status(of: store, in: base.handle))?.owner)
+    if problem != nil { throw FileSystemError(.openDirectory, name: folder.handle.name, number: ErrorNumber.otherOwner) }
   }
 
   private func folder(_ name: String, in parent: KeptFile, _ making: Bool) throws(FileSystemError) -> KeptFile? {

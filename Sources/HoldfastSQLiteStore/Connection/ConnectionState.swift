@@ -12,10 +12,12 @@ final class ConnectionState {
   let handle: OpaquePointer
   /// The name by which SQLite knows the file. Kept until SQLite has closed the file.
   let name: SQLiteFileName
+  /// Lets the file system open and delete the database's journal and log. Kept until SQLite has closed the file.
+  private let database: SQLiteFileSystem.OpenDatabase
   let path: String
   let isReadOnly: Bool
   /// What is watched when SQLite reads the file as one that doesn't change; nil otherwise.
-  let immutablePlace: UnwritablePlace?
+  let immutablePlace: ReadOnlyPlace?
   /// The number of pages in the write-ahead log after the last commit of this connection; SQLite's commit hook writes
   /// it. 0 when nothing was committed. Owned by this object.
   let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
@@ -32,8 +34,11 @@ final class ConnectionState {
   /// The handle for ``interrupt()``, nil once closed. Protects against an interruption of a handle that is gone.
   private let interruptible: Mutex<UInt>
 
-  init(handle: OpaquePointer, file: SQLiteFile, isReadOnly: Bool, immutablePlace: UnwritablePlace?) {
+  init(
+    handle: OpaquePointer, file: SQLiteFile, database: SQLiteFileSystem.OpenDatabase, isReadOnly: Bool, immutablePlace: ReadOnlyPlace?
+  ) {
     self.handle = handle
+    self.database = database
     self.immutablePlace = immutablePlace
     name = file.name
     path = file.path

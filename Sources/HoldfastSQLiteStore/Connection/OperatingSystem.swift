@@ -53,6 +53,12 @@ struct FileStatus {
   let size: Int64
   /// When the contents were written last, in nanoseconds since 1970.
   let modified: Int64
+  /// The permission bits, `0o7777` of the mode.
+  let permissions: UInt32
+  let owner: UInt32
+  let group: UInt32
+  /// How many names it has.
+  let linkCount: UInt64
 }
 
 /// Every call that this layer makes to the operating system itself. What SQLite calls is not here.
@@ -77,7 +83,9 @@ enum OperatingSystem {
       default: .other
       }
     return FileStatus(
-      identity: identity(status), kind: kind, size: Int64(status.st_size), modified: modified(status))
+      identity: identity(status), kind: kind, size: Int64(status.st_size), modified: modified(status),
+      permissions: UInt32(status.st_mode & 0o7777), owner: UInt32(status.st_uid), group: UInt32(status.st_gid),
+      linkCount: UInt64(status.st_nlink))
   }
 
   private static func modified(_ status: stat) -> Int64 {
@@ -141,6 +149,17 @@ enum OperatingSystem {
       throw error
     }
     return (descriptor, identity(status))
+  }
+
+  /// The last bytes of a file that is no database, at most 8; none when it can't be read. It must not be a pipe, which would be waited for.
+  static func lastBytes(of path: String) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return [] }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 8)
+    let size = lseek(descriptor, 0, SEEK_END)
+    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, 8, max(0, size - 8)) }
+    return Array(bytes.prefix(max(0, count)))
   }
 
   /// Closes a folder that ``openFolder(_:)`` opened.

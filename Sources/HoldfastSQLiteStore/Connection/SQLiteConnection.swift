@@ -30,7 +30,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   ) throws(StoreError) {
     try SQLiteLibrary.start()
     let settings = ConnectionSettings(options: options, role: role, isNewFile: file.isEmpty)
-    state = try Self.open(file, options: options, fileSystem: role == .compactor ? SQLiteFileSystem.name : file.name.fileSystem)
+    state = try Self.open(file, options: options)
     self.role = role
     self.registration = registration
     do throws(StoreError) {
@@ -43,7 +43,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
       }
     } catch {
       close(checkpointing: false)
-      throw options.isReadOnly ? UnwritablePlace(file)?.explained(error) ?? error : error
+      throw options.isReadOnly ? (try? ReadOnlyPlace(file))?.explained(error) ?? error : error
     }
     state.statementsRun = 0
   }
@@ -215,13 +215,14 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     registration = nil
   }
 
-  /// A read-only store, like one that was refused, leaves the pages of another process's log where they are. An empty log,
-  /// which opening the file has made, is to be removed with its index, and only a checkpoint, of nothing, does that.
+  /// A file that was refused keeps the pages of another process's log where they are. An empty log, which opening the file has made, is to be
+  /// removed with its index, and only a checkpoint, of nothing, does that. A read-only store removes nothing.
   ///
   /// When the file was replaced, everything at its path is left alone.
   private func leavesLog(_ checkpointing: Bool) -> Bool {
+    if state.isReadOnly { return true }
     if let files, !files.mayMoveLog(self) { return true }
-    if checkpointing && !state.isReadOnly { return false }
+    if checkpointing { return false }
     if state.isBroken { return true }
     let log = try? OperatingSystem.status(of: state.name.text + "-wal", followsLinks: false)
     return (log?.size ?? 0) != 0
@@ -231,43 +232,40 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 // MARK: - Opening
 
 extension SQLiteConnection {
-  private static func open(_ file: SQLiteFile, options: SQLiteStoreOptions, fileSystem: String?) throws(StoreError) -> ConnectionState {
+  private static func open(_ file: SQLiteFile, options: SQLiteStoreOptions) throws(StoreError) -> ConnectionState {
     // Not `SQLITE_OPEN_CREATE`: the file exists, and if another process deletes it at this moment, SQLite must not make another
     // one, which would have other permissions.
-    //
-    // Also for reading where the user can write: a connection that SQLite itself treats as read-only cannot remove the log and its
-    // index when it is closed, so they would stay behind. This one can, and `query_only` keeps it from changing anything.
-    guard options.isReadOnly, let place = UnwritablePlace(file) else {
-      return try open(file, file.name.text, SQLITE_OPEN_READWRITE, fileSystem, isReadOnly: options.isReadOnly)
-    }
-    let state = try open(file, file.name.text, SQLITE_OPEN_READONLY, fileSystem, isReadOnly: true)
+    guard options.isReadOnly else { return try open(file, file.name.text, SQLITE_OPEN_READWRITE, options) }
+    let place = try ReadOnlyPlace(file)
+    let state = try open(file, place.name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options)
     // What can't be read now, SQLite itself reports when it reads.
     guard (try? state.hasLogOnDisk) == true, place.allowsImmutable else { return state }
     // Nothing was read through it yet, so it has no lock that closing it could drop.
     sqlite3_close(state.handle)
     state.markClosed()
-    return try open(file, place.immutableName, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, fileSystem, isReadOnly: true, place)
+    return try open(file, place.immutableName, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options, place)
   }
 
   private static func open(
-    _ file: SQLiteFile, _ name: String, _ flags: Int32, _ fileSystem: String?, isReadOnly: Bool, _ immutablePlace: UnwritablePlace? = nil
+    _ file: SQLiteFile, _ name: String, _ flags: Int32, _ options: SQLiteStoreOptions, _ immutablePlace: ReadOnlyPlace? = nil
   ) throws(StoreError) -> ConnectionState {
     precondition(file.path.utf8.first == UInt8(ascii: "/"), "SQLite is only given absolute paths.")
-    if fileSystem != nil && !SQLiteFileSystem.register() {
-      throw StoreError(
-        .general, operation: SQLiteFile.opening, path: file.path, reason: "SQLite refused the file system that the path needs.")
+    guard SQLiteFileSystem.register() else {
+      throw StoreError(.general, operation: SQLiteFile.opening, path: file.path, reason: "SQLite refused this framework's file system.")
     }
+    let database = SQLiteFileSystem.OpenDatabase(file, options)
     let flags = flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
     var handle: OpaquePointer?
-    let code = sqlite3_open_v2(name, &handle, flags, fileSystem)
+    let code = sqlite3_open_v2(name, &handle, flags, SQLiteFileSystem.name)
     guard code == SQLiteResultCode.ok, let handle else {
       let failure = SQLiteFailure(resultCode: code, connection: handle, sql: nil)
       sqlite3_close(handle)
-      throw failure.storeError(operation: SQLiteFile.opening, path: file.path, isReadOnly: isReadOnly)
+      throw failure.storeError(operation: SQLiteFile.opening, path: file.path, isReadOnly: options.isReadOnly)
     }
     // For libraries that do not know the flag yet.
     sqlite3_extended_result_codes(handle, 1)
-    return ConnectionState(handle: handle, file: file, isReadOnly: isReadOnly, immutablePlace: immutablePlace)
+    return ConnectionState(
+      handle: handle, file: file, database: database, isReadOnly: options.isReadOnly, immutablePlace: immutablePlace)
   }
 
   /// The settings that are not SQL, all before the file is read for the first time.

@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 
 /// A path that was checked and can be handed to SQLite: absolute, without links, naming a regular file that exists.
@@ -14,6 +15,8 @@ struct SQLiteFile {
   let name: SQLiteFileName
   /// The device and inode at the time of the check.
   let identity: FileIdentity
+  /// The user that it belonged to.
+  let owner: UInt32
   /// Whether the file has no byte yet: it was just created, or somebody else made an empty one.
   let isEmpty: Bool
 
@@ -38,7 +41,22 @@ struct SQLiteFile {
     guard status.size > 0 || creates else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "The file is empty, and no new store was to be made.")
     }
-    return SQLiteFile(path: resolved, name: name, identity: status.identity, isEmpty: status.size == 0)
+    let companions = CompanionFiles(databaseName: name.text)
+    if !options.allowsSharedFolder {
+      try checkFolder(resolved)
+      try companions.check(path: resolved, owner: status.owner)
+    }
+    if !options.isReadOnly { try companions.checkJournal(path: resolved) }
+    return SQLiteFile(path: resolved, name: name, identity: status.identity, owner: status.owner, isEmpty: status.size == 0)
+  }
+
+  /// Throws if others may replace the files in the folder.
+  private static func checkFolder(_ path: String) throws(StoreError) {
+    let folder: FileStatus
+    do { folder = try OperatingSystem.status(of: split(path).folder, followsLinks: true) } catch { throw failure(error, path: path) }
+    if let problem = FileTrust.problem(folderPermissions: folder.permissions, group: folder.group) {
+      throw StoreError(.notPermitted, operation: opening, path: path, reason: problem)
+    }
   }
 
   /// Throws if the path no longer names the file that was checked, because somebody replaced it in the meantime.

@@ -19,9 +19,6 @@ struct SQLiteFileName: Sendable {
   /// The folder that the name goes through; nil when the name is the path.
   private let folder: KeptFolder?
 
-  /// The file system to open the name with; nil for SQLite's own.
-  var fileSystem: String? { folder == nil ? nil : SQLiteFileSystem.name }
-
   /// Finds the name for an absolute path without links. The file need not exist, but its folder must.
   ///
   /// - Throws: `invalidPath` if the path is too long for SQLite and can't be shortened here.

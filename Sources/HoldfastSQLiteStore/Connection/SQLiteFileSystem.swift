@@ -1,5 +1,6 @@
 import CSQLite
 import HoldfastStore
+import Synchronization
 
 #if canImport(Glibc)
   import Glibc
@@ -11,8 +12,13 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// A virtual file system of SQLite that forwards every call to the system's own, except two:
+/// The virtual file system of SQLite that every connection uses. It forwards every call to the system's own, except these:
 ///
+/// - A super-journal is never opened. SQLite deletes the file that a journal names as its super-journal, and the journal is untrusted.
+/// - A journal or log is opened only if it passes the checks of ``CompanionFiles``. Opening a store runs them first, for a clear error; here
+///   they cover files that were created since.
+/// - Only journals and logs of open databases are deleted, and none of read-only ones.
+/// - A read-only database's log is opened read-only, so SQLite doesn't create one.
 /// - A full path name is the name as given. SQLite's own file system resolves symbolic links in a name, so it would replace
 ///   `/proc/self/fd/N/NAME` by the long path that ``SQLiteFileName`` avoids. Names that come here are resolved and checked already.
 /// - A temporary file goes where ``placingTemporaryFiles(_:_:)`` says.
@@ -63,9 +69,16 @@ enum SQLiteFileSystem {
   private static func forwardFiles(_ vfs: inout sqlite3_vfs) {
     vfs.xOpen = { vfs, path, file, flags, flagsOut in
       let system = SQLiteFileSystem.system(vfs)
+      var flags = flags
+      if let path, !SQLiteFileSystem.mayOpen(path, &flags) {
+        // SQLite closes no file that has no methods.
+        file?.pointee.pMethods = nil
+        return SQLiteResultCode.cannotOpen
+      }
       return system.pointee.xOpen(system, path ?? SQLiteFileSystem.temporaryNames?.next(), file, flags, flagsOut)
     }
     vfs.xDelete = { vfs, path, syncsFolder in
+      guard let path, SQLiteFileSystem.mayDelete(path) else { return SQLiteResultCode.cannotDelete }
       let system = SQLiteFileSystem.system(vfs)
       return system.pointee.xDelete(system, path, syncsFolder)
     }
@@ -98,6 +111,62 @@ enum SQLiteFileSystem {
       return system.pointee.xCurrentTimeInt64(system, output)
     }
   }
+
+  // MARK: What may be opened and deleted
+
+  /// The databases that connections have open, by the names that SQLite was given, and how many connections those are. Protects the list
+  /// itself.
+  private static let openDatabases = Mutex<[String: OpenDatabases]>([:])
+
+  private struct OpenDatabases {
+    var connections: Int
+    let owner: UInt32
+    let isReadOnly: Bool
+    let trustsAnyFile: Bool
+  }
+
+  /// Says that a connection has a database open, for as long as this is kept.
+  final class OpenDatabase: Sendable {
+    private let name: String
+
+    init(_ file: SQLiteFile, _ options: SQLiteStoreOptions) {
+      name = file.name.text
+      let name = name
+      let first = OpenDatabases(
+        connections: 0, owner: file.owner, isReadOnly: options.isReadOnly, trustsAnyFile: options.allowsSharedFolder)
+      openDatabases.withLock { $0[name, default: first].connections += 1 }
+    }
+
+    deinit {
+      let name = name
+      openDatabases.withLock { open in
+        open[name]?.connections -= 1
+        if open[name]?.connections == 0 { open[name] = nil }
+      }
+    }
+  }
+
+  /// Whether a file may be opened. A read-only database gets a flag that makes no file.
+  private static func mayOpen(_ path: UnsafePointer<CChar>, _ flags: inout Int32) -> Bool {
+    if flags & SQLITE_OPEN_SUPER_JOURNAL != 0 { return false }
+    guard flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0 else { return true }
+    guard let (database, name) = database(of: path) else { return false }
+    if database.isReadOnly { flags = flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) | SQLITE_OPEN_READONLY }
+    if database.trustsAnyFile { return true }
+    return CompanionFiles.suffixes.allSatisfy { CompanionFiles(databaseName: name).problem($0, owner: database.owner) == nil }
+  }
+
+  private static func mayDelete(_ path: UnsafePointer<CChar>) -> Bool { database(of: path).map { !$0.0.isReadOnly } ?? false }
+
+  /// The open database that a journal or log belongs to.
+  private static func database(of path: UnsafePointer<CChar>) -> (OpenDatabases, String)? {
+    let path = String(cString: path)
+    guard let suffix = CompanionFiles.suffixes.first(where: path.hasSuffix) else { return nil }
+    let name = String(path.dropLast(suffix.utf8.count))
+    return openDatabases.withLock { $0[name] }.map { ($0, name) }
+  }
+
+  // MARK: Temporary files
 
   /// Gives the temporary files names that SQLite opens while `body` runs. It removes the names at once.
   static func placingTemporaryFiles(_ names: TemporaryNames, _ body: () throws(StoreError) -> Void) throws(StoreError) {

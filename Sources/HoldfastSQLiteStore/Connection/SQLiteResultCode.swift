@@ -38,6 +38,7 @@ enum SQLiteResultCode {
   static let inputOutputShortRead: Int32 = 522
   static let inputOutputNoMemory: Int32 = 3082
   static let inputOutputSync: Int32 = 1034
+  static let cannotDelete: Int32 = 2570
   static let cannotOpenDirectory: Int32 = 526
   static let cannotOpenLink: Int32 = 1550
   static let constraintPrimaryKey: Int32 = 1555

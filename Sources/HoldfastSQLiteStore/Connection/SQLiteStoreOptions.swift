@@ -51,7 +51,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
 
   /// Whether the store is only read. A missing file is then an error, whatever ``createsIfMissing`` says. Defaults to false.
   ///
-  /// A store that was closed also opens on a read-only medium and in a folder without write permission: <doc:SharedFiles>.
+  /// Nothing in the folder is created, changed or removed, so the store also opens on a read-only medium: <doc:SharedFiles>.
   public var isReadOnly: Bool
   /// When a change is safe from a loss of power.
   public var durability: Durability
@@ -85,6 +85,11 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The permissions of a file that the store creates, independent of the process's mask. The files that SQLite
   /// keeps beside it get the same.
   public var filePermissions: UInt32
+  /// Whether other users may be able to replace files in the store's folder and own files beside the store. Defaults to false.
+  ///
+  /// ``/HoldfastFiles/DurableFileOptions/allowsSharedFolder`` has the rules. The files beside the store are SQLite's `-journal`, `-wal` and
+  /// `-shm`, and the folder of external values.
+  public var allowsSharedFolder: Bool
   /// Whether opening a path without a file makes a new store.
   public var createsIfMissing: Bool
   /// The size that the file may not exceed; a save beyond it fails with `StoreError.Code.diskFull`. Nil is no limit.
@@ -111,7 +116,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
     cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeoutSeconds: Double = 30,
-    maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, createsIfMissing: Bool = true,
+    maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, allowsSharedFolder: Bool = false,
+    createsIfMissing: Bool = true,
     maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
     externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false,
     indexAddition: IndexAddition = .ownStores
@@ -127,6 +133,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.maximumSnapshots = maximumSnapshots
     self.checkpointPages = checkpointPages
     self.filePermissions = filePermissions
+    self.allowsSharedFolder = allowsSharedFolder
     self.createsIfMissing = createsIfMissing
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes

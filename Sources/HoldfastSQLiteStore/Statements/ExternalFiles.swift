@@ -16,7 +16,7 @@ struct ExternalFiles: Sendable {
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return nil }
     folder = ExternalDataFolder(
       path: path, name: ExternalFiles.name(path), storeUUID: identity.storeUUID, options: options.externalData,
-      permissions: options.filePermissions)
+      permissions: options.filePermissions, allowsSharedFolder: options.allowsSharedFolder)
   }
 
   /// The file's name without what follows its last dot, as Core Data has it.

@@ -1,0 +1,49 @@
+import HoldfastFiles
+import HoldfastStore
+
+/// The files that SQLite keeps beside a database, checked before SQLite uses them.
+///
+/// They are as untrusted as the database: any user who can create a file in the folder can create these. SQLite writes to them in place, rolls
+/// the database back to the contents of a journal, and deletes the file that a journal names as its super-journal.
+struct CompanionFiles {
+  /// What is added to the database's name.
+  static let suffixes = ["-journal", "-wal", "-shm"]
+
+  /// The name by which SQLite opens the database.
+  let databaseName: String
+
+  /// Throws if another user may have created one of the files, or if SQLite would write to another file through it.
+  ///
+  /// - Parameters:
+  ///   - path: the database's path, for messages.
+  ///   - owner: the owner of the database.
+  func check(path: String, owner: UInt32) throws(StoreError) {
+    for suffix in Self.suffixes {
+      guard let problem = problem(suffix, owner: owner) else { continue }
+      throw StoreError(.notPermitted, operation: SQLiteFile.opening, path: path, reason: problem)
+    }
+  }
+
+  /// Throws if SQLite would delete a file that the journal names after rolling the database back.
+  func checkJournal(path: String) throws(StoreError) {
+    guard hasSuperJournal else { return }
+    throw StoreError(
+      .failed, operation: SQLiteFile.opening, path: path,
+      reason: "A transaction over several databases was interrupted, and its journal (-journal) names another file, which SQLite would "
+        + "delete. This framework makes no such transactions. If you know where the journal comes from, open the file with that program; "
+        + "otherwise take the store from a copy.")
+  }
+
+  /// Why one of the files can't be used; nil if it can, or doesn't exist.
+  func problem(_ suffix: String, owner: UInt32?) -> String? {
+    guard let status = try? OperatingSystem.status(of: databaseName + suffix, followsLinks: false) else { return nil }
+    return FileTrust.problem(
+      SQLiteFile.split(databaseName + suffix).name, isExpectedKind: status.kind == .regular, owner: status.owner,
+      linkCount: status.linkCount, storeOwner: owner)
+  }
+
+  /// Whether the journal names a super-journal. It ends with the mark of journals then (SQLite, *Database File Format*, 3.2).
+  private var hasSuperJournal: Bool {
+    OperatingSystem.lastBytes(of: databaseName + "-journal") == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+  }
+}
