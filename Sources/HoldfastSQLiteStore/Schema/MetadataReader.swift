@@ -12,11 +12,13 @@ struct MetadataReader {
   /// What is being done, for errors.
   let operation: String
 
-  /// The row as it is.
-  typealias Row = (uuid: String, plist: [UInt8])
+  /// The row as it is, and what the file's schema has that a store never needs.
+  typealias Row = (uuid: String, plist: [UInt8], schema: SchemaCheck)
 
   /// The row; nil for a database without tables.
   func row(_ connection: SQLiteConnection) throws -> Row? {
+    let schema = try SchemaCheck(reading: connection)
+    try schema.checkSystemTables()
     guard let statement = try query(connection) else { return nil }
     guard try statement.step() else { throw damaged("The table Z_METADATA is empty.") }
     defer { statement.reset() }
@@ -30,7 +32,7 @@ struct MetadataReader {
     guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else {
       throw damaged("Its metadata hold no UUID of the store.")
     }
-    return (statement.string(0), Array(statement.blob(1)))
+    return (statement.string(0), Array(statement.blob(1)), schema)
   }
 
   /// The property list of a row, read.

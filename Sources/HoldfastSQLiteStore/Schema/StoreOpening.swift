@@ -37,7 +37,7 @@ struct StoreOpening {
   }
 
   private struct Found {
-    let record: (uuid: String, plist: [UInt8])
+    let record: MetadataReader.Row
     let schema: StoreSchema
     let userInfo: [String: StoreValue]
     let missingIndexes: [String]
@@ -62,6 +62,7 @@ struct StoreOpening {
     let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(of: model, digest: digest))
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.predicted(model)
+      try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
       return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, isOwn: true, connection))
     }
     let record = try reader.record(row)
@@ -71,6 +72,7 @@ struct StoreOpening {
       try record.checkCompatibility(with: model, path: database.file.path)
     }
     let schema = isOurs ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
+    try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))
   }

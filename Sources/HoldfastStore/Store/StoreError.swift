@@ -28,6 +28,8 @@ public struct StoreError: Error, Sendable {
     public static let newerFormat = Code(rawValue: "newerFormat")
     /// The file is damaged.
     public static let damaged = Code(rawValue: "damaged")
+    /// The file's schema would run code or compute values, which no store needs.
+    public static let unsafeSchema = Code(rawValue: "unsafeSchema")
     /// The store was made with another model.
     public static let incompatibleModel = Code(rawValue: "incompatibleModel")
     /// The model says something that this type of store cannot keep.
@@ -110,7 +112,7 @@ public struct StoreError: Error, Sendable {
     case .incompatibleModel: 134100
     case .unsupportedModel: 134020
     case .notAStore, .newerFormat: 134000
-    case .notFound, .invalidPath, .notPermitted, .damaged, .alreadyOpen, .tooLarge: 134080
+    case .notFound, .invalidPath, .notPermitted, .damaged, .unsafeSchema, .alreadyOpen, .tooLarge: 134080
     case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown: 134030
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021

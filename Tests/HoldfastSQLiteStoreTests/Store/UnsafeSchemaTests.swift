@@ -1,0 +1,168 @@
+import CSQLite
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+/// The schema of a file is as untrusted as its rows: what would run code or compute values is refused when the store is opened.
+@Suite struct UnsafeSchemaTests {
+  private let folder: ScratchFolder
+  private static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Book",
+          attributes: [
+            AttributeDescription("title", .string, isOptional: true), AttributeDescription("year", .integer64, isOptional: true),
+            .derived("pagesCount", .integer64, "pages.@count"),
+          ],
+          relationships: [.toMany("pages", to: "Page", inverse: "book"), .toMany("readers", to: "Reader", inverse: "books")]),
+        EntityDescription(
+          "Page", attributes: [AttributeDescription("number", .integer64, isOptional: true)],
+          relationships: [.toOne("book", to: "Book", inverse: "pages")]),
+        EntityDescription("Reader", relationships: [.toMany("books", to: "Book", inverse: "readers")]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  init() throws { folder = try ScratchFolder() }
+
+  private func makeStore() throws {
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.path()))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for number in Int64(0)..<5 { try context.insert(entityNamed: "Book").setValue(.int64(number), forKey: "year") }
+    try context.save()
+    try coordinator.close()
+  }
+
+  /// Runs statements as another program would.
+  private func run(_ sql: String) throws {
+    var handle: OpaquePointer?
+    try #require(sqlite3_open(folder.path(), &handle) == SQLITE_OK)
+    defer { sqlite3_close(handle) }
+    try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
+  }
+
+  private func open(isReadOnly: Bool) throws {
+    let options = SQLiteStoreOptions(isReadOnly: isReadOnly)
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.path(), options: options))
+    #expect(try ManagedObjectContext(coordinator: coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Book")).count == 5)
+    try coordinator.close()
+  }
+
+  private func expectRefusal(isReadOnly: Bool, _ name: String) throws {
+    let error = #expect(throws: StoreError.self) { try open(isReadOnly: isReadOnly) }
+    #expect(error?.code == .unsafeSchema && error?.reason.contains(name) == true, "\(String(describing: error))")
+  }
+
+  // MARK: Tables
+
+  @Test(
+    arguments: [
+      "CREATE TABLE ZBOOK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPAGESCOUNT INTEGER, ZYEAR INTEGER, ZTITLE VARCHAR AS (hex(zeroblob(100000))) )",
+      "CREATE TABLE ZBOOK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPAGESCOUNT INTEGER, ZYEAR INTEGER, ZTITLE VARCHAR generated always as ('x') stored )",
+      "CREATE TABLE ZBOOK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPAGESCOUNT INTEGER, ZYEAR INTEGER, ZTITLE VARCHAR DEFAULT 'long' )",
+      "CREATE TABLE ZBOOK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPAGESCOUNT INTEGER, ZYEAR INTEGER, ZTITLE VARCHAR, check (ZYEAR > 0))",
+      "CREATE VIRTUAL TABLE ZBOOK USING fts5(Z_PK, Z_ENT, Z_OPT, ZPAGESCOUNT, ZYEAR, ZTITLE)",
+      "CREATE VIEW ZBOOK AS SELECT 1 AS Z_PK, 1 AS Z_ENT, 1 AS Z_OPT, 0 AS ZPAGESCOUNT, 0 AS ZYEAR, 'x' AS ZTITLE",
+    ], [true, false])
+  func aTableThatComputesValuesIsRefused(table: String, isReadOnly: Bool) throws {
+    try makeStore()
+    try run("DROP TABLE ZBOOK; \(table)")
+    try expectRefusal(isReadOnly: isReadOnly, "ZBOOK")
+  }
+
+  @Test(arguments: ["Z_METADATA", "Z_PRIMARYKEY"]) func systemTablesAreCheckedAsWell(table: String) throws {
+    try makeStore()
+    try run("ALTER TABLE \(table) ADD COLUMN extra VARCHAR DEFAULT 'x'")
+    try expectRefusal(isReadOnly: false, table)
+    let error = #expect(throws: StoreError.self) { _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: folder.path())) }
+    #expect(error?.code == .unsafeSchema)
+  }
+
+  @Test func joinTablesAreCheckedAsWell() throws {
+    try makeStore()
+    let name = try #require(
+      LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
+    try run("ALTER TABLE \(name) ADD COLUMN extra VARCHAR DEFAULT 'x'")
+    try expectRefusal(isReadOnly: false, name)
+  }
+
+  /// What no statement of the framework reaches may be anything, and words in quotes and comments are no keywords.
+  @Test func otherTablesAreIgnored() throws {
+    try makeStore()
+    try run(
+      """
+      CREATE TABLE other (a DEFAULT 'x', b AS (a), CHECK (a > '')); CREATE VIEW v AS SELECT * FROM other;
+      CREATE VIRTUAL TABLE search USING fts5(a);
+      CREATE TRIGGER t AFTER INSERT ON other BEGIN DELETE FROM ZBOOK; END;
+      ALTER TABLE ZBOOK ADD COLUMN "DEFAULT" INTEGER; ALTER TABLE ZBOOK ADD COLUMN [check] INTEGER /* AS DEFAULT */
+      """)
+    for isReadOnly in [true, false] { try open(isReadOnly: isReadOnly) }
+  }
+
+  // MARK: Indexes
+
+  @Test(
+    arguments: [
+      "CREATE INDEX i ON ZBOOK (hex(zeroblob(1000)))", "CREATE INDEX i ON ZBOOK (ZYEAR + 1)", "CREATE INDEX i ON ZBOOK (ZYEAR || 'x')",
+      "CREATE INDEX i ON ZBOOK (ZYEAR) WHERE length(ZTITLE) > 3", "CREATE INDEX i ON ZBOOK ((ZYEAR))",
+    ])
+  func anIndexThatComputesValuesIsRefusedForWriting(index: String) throws {
+    try makeStore()
+    try run(index)
+    try expectRefusal(isReadOnly: false, "index i")
+    try open(isReadOnly: true)
+  }
+
+  @Test(
+    arguments: [
+      "CREATE INDEX i ON ZBOOK (ZYEAR COLLATE BINARY ASC, \"ZTITLE\" COLLATE BINARY DESC)", "CREATE UNIQUE INDEX i ON ZBOOK (ZYEAR)",
+      "CREATE INDEX i ON ZBOOK (ZYEAR) WHERE (ZYEAR > 3 AND (ZTITLE IS NOT NULL OR ZYEAR IN (1, 2)))",
+    ])
+  func indexesOfOtherProgramsStay(index: String) throws {
+    try makeStore()
+    try run(index)
+    try open(isReadOnly: false)
+  }
+
+  // MARK: Triggers
+
+  @Test(
+    arguments: [
+      "AFTER UPDATE ON ZBOOK BEGIN UPDATE ZBOOK SET ZTITLE = 'all mine'; END",
+      "AFTER INSERT ON ZBOOK BEGIN SELECT (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n); END",
+      "AFTER INSERT ON ZBOOK BEGIN DELETE FROM ZPAGE; END", "BEFORE INSERT ON ZBOOK BEGIN SELECT RAISE(IGNORE); END",
+      // Like those of derived attributes, but for one thing.
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZTITLE = 'x' WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = Z_PK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = NEW.ZBOOK OR 1; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1, ZTITLE = 'x' WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT COUNT(*) FROM ZPAGE, ZBOOK) WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT COUNT(*) FROM ZPAGE p, ZBOOK b WHERE 1) WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = length(zeroblob(1000000000)) WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW WHEN length(hex(zeroblob(100))) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = NEW.ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = NEW.ZBOOK; DELETE FROM ZBOOK; END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = NEW.ZBOOK; SELECT randomblob(1000000000); END",
+      "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT COUNT(*) FROM (SELECT 1 FROM ZPAGE)) WHERE Z_PK = NEW.ZBOOK; END",
+    ])
+  func aTriggerThatIsNoneOfADerivedAttributeIsRefusedForWriting(trigger: String) throws {
+    try makeStore()
+    try run("CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_PARAMETER_INSERT \(trigger)")
+    try expectRefusal(isReadOnly: false, "trigger Z_DA_ZPAGE_Book_pagesCount_PARAMETER_INSERT")
+    try open(isReadOnly: true)
+  }
+
+  @Test(
+    arguments: [
+      "AFTER INSERT ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = IFNULL(ZPAGESCOUNT, 0) + 1 WHERE Z_PK = NEW.ZBOOK AND 1 <= Z_ENT AND Z_ENT <= 2; SELECT NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = NEW.ZBOOK AND 1 <= Z_ENT AND Z_ENT <= 2; END",
+      "AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; SELECT NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = OLD.ZBOOK; END",
+      "AFTER INSERT ON ZBOOK FOR EACH ROW WHEN 1 <= NEW.Z_ENT AND NEW.Z_ENT <= 2 BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT IFNULL(COUNT(ZBOOK), 0) FROM ZPAGE WHERE ZBOOK = NEW.Z_PK) WHERE Z_PK = NEW.Z_PK; SELECT NSCoreDataDATriggerInsertUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = NEW.Z_PK; END",
+    ])
+  func triggersOfCoreDataAreRun(trigger: String) throws {
+    try makeStore()
+    try run("CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_PARAMETER_INSERT \(trigger)")
+    try open(isReadOnly: false)
+  }
+}
