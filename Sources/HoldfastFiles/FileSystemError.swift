@@ -38,7 +38,7 @@ public struct FileSystemError: Error, Sendable, Hashable {
 
 extension FileSystemError: CustomStringConvertible {
   /// One line that tells what failed, on what and why.
-  public var description: String { "Could not \(operation.phrase) \(name): \(reason) (errno \(number))." }
+  public var description: String { "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(reason) (errno \(number))." }
 }
 
 /// Bridged to `NSError` the error has the `errno` number in `NSPOSIXErrorDomain`.

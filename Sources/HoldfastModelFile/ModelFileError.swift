@@ -1,3 +1,5 @@
+import HoldfastStore
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -87,7 +89,7 @@ extension ModelFileError: CustomStringConvertible {
     if let path { text += " at \(path)" }
     if let line { text += ", line \(line)" }
     if let element { text += ", \(element)" }
-    return text + ": " + reason
+    return (text + ": " + reason).escapingControlCharacters(keepsLines: true)
   }
 }
 

@@ -37,9 +37,9 @@ final class ModelFolder {
     return ModelFolder(path: "\(path)/\(name)", found)
   }
 
-  /// Makes a folder in this one.
+  /// Makes a folder in this one that only its owner can use.
   func makeFolder(_ name: String) throws(ModelFileError) {
-    guard mkdirat(descriptor, name, 0o777) == 0 else { throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(name)") }
+    guard mkdirat(descriptor, name, 0o700) == 0 else { throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(name)") }
   }
 
   /// What is there under a name; nil for nothing. Links are not followed.
@@ -104,7 +104,8 @@ final class ModelFolder {
     }
   }
 
-  /// Puts bytes in place of a file: after a crash either the old ones are there or the new ones, whole. Permissions are kept.
+  /// Puts bytes in place of a file: after a crash either the old ones are there or the new ones, whole. It keeps the permissions of
+  /// the file that it replaces; a new file is one that only its owner can read and write.
   func replace(_ name: String, with bytes: [UInt8]) throws(ModelFileError) {
     func failed(_ number: Int32) -> ModelFileError { ModelFileError(number, operation: "write the model", path: "\(path)/\(name)") }
     if kind(of: name) == .other || kind(of: name) == .folder {
@@ -112,7 +113,7 @@ final class ModelFolder {
         .notAModel, operation: "write the model", path: "\(path)/\(name)", reason: "There is something else than a file.")
     }
     let temporary = ".\(name).holdfast-\(UInt64.random(in: 0...UInt64.max))"
-    let file = retrying { holdfast_openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666) }
+    let file = retrying { holdfast_openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
     guard file >= 0 else { throw failed(errno) }
     var status = stat()
     if fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { fchmod(file, status.st_mode & 0o777) }

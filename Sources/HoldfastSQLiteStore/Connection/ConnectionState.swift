@@ -16,8 +16,8 @@ final class ConnectionState {
   private let database: SQLiteFileSystem.OpenDatabase
   let path: String
   let isReadOnly: Bool
-  /// What is watched when SQLite reads the file as one that doesn't change; nil otherwise.
-  let immutablePlace: ReadOnlyPlace?
+  /// What is watched when SQLite reads the files without locks; nil otherwise.
+  let watchedPlace: ReadOnlyPlace?
   /// The number of pages in the write-ahead log after the last commit of this connection; SQLite's commit hook writes
   /// it. 0 when nothing was committed. Owned by this object.
   let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
@@ -35,11 +35,11 @@ final class ConnectionState {
   private let interruptible: Mutex<UInt>
 
   init(
-    handle: OpaquePointer, file: SQLiteFile, database: SQLiteFileSystem.OpenDatabase, isReadOnly: Bool, immutablePlace: ReadOnlyPlace?
+    handle: OpaquePointer, file: SQLiteFile, database: SQLiteFileSystem.OpenDatabase, isReadOnly: Bool, watchedPlace: ReadOnlyPlace?
   ) {
     self.handle = handle
     self.database = database
-    self.immutablePlace = immutablePlace
+    self.watchedPlace = watchedPlace
     name = file.name
     path = file.path
     self.isReadOnly = isReadOnly
@@ -62,9 +62,9 @@ final class ConnectionState {
     if isClosed || isInherited { throw unusable() }
   }
 
-  /// Whether the file was changed although SQLite reads it as one that doesn't change. The connection is of no use then.
+  /// Whether the file was changed although SQLite reads it without locks. The connection is of no use then.
   var isOutdated: Bool {
-    guard let immutablePlace, !immutablePlace.isUnchanged else { return false }
+    guard let watchedPlace, !watchedPlace.isUnchanged else { return false }
     isBroken = true
     return true
   }
@@ -72,7 +72,7 @@ final class ConnectionState {
   /// Throws if what was read may be wrong; to be called after a request.
   @inline(__always)
   func checkNotOutdated() throws(StoreError) {
-    if let immutablePlace, isOutdated { throw immutablePlace.changed(operation) }
+    if let watchedPlace, isOutdated { throw watchedPlace.changed(operation) }
   }
 
   @inline(never)

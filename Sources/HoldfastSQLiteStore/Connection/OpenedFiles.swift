@@ -261,7 +261,7 @@ final class OpenedFiles: Sendable {
       guard error.code == .damaged else { throw error }
       throw replaced(connection.operation, OpenedFiles.otherStore, error)
     }
-    guard found == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
+    guard found?.uppercased() == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
   }
 
   private static let otherStore = "Another program put another store into the file. Close the store, and open the one that is there now."

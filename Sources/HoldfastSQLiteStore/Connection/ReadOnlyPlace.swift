@@ -2,28 +2,38 @@ import HoldfastStore
 
 /// A file that is opened for reading only: nothing in its folder is made, changed or removed.
 ///
-/// SQLite needs files of its own beside a file with a write-ahead log, even to read it. Where another process has them open, they are read.
-/// Where they are missing, SQLite can read the file as one that doesn't change (`immutable`): without locks, and without looking for a
-/// log. That is right as long as
-/// - no log with pages is beside the file, and no process has the file open, which would keep a log and its index there;
-/// - no rollback journal is beside it;
-/// - the file stays as it is. Another process may write to it, so each request looks before and after it has read.
+/// SQLite needs files of its own beside a file with a write-ahead log, even to read it. Where another process has created them, they are
+/// read. Where they are missing, SQLite reads the file without locks:
+/// - without a log, as a file that doesn't change (`immutable`);
+/// - with a log that has no index, through ``IndexlessFile``.
+///
+/// Both require that no other process writes meanwhile, so each request checks the files before and after it reads.
 struct ReadOnlyPlace {
   private let file: SQLiteFile
   /// The status of the file when it was opened.
   private let status: FileStatus
+  /// The status of the log, if there was one with pages and without its index.
+  private let log: FileStatus?
 
   init(_ file: SQLiteFile) throws(StoreError) {
     do { status = try OperatingSystem.status(of: file.path, followsLinks: false) } catch {
       throw SQLiteFile.failure(error, path: file.path)
     }
     self.file = file
+    let log = Self.status(of: file, "-wal")
+    self.log = (log?.size ?? 0) > 0 && Self.status(of: file, "-shm") == nil ? log : nil
   }
 
-  /// The size of a file beside the database; nil when there is none.
-  private func size(_ suffix: String) -> Int64? {
-    (try? OperatingSystem.status(of: file.name.text + suffix, followsLinks: false))?.size
+  /// The status of a file beside the database; nil if there is none.
+  private static func status(of file: SQLiteFile, _ suffix: String) -> FileStatus? {
+    try? OperatingSystem.status(of: file.name.text + suffix, followsLinks: false)
   }
+
+  /// The size of a file beside the database; nil if there is none.
+  private func size(_ suffix: String) -> Int64? { Self.status(of: file, suffix)?.size }
+
+  /// Whether the file has a log whose index is missing, so no process has the log open.
+  var hasLogWithoutIndex: Bool { log != nil && (size("-journal") ?? 0) == 0 }
 
   /// Whether SQLite may read a file with a log as one that doesn't change: it is complete without other files, and no process has it open.
   var allowsImmutable: Bool {
@@ -31,10 +41,15 @@ struct ReadOnlyPlace {
     return (log == nil || (log == 0 && size("-shm") == nil)) && (size("-journal") ?? 0) == 0
   }
 
-  /// Whether nothing has written to the file since it was opened, or is about to.
+  /// Whether no process has written to the files since they were opened, or is about to.
   var isUnchanged: Bool {
     guard let now = try? OperatingSystem.status(of: file.path, followsLinks: false) else { return true }
-    return now.identity != status.identity || (now.size == status.size && now.modified == status.modified && allowsImmutable)
+    return now.identity != status.identity || (now.isSame(status) && (log.map(isUnchanged(log:)) ?? allowsImmutable))
+  }
+
+  private func isUnchanged(log: FileStatus) -> Bool {
+    guard let now = Self.status(of: file, "-wal") else { return false }
+    return now.isSame(log) && size("-shm") == nil && (size("-journal") ?? 0) == 0
   }
 
   /// The name by which SQLite opens the file without making an index for its log.
@@ -61,24 +76,17 @@ struct ReadOnlyPlace {
     return name
   }
 
-  /// What a failure to read the file means, if the reason is a log or journal that has to be read or rolled back first.
+  /// What a failure to read the file means, if the reason is a journal that has to be rolled back first.
   func explained(_ error: StoreError) -> StoreError {
     guard let failure = error.cause as? SQLiteFailure,
       [SQLiteResultCode.cannotOpen, SQLiteResultCode.readOnly].contains(failure.primaryCode)
     else { return error }
-    let reason: String
-    if (size("-wal") ?? 0) > 0 {
-      reason =
-        "Its last saves are in its log (-wal), and the log's index (-shm) is missing or can't be read. Reading would have to make it."
-    } else if (size("-journal") ?? 0) > 0 {
-      reason = "A save was interrupted, and its journal (-journal) has to be rolled back first, which changes the file."
-    } else {
-      return error
-    }
+    guard (size("-journal") ?? 0) > 0 else { return error }
     return StoreError(
       .notPermitted, operation: error.operation, path: error.path,
-      reason: reason + " Open the store for writing once and close it; or copy the file, together with the files beside it, to a folder "
-        + "that can be written, and do that with the copy.", cause: error)
+      reason: "A save was interrupted, and its journal (-journal) has to be rolled back first, which changes the file. Open the store for "
+        + "writing once and close it; or copy the file and its journal to a folder that can be written, and do that with the copy.",
+      cause: error)
   }
 
   /// The error for a request during which another process has written.
@@ -87,5 +95,12 @@ struct ReadOnlyPlace {
       .locked, operation: operation, path: file.path,
       reason: "Another process wrote to the file while it was read without locks. Try again.",
       isRetryable: true)
+  }
+}
+
+extension FileStatus {
+  /// Whether it is the same file with the same contents, as far as size and time show.
+  fileprivate func isSame(_ other: FileStatus) -> Bool {
+    identity == other.identity && size == other.size && modified == other.modified
   }
 }

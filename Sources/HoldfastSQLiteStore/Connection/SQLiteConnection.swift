@@ -237,6 +237,10 @@ extension SQLiteConnection {
     // one, which would have other permissions.
     guard options.isReadOnly else { return try open(file, file.name.text, SQLITE_OPEN_READWRITE, options) }
     let place = try ReadOnlyPlace(file)
+    if place.hasLogWithoutIndex {
+      let fileSystem = SQLiteFileSystem.nameWithoutIndex
+      return try open(file, place.name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options, place, fileSystem: fileSystem)
+    }
     let state = try open(file, place.name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options)
     // What can't be read now, SQLite itself reports when it reads.
     guard (try? state.hasLogOnDisk) == true, place.allowsImmutable else { return state }
@@ -247,7 +251,8 @@ extension SQLiteConnection {
   }
 
   private static func open(
-    _ file: SQLiteFile, _ name: String, _ flags: Int32, _ options: SQLiteStoreOptions, _ immutablePlace: ReadOnlyPlace? = nil
+    _ file: SQLiteFile, _ name: String, _ flags: Int32, _ options: SQLiteStoreOptions, _ watchedPlace: ReadOnlyPlace? = nil,
+    fileSystem: String = SQLiteFileSystem.name
   ) throws(StoreError) -> ConnectionState {
     precondition(file.path.utf8.first == UInt8(ascii: "/"), "SQLite is only given absolute paths.")
     guard SQLiteFileSystem.register() else {
@@ -256,7 +261,7 @@ extension SQLiteConnection {
     let database = SQLiteFileSystem.OpenDatabase(file, options)
     let flags = flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
     var handle: OpaquePointer?
-    let code = sqlite3_open_v2(name, &handle, flags, SQLiteFileSystem.name)
+    let code = sqlite3_open_v2(name, &handle, flags, fileSystem)
     guard code == SQLiteResultCode.ok, let handle else {
       let failure = SQLiteFailure(resultCode: code, connection: handle, sql: nil)
       sqlite3_close(handle)
@@ -265,7 +270,7 @@ extension SQLiteConnection {
     // For libraries that do not know the flag yet.
     sqlite3_extended_result_codes(handle, 1)
     return ConnectionState(
-      handle: handle, file: file, database: database, isReadOnly: options.isReadOnly, immutablePlace: immutablePlace)
+      handle: handle, file: file, database: database, isReadOnly: options.isReadOnly, watchedPlace: watchedPlace)
   }
 
   /// The settings that are not SQL, all before the file is read for the first time.

@@ -28,6 +28,9 @@ import Synchronization
 enum SQLiteFileSystem {
   /// The name under which SQLite knows it.
   static let name = "holdfast"
+  /// The name of one that reads a log without its index: SQLite keeps the index in memory then, and makes no file. Only for files that no
+  /// process has open.
+  static let nameWithoutIndex = "holdfast-without-index"
 
   /// The maximum length of a path that SQLite's own file system opens, in bytes. The longest suffix is not part of it.
   static let longestSystemPath: Int = {
@@ -35,15 +38,17 @@ enum SQLiteFileSystem {
     return Int(system.pointee.mxPathname) - SQLiteFileName.longestSuffix.utf8.count
   }()
 
-  /// Registers the file system, once per process; false if SQLite refuses.
+  /// Registers the file systems, once per process; false if SQLite refuses.
   static func register() -> Bool { isRegistered }
 
   private static let isRegistered: Bool = {
-    guard let system = sqlite3_vfs_find(nil), let name = strdup(name) else { return false }
-    // SQLite keeps the structure for as long as the process runs.
-    let forwarding = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    guard let system = sqlite3_vfs_find(nil), let name = strdup(name), let nameWithoutIndex = strdup(nameWithoutIndex) else { return false }
+    // SQLite keeps the structures for as long as the process runs.
+    let forwarding = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 2)
     forwarding.initialize(to: makeForwarding(to: system, name: name))
-    return sqlite3_vfs_register(forwarding, 0) == SQLiteResultCode.ok
+    (forwarding + 1).initialize(to: makeForwarding(to: system, name: nameWithoutIndex))
+    IndexlessFile.attach(to: &forwarding[1])
+    return sqlite3_vfs_register(forwarding, 0) == SQLiteResultCode.ok && sqlite3_vfs_register(forwarding + 1, 0) == SQLiteResultCode.ok
   }()
 
   private static func makeForwarding(to system: UnsafeMutablePointer<sqlite3_vfs>, name: UnsafePointer<CChar>) -> sqlite3_vfs {
@@ -67,16 +72,7 @@ enum SQLiteFileSystem {
   }
 
   private static func forwardFiles(_ vfs: inout sqlite3_vfs) {
-    vfs.xOpen = { vfs, path, file, flags, flagsOut in
-      let system = SQLiteFileSystem.system(vfs)
-      var flags = flags
-      if let path, !SQLiteFileSystem.mayOpen(path, &flags) {
-        // SQLite closes no file that has no methods.
-        file?.pointee.pMethods = nil
-        return SQLiteResultCode.cannotOpen
-      }
-      return system.pointee.xOpen(system, path ?? SQLiteFileSystem.temporaryNames?.next(), file, flags, flagsOut)
-    }
+    vfs.xOpen = { SQLiteFileSystem.open($0, $1, $2, $3, $4) }
     vfs.xDelete = { vfs, path, syncsFolder in
       guard let path, SQLiteFileSystem.mayDelete(path) else { return SQLiteResultCode.cannotDelete }
       let system = SQLiteFileSystem.system(vfs)
@@ -110,6 +106,20 @@ enum SQLiteFileSystem {
       let system = SQLiteFileSystem.system(vfs)
       return system.pointee.xCurrentTimeInt64(system, output)
     }
+  }
+
+  static func open(
+    _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+    _ flagsOut: UnsafeMutablePointer<Int32>?
+  ) -> Int32 {
+    let system = system(vfs)
+    var flags = flags
+    if let path, !mayOpen(path, &flags) {
+      // SQLite closes no file that has no methods.
+      file?.pointee.pMethods = nil
+      return SQLiteResultCode.cannotOpen
+    }
+    return system.pointee.xOpen(system, path ?? temporaryNames?.next(), file, flags, flagsOut)
   }
 
   // MARK: What may be opened and deleted

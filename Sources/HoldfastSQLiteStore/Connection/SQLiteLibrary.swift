@@ -70,7 +70,8 @@ enum SQLiteLibrary {
   /// Passes on one message of SQLite. Its messages hold SQL text and paths, never bound values.
   private static func log(code: Int32, message: String) {
     // A logger of its own for each message, because the application may set up logging after the first one.
-    Logger(label: logLabel).log(level: level(code, message), "\(SQLiteFileName.spelledOut(message))", metadata: ["code": "\(code)"])
+    Logger(label: logLabel).log(
+      level: level(code, message), "\(SQLiteFileName.spelledOut(message).escapingControlCharacters())", metadata: ["code": "\(code)"])
   }
 
   /// The level of a message.

@@ -29,10 +29,11 @@ struct MetadataReader {
         reason: "Its layout has version \(statement.int64(2)); the newest known is 1.")
     }
     // IDs of objects are told apart by it; an empty one would make them look like those of unsaved objects.
-    guard statement.type(0) == .text, UUID(uuidString: statement.string(0)) != nil else {
+    // Another program may have written it in lower case.
+    guard statement.type(0) == .text, let uuid = UUID(uuidString: statement.string(0)) else {
       throw damaged("Its metadata hold no UUID of the store.")
     }
-    return (statement.string(0), Array(statement.blob(1)), schema)
+    return (uuid.uuidString, Array(statement.blob(1)), schema)
   }
 
   /// The property list of a row, read.

@@ -17,6 +17,6 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
   /// All problems, a line each.
   public var description: String {
     "The model contradicts itself in \(problems.count) \(problems.count == 1 ? "place" : "places"):\n"
-      + problems.map { "  \($0)" }.joined(separator: "\n")
+      + problems.map { "  \("\($0)".escapingControlCharacters())" }.joined(separator: "\n")
   }
 }

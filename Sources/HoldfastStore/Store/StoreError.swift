@@ -131,8 +131,8 @@ extension StoreError: CustomStringConvertible {
     "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
   }
 
-  /// What failed, on what and why.
-  var sentence: String { "Could not \(operation)\(path.map { " at \($0)" } ?? ""): \(reason)" }
+  /// What failed, on what and why. Paths and names may have any characters.
+  var sentence: String { "Could not \(operation)\(path.map { " at \($0)" } ?? ""): \(reason)".escapingControlCharacters() }
 }
 
 /// One row that could not be saved because it is no longer as the saving context knew it.

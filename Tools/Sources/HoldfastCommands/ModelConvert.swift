@@ -28,7 +28,7 @@ public enum ModelConvert {
       } else if output.hasSuffix(".xcdatamodel") || output.hasSuffix(".xcdatamodel/") {
         try ModelBundle.write(try chosen.document ?? ModelDocument(chosen.model), to: output)
       } else if output.hasSuffix(".json") {
-        try JSONModelFile.data(of: chosen.model).write(to: URL(fileURLWithPath: output), options: .atomic)
+        try replace(output, with: JSONModelFile.data(of: chosen.model))
       } else {
         throw CommandError(path: output, reason: "The ending says no form of model. Give .xcdatamodeld, .xcdatamodel or .json.")
       }
@@ -36,6 +36,22 @@ public enum ModelConvert {
       throw error
     } catch {
       throw CommandError(path: output, reason: "The model cannot be written.", cause: error)
+    }
+  }
+
+  /// Puts data in place of a file, all at once. It keeps the permissions of the file that it replaces; a new file is one that only its owner
+  /// can read and write.
+  private static func replace(_ path: String, with data: Data) throws {
+    let url = URL(fileURLWithPath: path)
+    let before = (try? FileManager.default.attributesOfItem(atPath: path))?[.posixPermissions] as? NSNumber
+    let temporary = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString)").path
+    let attributes = [FileAttributeKey.posixPermissions: before ?? NSNumber(value: 0o600)]
+    guard FileManager.default.createFile(atPath: temporary, contents: data, attributes: attributes) else {
+      throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
+    }
+    do { _ = try FileManager.default.replaceItemAt(url, withItemAt: URL(fileURLWithPath: temporary)) } catch {
+      try? FileManager.default.removeItem(atPath: temporary)
+      throw error
     }
   }
 }

@@ -91,12 +91,12 @@ extension ModelGraph.Format: ExpressibleByArgument {}
 
 /// What is written where.
 enum Output {
-  static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: data) }
+  static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: TerminalText.escaped(data)) }
 
   /// Runs a command; its error goes to the error output, and ends the program with 1.
   static func asking<Result>(_ body: () throws(CommandError) -> Result) throws -> Result {
     do throws(CommandError) { return try body() } catch {
-      FileHandle.standardError.write(Data("holdfast: \(error)\n".utf8))
+      FileHandle.standardError.write(TerminalText.escaped(Data("holdfast: \(error)\n".utf8)))
       throw ExitCode(1)
     }
   }

@@ -250,4 +250,30 @@ struct XMLLines {
     }
     isWellFormed = isGood && open.isEmpty
   }
+
+  /// A name may have an escape sequence, a new-style one of a single character, or a mark that turns the direction of writing.
+  @Test func controlCharactersArePrintedAsDigits() throws {
+    let printed = TerminalText.escaped(Data("a\u{1B}[31mb\u{9B}c\u{202E}d\u{7}\n\te".utf8))
+    #expect(String(decoding: printed, as: UTF8.self) == "a\\u001B[31mb\\u009Bc\\u202Ed\\u0007\n\te")
+    let json = try JSONEncoder().encode(["a\u{9B}\u{202E}\u{1B}"])
+    #expect(try JSONDecoder().decode([String].self, from: TerminalText.escaped(json)) == ["a\u{9B}\u{202E}\u{1B}"])
+  }
+
+  @Test(arguments: ["new.json", "New.xcdatamodel", "New.xcdatamodeld"]) func whatConvertWritesIsPrivateOrAsTheFileThatItReplaces(
+    name: String
+  ) throws {
+    func permissions(_ path: String) throws -> Int? {
+      (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+    }
+    let fixture = try Fixture()
+    let path = try fixture.writeModel()
+    try ModelConvert.run(path, to: fixture.path(name))
+    var file = fixture.path(name)
+    if name.hasSuffix("model") { file += "/contents" }
+    if name.hasSuffix("modeld") { file += "/Zoo.xcdatamodel/contents" }
+    #expect(try permissions(file) == 0o600)
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
+    try ModelConvert.run(path, to: fixture.path(name))
+    #expect(try permissions(file) == 0o640)
+  }
 }
