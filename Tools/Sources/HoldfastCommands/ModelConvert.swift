@@ -2,6 +2,14 @@ import Foundation
 import HoldfastModelFile
 import HoldfastStore
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// Writes a model in another form.
 public enum ModelConvert {
   /// Reads a model in any form and writes it in the one that the ending of the second path says.
@@ -49,9 +57,11 @@ public enum ModelConvert {
     guard FileManager.default.createFile(atPath: temporary, contents: data, attributes: attributes) else {
       throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
     }
-    do { _ = try FileManager.default.replaceItemAt(url, withItemAt: URL(fileURLWithPath: temporary)) } catch {
+    guard rename(temporary, path) == 0 else {
+      let reason = String(cString: strerror(errno))
       try? FileManager.default.removeItem(atPath: temporary)
-      throw error
+      throw CommandError(
+        path: path, reason: "The file can't be replaced: \(reason). Give the path of a file, in a folder that can be written.")
     }
   }
 }

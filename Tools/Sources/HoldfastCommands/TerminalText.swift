@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
 
 /// Text that is safe to print on a terminal.
 public enum TerminalText {

@@ -230,26 +230,6 @@ import Testing
       }
     }
   }
-}
-
-/// Whether tags open and close in turn; enough for a picture of our own making.
-struct XMLLines {
-  let isWellFormed: Bool
-
-  init(_ text: String) {
-    var open: [Substring] = []
-    var isGood = true
-    for part in text.split(separator: "<").dropFirst(text.hasPrefix("<") ? 0 : 1) {
-      guard let end = part.firstIndex(of: ">") else {
-        isGood = false
-        break
-      }
-      let tag = part[..<end]
-      let name = tag.drop { $0 == "/" }.prefix { !" /".contains($0) }
-      if tag.hasPrefix("/") { isGood = isGood && open.popLast() == name } else if !tag.hasSuffix("/") { open.append(name) }
-    }
-    isWellFormed = isGood && open.isEmpty
-  }
 
   /// A name may have an escape sequence, a new-style one of a single character, or a mark that turns the direction of writing.
   @Test func controlCharactersArePrintedAsDigits() throws {
@@ -275,5 +255,25 @@ struct XMLLines {
     try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
     try ModelConvert.run(path, to: fixture.path(name))
     #expect(try permissions(file) == 0o640)
+  }
+}
+
+/// Whether tags open and close in turn; enough for a picture of our own making.
+struct XMLLines {
+  let isWellFormed: Bool
+
+  init(_ text: String) {
+    var open: [Substring] = []
+    var isGood = true
+    for part in text.split(separator: "<").dropFirst(text.hasPrefix("<") ? 0 : 1) {
+      guard let end = part.firstIndex(of: ">") else {
+        isGood = false
+        break
+      }
+      let tag = part[..<end]
+      let name = tag.drop { $0 == "/" }.prefix { !" /".contains($0) }
+      if tag.hasPrefix("/") { isGood = isGood && open.popLast() == name } else if !tag.hasSuffix("/") { open.append(name) }
+    }
+    isWellFormed = isGood && open.isEmpty
   }
 }
