@@ -25,6 +25,8 @@ final class XMLDocumentReader {
   private(set) var lacksUUID = false
   /// Whether the document's type is that of a store.
   var hasDocumentType = false
+  /// Whether the parser has reported anything since it got bytes last.
+  @exclusivity(unchecked) var hasEvent = false
   /// How many bytes at its beginning the parser does not see.
   var hiddenByteCount = 0
   /// Whether the document has come to its end.

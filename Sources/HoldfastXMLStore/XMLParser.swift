@@ -73,6 +73,7 @@ private final class XMLFeed {
   private var offset = 0
   /// Why the file could not be read.
   private(set) var failure: (any Error)?
+  private var tag = LongTag()
 
   /// Looks at the prolog, which comes first.
   init(_ reader: FileReader, _ document: XMLDocumentReader) throws {
@@ -116,6 +117,13 @@ private final class XMLFeed {
     }
     let count = min(most, piece.count)
     if let source = piece.baseAddress { buffer.copyMemory(from: source, byteCount: count) }
+    if document.hasEvent { tag = LongTag() }
+    document.hasEvent = false
+    tag.update(UnsafeRawBufferPointer(rebasing: piece[..<count]))
+    guard tag.attributeCount <= LongTag.mostAttributes else {
+      failure = document.errors.limit("It has a tag of more than \(LongTag.mostAttributes) attributes.")
+      return -1
+    }
     piece = UnsafeRawBufferPointer(rebasing: piece[count...])
     document.proceeded(to: Double(offset - piece.count) / Double(max(reader.byteCount, 1)))
     return Int32(count)
@@ -127,6 +135,7 @@ private final class XMLFeed {
   // The pointer is that of the reader which the parser keeps alive.
   guard let context else { return }
   Unmanaged<XMLDocumentReader>.fromOpaque(context)._withUnsafeGuaranteedRef { reader in
+    reader.hasEvent = true
     if reader.failure != nil { return }
     do { try body(reader) } catch { reader.fail(error) }
   }

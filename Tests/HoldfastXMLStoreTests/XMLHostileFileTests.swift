@@ -30,6 +30,26 @@ import Testing
     "<object type=\"SIGN\" id=\"z1\"><attribute name=\"text\" type=\"string\">\(text)</attribute></object>"
   }
 
+  /// libxml2 compares each attribute with all others: two million would take hours.
+  @Test func aTagWithManyAttributesIsRefusedBeforeTheyAreCompared() throws {
+    let attributes = (0..<2_000_000).map { " a\(String($0, radix: 36))=\"\"" }.joined()
+    for document in [Self.document("<object type=\"SIGN\" id=\"z1\"\(attributes)/>"), "<database\(attributes)></database>"] {
+      try file.write(document)
+      let error = #expect(throws: StoreError.self) { _ = try file.context(Self.signs) }
+      #expect(error?.code == .damaged && error?.reason.contains("attributes") == true, "\(String(describing: error))")
+    }
+  }
+
+  /// What only looks like attributes: a long text, and a comment.
+  @Test func longTextsWithEqualsSignsAreNoAttributes() throws {
+    let text = String(repeating: "a=&quot; b= c='d' ", count: 100_000)
+    try file.write(Self.document(Self.sign(text)))
+    let context = try file.context(Self.signs)
+    let sign = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Sign")).first)
+    #expect(try sign.value(forKey: "text").storeValue == .string(text.replacingOccurrences(of: "&quot;", with: "\"")))
+    try context.persistentStoreCoordinator.close()
+  }
+
   @Test func aPlainForeignFileOpens() throws {
     try file.write(Self.document(Self.sign("a&lt;b&#65;&#x42;\\u3c00\\\\u\\u12 &amp;")))
     let context = try file.context(Self.signs)

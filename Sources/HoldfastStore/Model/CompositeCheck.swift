@@ -15,7 +15,11 @@ struct CompositeCheck {
     problems += ModelCheck.repeated(composites.map(\.name)).map { CompositeCheck.problem($0, "There are two composites of this name.") }
     for composite in composites { check(composite) }
     for composite in composites where count(composite.name, within: []) == nil {
-      problems.append(CompositeCheck.problem(composite.name, "It contains itself, or more than \(CompositeCheck.largestCount) values."))
+      problems.append(
+        CompositeCheck.problem(
+          composite.name,
+          "It contains itself, more than \(CompositeCheck.largestCount) values, or composites nested more than \(ModelBounds.nestedComposites) deep."
+        ))
     }
   }
 
@@ -49,13 +53,20 @@ struct CompositeCheck {
     return found
   }
 
+  /// How many values and groups an attribute has; 1 for one that isn't composite.
+  func valueCount(_ attribute: AttributeDescription) -> Int {
+    guard attribute.type == .composite, let name = attribute.compositeName, let count = counts[name] else { return 1 }
+    return (count ?? 0) + 1
+  }
+
   private mutating func count(_ name: String, within outer: Set<String>) -> Int? {
     if let known = counts[name] { return known }
     guard let composite = byName[name] else { return 0 }
-    if outer.contains(name) { return nil }
+    if outer.contains(name) || outer.count >= ModelBounds.nestedComposites { return nil }
     var sum: Int? = 0
     for element in composite.elements {
-      let part = element.type == .composite ? count(element.compositeName ?? "", within: outer.union([name])) : 1
+      // A group counts as one more: groups without values multiply as well.
+      let part = element.type == .composite ? count(element.compositeName ?? "", within: outer.union([name])).map { $0 + 1 } : 1
       sum = sum.flatMap { sum in part.map { sum + $0 } }.flatMap { $0 > CompositeCheck.largestCount ? nil : $0 }
     }
     counts[name] = sum

@@ -31,14 +31,22 @@ public final class ManagedObjectModel: Sendable {
 
   /// Freezes declarations.
   ///
-  /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault.
+  /// A model has up to 4,096 entities and 4,096 composites. An entity has up to 4,096 properties, inherited ones included, and 64
+  /// superentities; a row has up to 8,192 values. Composites are nested up to 32 deep.
+  ///
+  /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault; or with the first bound that
+  ///   is exceeded.
   public init(
     entities declarations: [EntityDescription], versionIdentifiers: [String] = [], configurations: [ConfigurationDescription] = [],
     composites: [CompositeDescription] = [], fetchRequestTemplates: [FetchRequestDescription] = []
   ) throws(ModelError) {
-    let problems =
-      ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }, composites).problems()
-      + ModelCheck.problems(in: configurations, of: declarations) + ModelCheck.problems(in: fetchRequestTemplates, of: declarations)
+    let exceeding = ModelBounds.problems(declarations, composites)
+    guard exceeding.isEmpty else { throw ModelError(problems: exceeding) }
+    let check = ModelCheck(declarations.sorted { ModelOrder.precedes($0.name, $1.name) }, composites)
+    var problems =
+      check.problems() + ModelCheck.problems(in: configurations, of: declarations)
+      + ModelCheck.problems(in: fetchRequestTemplates, of: declarations)
+    if problems.isEmpty { problems = ModelBounds.problems(declarations, check) }
     guard problems.isEmpty else { throw ModelError(problems: problems) }
     let ordered = ModelFreezer.ordered(declarations)
     self.declarations = ordered

@@ -1,0 +1,64 @@
+/// The size that a model may have. Models come from files, so their checks must not take time or memory out of proportion.
+enum ModelBounds {
+  /// The maximum number of entities.
+  static let entities = 4096
+  /// The maximum number of properties of an entity, inherited ones included.
+  static let properties = 4096
+  /// The maximum number of values in a row, with the elements of composite attributes.
+  static let values = 8192
+  /// The maximum number of superentities of an entity.
+  static let superentities = 64
+  /// The maximum number of composites inside each other.
+  static let nestedComposites = 32
+  /// The maximum number of composites.
+  static let composites = 4096
+
+  /// What exceeds a bound. It takes time in proportion to the declarations, so it is asked first.
+  static func problems(_ entities: [EntityDescription], _ composites: [CompositeDescription]) -> [ModelError.Problem] {
+    if entities.count > Self.entities { return [problem("model", "It has \(entities.count) entities; the maximum is \(Self.entities).")] }
+    if composites.count > Self.composites {
+      return [problem("model", "It has \(composites.count) composites; the maximum is \(Self.composites).")]
+    }
+    if let large = composites.first(where: { $0.elements.count > CompositeCheck.largestCount }) {
+      return [problem("composite \(large.name)", "It has \(large.elements.count) elements; the maximum is \(CompositeCheck.largestCount).")]
+    }
+    var byName: [String: EntityDescription] = [:]
+    for entity in entities { byName[entity.name] = entity }
+    for entity in entities {
+      if let reason = reason(against: entity, byName) { return [problem(entity.name, reason)] }
+    }
+    return []
+  }
+
+  /// Whether a row of an entity would have too many values. Only for a model without other problems.
+  static func problems(_ entities: [EntityDescription], _ check: ModelCheck) -> [ModelError.Problem] {
+    func valueCount(_ entity: EntityDescription) -> Int {
+      entity.attributes.reduce(entity.relationships.count) { $0 + check.composites.valueCount($1) }
+    }
+    return entities.compactMap { entity in
+      let count = check.superentities(of: entity).reduce(valueCount(entity)) { $0 + valueCount($1) }
+      return count > values ? problem(entity.name, "A row of it has \(count) values; the maximum is \(values).") : nil
+    }
+  }
+
+  private static func reason(against entity: EntityDescription, _ byName: [String: EntityDescription]) -> String? {
+    var names = [entity.name]
+    var next = entity
+    var count = propertyCount(entity)
+    while let above = next.superentity.flatMap({ byName[$0] }) {
+      // One that inherits from itself is reported as such.
+      if names.contains(above.name) { return nil }
+      names.append(above.name)
+      count += propertyCount(above)
+      next = above
+      if names.count > superentities + 1 { return "It has more than \(superentities) superentities." }
+    }
+    return count > properties ? "It has \(count) properties, inherited ones included; the maximum is \(properties)." : nil
+  }
+
+  private static func propertyCount(_ entity: EntityDescription) -> Int {
+    entity.attributes.count + entity.relationships.count + entity.fetchedProperties.count
+  }
+
+  private static func problem(_ path: String, _ reason: String) -> ModelError.Problem { ModelError.Problem(path: path, reason: reason) }
+}

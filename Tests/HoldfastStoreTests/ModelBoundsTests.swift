@@ -1,0 +1,63 @@
+import HoldfastStore
+import Testing
+
+/// Models come from files, so a model's size is bounded, and checking one takes time in proportion to its size.
+@Suite struct ModelBoundsTests {
+  private func chain(_ count: Int) -> [EntityDescription] {
+    (0..<count).map { EntityDescription("E\($0)", superentity: $0 == 0 ? nil : "E\($0 - 1)") }
+  }
+
+  private func nested(_ count: Int, width: Int = 1, values: Int = 1) -> [CompositeDescription] {
+    (0..<count).map { level in
+      let elements: [AttributeDescription] =
+        level == count - 1
+        ? (0..<values).map { AttributeDescription("x\($0)", .string, isOptional: true) }
+        : (0..<width).map { .composite("g\($0)", "C\(level + 1)", isOptional: true) }
+      return CompositeDescription("C\(level)", elements)
+    }
+  }
+
+  private func expectRefusal(
+    _ entities: [EntityDescription], composites: [CompositeDescription] = [], _ words: String, location: SourceLocation = #_sourceLocation
+  ) {
+    let error = #expect(throws: ModelError.self, sourceLocation: location) {
+      _ = try ManagedObjectModel(entities: entities, composites: composites)
+    }
+    #expect(error?.description.contains(words) == true, "\(String(describing: error))", sourceLocation: location)
+  }
+
+  @Test func inheritanceIsBounded() throws {
+    #expect(try ManagedObjectModel(entities: chain(65)).entities.count == 65)
+    expectRefusal(chain(66), "more than 64 superentities")
+    expectRefusal(chain(4096), "more than 64 superentities")
+    // A circle is still reported as one.
+    expectRefusal([EntityDescription("A", superentity: "B"), EntityDescription("B", superentity: "A")], "inherits from itself")
+  }
+
+  @Test func entitiesAndPropertiesAreBounded() throws {
+    expectRefusal((0..<4097).map { EntityDescription("E\($0)") }, "4097 entities")
+    func attributes(_ count: Int, _ prefix: String) -> [AttributeDescription] {
+      (0..<count).map { AttributeDescription("\(prefix)\($0)", .integer64, isOptional: true) }
+    }
+    #expect(try ManagedObjectModel(entities: [EntityDescription("A", attributes: attributes(4096, "a"))]).entities[0].slots.count == 4096)
+    expectRefusal([EntityDescription("A", attributes: attributes(4097, "a"))], "4097 properties")
+    expectRefusal(
+      [
+        EntityDescription("A", attributes: attributes(4000, "a")),
+        EntityDescription("B", superentity: "A", attributes: attributes(97, "b")),
+      ],
+      "4097 properties, inherited ones included")
+  }
+
+  @Test func compositesAreBounded() throws {
+    let entity = EntityDescription("A", attributes: [.composite("c", "C0", isOptional: true)])
+    #expect(try ManagedObjectModel(entities: [entity], composites: nested(32)).entities[0].slots.count == 1)
+    expectRefusal([entity], composites: nested(33), "nested more than 32 deep")
+    expectRefusal([entity], composites: nested(4096), "nested more than 32 deep")
+    // Groups of groups multiply, also when they have no values.
+    expectRefusal([entity], composites: nested(20, width: 2), "more than 4096 values")
+    expectRefusal([entity], composites: nested(20, width: 2, values: 0), "more than 4096 values")
+    let several = EntityDescription("A", attributes: (0..<3).map { .composite("c\($0)", "C0", isOptional: true) })
+    expectRefusal([several], composites: nested(2, values: 4000), "values; the maximum is 8192")
+  }
+}
