@@ -182,7 +182,7 @@ import Testing
   func damagedMetadataAreRefused(change: String) throws {
     try Harbour.makeFile(path)
     try BareDatabase.change(path, change)
-    try expectRefusal(.damaged, .notAStore, of: path, in: folder)
+    try expectRefusal(.damaged, .notAStore, .unsafeSchema, of: path, in: folder)
   }
 
   @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
