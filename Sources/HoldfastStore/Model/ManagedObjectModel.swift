@@ -31,7 +31,7 @@ public final class ManagedObjectModel: Sendable {
 
   /// Freezes declarations.
   ///
-  /// A model has up to 4,096 entities and 4,096 composites. An entity has up to 4,096 properties, inherited ones included, and 64
+  /// A model has up to 4,096 entities and 4,096 composites. An entity has up to 4,096 properties, inherited ones included, and 100
   /// superentities; a row has up to 8,192 values. Composites are nested up to 32 deep.
   ///
   /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault; or with the first bound that

@@ -7,7 +7,7 @@ enum ModelBounds {
   /// The maximum number of values in a row, with the elements of composite attributes.
   static let values = 8192
   /// The maximum number of superentities of an entity.
-  static let superentities = 64
+  static let superentities = 100
   /// The maximum number of composites inside each other.
   static let nestedComposites = 32
   /// The maximum number of composites.
