@@ -340,7 +340,8 @@ import Testing
       var (number, refusals) = (1, 0)
       // Until the program makes fewer calls.
       while try run(store, seed, call, number, &refusals) { number += 1 }
-      #expect(number > 1 && (refusals > 0 || call == .fetch), "\(call): \(number) calls, \(refusals) saves refused")
+      // A program doesn't always fetch.
+      #expect(call == .fetch || (number > 1 && refusals > 0), "\(call): \(number) calls, \(refusals) saves refused")
     }
   }
 
