@@ -24,7 +24,7 @@ enum ErrorNumber {
   static let tooLarge = EFBIG
   /// Bytes that are read are not those that were written.
   static let wrongContents = EBADMSG
-  /// A folder belongs to somebody who must not own it.
+  /// A folder belongs to another user than a store accepts.
   static let otherOwner = EPERM
 
   /// What a user without the right, or a file system without the means, is told about owners and access lists.

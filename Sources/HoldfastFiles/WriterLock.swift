@@ -58,7 +58,7 @@ final class WriterLock {
     }
   }
 
-  /// Throws unless nobody else can have put the file there. Checked before the lock is waited for, which somebody else could hold for ever.
+  /// Throws if another user may have created the file. Checked before waiting for the lock, which that user could hold forever.
   private static func check(_ status: StoreFileStatus, _ name: String, _ folder: OpenFolder) throws(Untrusted) {
     let problem = FileTrust.problem(
       name, isExpectedKind: status.kind == .regular, owner: status.owner, linkCount: status.linkCount, storeOwner: folder.storeOwner)

@@ -177,12 +177,30 @@ import Testing
       "UPDATE Z_METADATA SET Z_UUID = x'00FF'", "UPDATE Z_METADATA SET Z_VERSION = 0", "UPDATE Z_METADATA SET Z_VERSION = -1",
       "ALTER TABLE Z_METADATA DROP COLUMN Z_UUID", "ALTER TABLE Z_METADATA DROP COLUMN Z_PLIST", "DROP TABLE Z_METADATA",
       "DROP TABLE Z_METADATA; CREATE TABLE Z_METADATA (Z_VERSION TEXT, Z_UUID TEXT, Z_PLIST BLOB); INSERT INTO Z_METADATA VALUES ('new', 'x', 'y')",
-      "DROP TABLE Z_METADATA; CREATE VIEW Z_METADATA AS SELECT 1 AS Z_VERSION, 'x' AS Z_UUID, 'y' AS Z_PLIST",
     ])
   func damagedMetadataAreRefused(change: String) throws {
     try Harbour.makeFile(path)
     try BareDatabase.change(path, change)
-    try expectRefusal(.damaged, .notAStore, .unsafeSchema, of: path, in: folder)
+    try expectRefusal(.damaged, .notAStore, of: path, in: folder)
+  }
+
+  @Test func aViewInPlaceOfTheMetadataIsRefused() throws {
+    try Harbour.makeFile(path)
+    try BareDatabase.change(path, "DROP TABLE Z_METADATA; CREATE VIEW Z_METADATA AS SELECT 1 AS Z_VERSION, 'x' AS Z_UUID, 'y' AS Z_PLIST")
+    try expectRefusal(.unsafeSchema, of: path, in: folder)
+  }
+
+  /// Another program may have written it in lower case. Stores compare UUIDs as text, so it has one spelling.
+  @Test func theUUIDOfAStoreIsInUpperCaseWhateverItsMetadataContain() throws {
+    try Harbour.makeFile(path)
+    let uuid = try PersistentStoreCoordinator.metadata(for: .sqlite(at: path)).storeUUID
+    try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_UUID = lower(Z_UUID)")
+    #expect(try PersistentStoreCoordinator.metadata(for: .sqlite(at: path)).storeUUID == uuid && uuid == uuid.uppercased())
+    let context = try Harbour.context(.sqlite(at: path))
+    // Another program's commit makes the store look at the UUID again.
+    try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 1")
+    try Voyage.saveNext(context)
+    try context.persistentStoreCoordinator.close()
   }
 
   @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
