@@ -123,6 +123,45 @@ import Testing
     #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
   }
 
+  /// A save reads ordered targets for their order and counted ones for their number, and may find then that a change is none: for both ends,
+  /// or one would be written without comparing the version of the other, which may be gone.
+  @Test(arguments: TestStore.allCases, [(true, true), (true, false), (false, true), (false, false)])
+  func whatASaveFindsToChangeNothingIsSavedAtNeitherEnd(_ store: TestStore, _ way: (isOrdered: Bool, inserts: Bool)) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Node", attributes: [AttributeDescription("n", .integer16)],
+        relationships: [
+          .toMany("links", to: "Node", inverse: "order", maxCount: way.isOrdered ? 0 : 9),
+          .toMany("order", to: "Node", inverse: "links", isOrdered: way.isOrdered),
+        ])
+    ])
+    for isNaming in [true, false] {
+      let place = try store.makePlace(model: model, classes: [])
+      func nodes(_ context: ManagedObjectContext) throws -> [ManagedObject] {
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Node")).sorted { $0.objectKey < $1.objectKey }
+      }
+      let setup = try place.context()
+      let pair = try (1...2).map { n in
+        let node = try setup.insert(entityNamed: "Node")
+        try node.setValue(.int16(Int16(n)), forKey: "n")
+        return node
+      }
+      if way.inserts { try pair[0].toMany(forKey: "links").insert(pair[1]) }
+      try setup.save()
+      let context = try place.context()
+      context.batchesFaults = false
+      let read = try nodes(context)
+      let (list, other) = isNaming ? (try read[0].toMany(forKey: "links"), read[1]) : (try read[1].toMany(forKey: "order"), read[0])
+      if way.inserts { list.insert(other) } else { list.remove(other) }
+      let before = try nodes(place.context()).map { $0.readRow.version }
+      try context.save()
+      #expect(try nodes(place.context()).map { $0.readRow.version } == before)
+      #expect(try read[0].toMany(forKey: "links").contains(read[1]) == way.inserts)
+      #expect(try read[1].toMany(forKey: "order").contains(read[0]) == way.inserts)
+      #expect(!context.hasChanges)
+    }
+  }
+
   /// Another process takes a file for a later version of what it knows only if both ends of a changed link have new versions.
   @Test(arguments: [true, false], [true, false])
   func aFileSavedByAStaleContextIsALaterVersionForAnotherProcess(_ cuts: Bool, _ isNamingStale: Bool) throws {

@@ -44,6 +44,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var nextToAwake = 0
   /// How many callers are at work during which no object may be awakened.
   @exclusivity(unchecked) var awakeningHolds = 0
+  /// Whether targets that were read dropped what had been recorded of them before, which the other end may have recorded as well.
+  @exclusivity(unchecked) var linkRecordsWereDropped = false
   /// Those who listen to the context; nil while nobody ever did.
   @exclusivity(unchecked) var observers: ContextObservers?
   /// The registered objects by root entity index.

@@ -338,14 +338,18 @@ struct ToManyState {
     if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
   }
 
-  /// Takes what the store says and applies what was recorded before it was known.
-  mutating func fire(_ keys: UnsafeBufferPointer<Int64>) {
+  /// Takes what the store says and applies what was recorded before it was known. Only what makes a difference stays recorded.
+  ///
+  /// - Returns: whether all of it stays. What does not may still be recorded by the other end.
+  mutating func fire(_ keys: UnsafeBufferPointer<Int64>) -> Bool {
     contents.destroy()
     contents = LinkList(copying: keys)
-    // Only what makes a difference stays recorded.
-    for key in removed where !contents.remove(key) { _ = changes?.pointee.removed.remove(key) }
-    for key in added where !contents.insert(key) { _ = changes?.pointee.added.remove(key) }
     base = .fired
+    guard let changes else { return true }
+    let idleRemovals = removed.filter { !contents.remove($0) }, idleAdditions = added.filter { !contents.insert($0) }
+    for key in idleRemovals { _ = changes.pointee.removed.remove(key) }
+    for key in idleAdditions { _ = changes.pointee.added.remove(key) }
+    return idleRemovals.isEmpty && idleAdditions.isEmpty
   }
 
   /// Whether targets of an ordered relationship were moved since the last save.

@@ -234,13 +234,18 @@ extension ManagedObject {
           guard orderedList(index) != nil else { return .list([]) }
         } else {
           guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
-          stored.withKeys { toMany[index].fire($0) }
+          stored.withKeys { fire(index, $0) }
         }
       }
       return .list(toMany[index].keys)
     }
     if index < 0 { return transientTargets(index) }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
+  }
+
+  /// Takes what the store says of a relationship's targets.
+  final func fire(_ index: Int, _ keys: UnsafeBufferPointer<Int64>) {
+    if !toManyStates()[index].fire(keys) { managedObjectContext.linkRecordsWereDropped = true }
   }
 
   /// What the store says, for all siblings at once; nil when it fails.
@@ -264,7 +269,7 @@ extension ManagedObject {
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self, [objectKey]) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
-    answer.targets.withUnsafeBufferPointer { toManyStates()[index].fire($0) }
+    answer.targets.withUnsafeBufferPointer { fire(index, $0) }
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }
     return .list(answer.targets)
   }

@@ -6,16 +6,27 @@ extension SaveOperation {
   /// made or cut the link, so that the change came to nothing there.
   func completeLinks() throws {
     try context.refusingFaultErrors {
-      // The list grows by the ends that follow. New objects are not in it: nobody can have read a list before their links.
-      var place = 0
-      while place < updated.count {
-        let object = updated[place]
-        place += 1
-        guard let states = object.toMany else { continue }
-        for link in context.graph.manyToMany[Int(object.flags.entityIndex)] where states[Int(link.toManyIndex)].isChanged {
-          for key in states[Int(link.toManyIndex)].added { complete(object, link, key, isAddition: true) }
-          for key in states[Int(link.toManyIndex)].removed { complete(object, link, key, isAddition: false) }
-        }
+      repeat {
+        context.linkRecordsWereDropped = false
+        completeLinksOnce()
+        // Reading one end for the sake of one link can drop what both had recorded of another.
+      } while context.linkRecordsWereDropped
+    }
+  }
+
+  /// Does so once more if targets were read since, for their order or their number, that one end had recorded as changes.
+  func completeLinksAgain() throws { if context.linkRecordsWereDropped { try completeLinks() } }
+
+  private func completeLinksOnce() {
+    // The list grows by the ends that follow. New objects are not in it: nobody can have read a list before their links.
+    var place = 0
+    while place < updated.count {
+      let object = updated[place]
+      place += 1
+      guard let states = object.toMany else { continue }
+      for link in context.graph.manyToMany[Int(object.flags.entityIndex)] where states[Int(link.toManyIndex)].isChanged {
+        for key in states[Int(link.toManyIndex)].added { complete(object, link, key, isAddition: true) }
+        for key in states[Int(link.toManyIndex)].removed { complete(object, link, key, isAddition: false) }
       }
     }
   }

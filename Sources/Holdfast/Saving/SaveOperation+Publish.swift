@@ -99,7 +99,7 @@ extension SaveOperation {
       if lost.isEmpty { continue }
       if relationship.isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
-      if !states[index].isKnown { keys.withUnsafeBufferPointer { states[index].fire($0) } }
+      if !states[index].isKnown { keys.withUnsafeBufferPointer { object.fire(index, $0) } }
       for key in lost {
         _ = states[index].contents.remove(key)
         states[index].order?.remove(key)

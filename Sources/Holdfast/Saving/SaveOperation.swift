@@ -53,6 +53,7 @@ final class SaveOperation {
     try readOrders()
     ownFailures += valueFailures()
     try validate()
+    try completeLinksAgain()
     try coordinator.saveLock.withLock {
       // No store comes or goes from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
