@@ -6,6 +6,7 @@ let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
   "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "HoldfastStoreConformance"],
   "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "HoldfastStoreConformance"],
+  "SQLiteStores": ["HoldfastSQLiteStore", "HoldfastStore"], "ModelsAsJSON": ["HoldfastStore"],
   "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "HoldfastStoreConformance"],
 ]
 

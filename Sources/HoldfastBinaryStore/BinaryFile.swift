@@ -47,9 +47,9 @@ final class BinaryFile: PagedStoreFile {
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
     (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
-    if let size = options.excess(of: rowCounts, model) {
-      throw errors.tooLarge(
-        "The file's rows take \(size) bytes of memory, and the options allow \(options.largestRows). Allow more if that is meant.")
+    var memory = RowMemory(options.wholeFile, fileByteCount: file.byteCount)
+    for entity in model.entities {
+      if let excess = memory.add(rowCounts[entity.index], entity.layout) { throw errors.tooLarge(excess) }
     }
     for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section of what the model has not") }
     indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)
@@ -174,7 +174,8 @@ final class BinaryFile: PagedStoreFile {
     _ = try loader.begin(header)
     for entity in pages.indices {
       try forEachPage(of: entity) { batch in
-        loader.take(batch, of: entity); return .more
+        try loader.take(batch, of: entity)
+        return .more
       }
     }
     let links = Dictionary(grouping: entries.filter { $0.kind == .links }, by: \.subject)

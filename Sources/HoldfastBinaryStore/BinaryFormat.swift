@@ -46,12 +46,6 @@ struct BinaryFormat: StoreFileFormat {
 
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
     do {
-      if let size = options.excess(of: image.model.entities.map { image.generation.rowCount(of: $0.index) }, image.model) {
-        throw StoreError(
-          .unstorableValue, operation: "write the store",
-          reason:
-            "The rows take \(size) bytes of memory when they are read again, and the options allow \(options.largestRows). Allow more.")
-      }
       var writer = BinaryWriter(image, model: try encodedModel.bytes(of: image.model), to: file, after: saved)
       try writer.write()
       return writer.parts

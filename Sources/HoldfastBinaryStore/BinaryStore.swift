@@ -11,24 +11,11 @@ public import HoldfastStore
 public enum BinaryStore {
   /// How a binary store treats its file.
   public struct Options: Sendable {
-    /// Durability, lock, largest file, permissions, file system, and whether a file whose digests are not right is opened.
+    /// Durability, lock, largest file and rows, permissions, file system, and whether a file whose digests are not right is opened.
     public var wholeFile: WholeFileOptions
-    /// How many bytes the rows of a file may take in memory, without text and other bytes; 4 GiB unless said. A row takes four bytes of
-    /// the file at least, and eight in memory for each attribute and to-one relationship: a file by a stranger may be small and its
-    /// rows huge.
-    public var largestRows: Int
 
     /// Makes options.
-    public init(wholeFile: WholeFileOptions = WholeFileOptions(), largestRows: Int = 4 << 30) {
-      self.wholeFile = wholeFile
-      self.largestRows = largestRows
-    }
-
-    /// How many bytes the rows of each entity take, if those are more than may be; nil when they are not.
-    func excess(of rowCounts: [Int], _ model: ManagedObjectModel) -> Int64? {
-      let size = zip(rowCounts, model.entities).reduce(0) { $0 + Double($1.0) * Double($1.1.layout.fixedByteCount) }
-      return size > Double(largestRows) ? Int64(size) : nil
-    }
+    public init(wholeFile: WholeFileOptions = WholeFileOptions()) { self.wholeFile = wholeFile }
   }
 
   /// Makes a store, not yet open.

@@ -209,7 +209,7 @@ final class JSONDocumentReader {
     depth -= 1
     switch place {
     case .rows:
-      rows?.endEntity()
+      try rows?.endEntity()
       place = .entities
     case .targets:
       rows?.endTargets()

@@ -88,9 +88,9 @@ final class JSONRowReader {
     seen = .allocate(capacity: (fields.count + 63) / 64)
   }
 
-  func endEntity() {
+  func endEntity() throws {
     guard let builder, builder.count > 0 else { return }
-    loader.take(builder.seal(), of: entity)
+    try loader.take(builder.seal(), of: entity)
   }
 
   /// Hands links and orders over.
@@ -121,7 +121,7 @@ final class JSONRowReader {
   func endRow() throws {
     guard key > 0, let builder else { throw damaged("It has no key.") }
     builder.append(values.row, key: key, version: version)
-    if builder.isFull { loader.take(builder.seal(), of: entity) }
+    if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
   /// Finds the field of a name. They mostly come in the order in which they are written.

@@ -6,7 +6,7 @@ public import HoldfastStore
 public enum JSONStore {
   /// How a JSON store treats its file, and what it refuses in one.
   public struct Options: Sendable {
-    /// Durability, lock, largest file, permissions, file system, and whether a file without a right digest is opened.
+    /// Durability, lock, largest file and rows, permissions, file system, and whether a file without a right digest is opened.
     public var wholeFile: WholeFileOptions
     /// How deep arrays and objects may lie within each other; 64 unless said. The format itself needs 5, and more only for a
     /// model with deep descriptions.

@@ -45,6 +45,8 @@ public struct ModelFileError: Error, Sendable {
     public static let contradictory = Code(rawValue: "contradictory")
     /// The file says something that Holdfast's models cannot say.
     public static let unsupported = Code(rawValue: "unsupported")
+    /// The model has a regular expression, and ``ModelFileOptions/refusesPatterns`` is set.
+    public static let refusedPattern = Code(rawValue: "refusedPattern")
     /// The document or model holds something that the file cannot say.
     public static let unwritable = Code(rawValue: "unwritable")
   }

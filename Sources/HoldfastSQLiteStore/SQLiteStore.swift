@@ -138,7 +138,8 @@ public final class SQLiteStore: IncrementalStore {
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "fetch rows")
     try view.read("fetch rows", needsTransaction: false) { connection in
-      try FetchRunner(store: view.store, connection: connection).run(plan, into: sink)
+      let sink = BudgetSink.around(sink, options)
+      try connection.state.watch.asking(sink) { try FetchRunner(store: view.store, connection: connection).run(plan, into: sink) }
     }
   }
 

@@ -101,7 +101,7 @@ final class XMLRowReader {
   /// Hands the last rows, links and orders over.
   func finish() throws {
     for (entity, builder) in builders.enumerated() {
-      if let builder, builder.count > 0 { loader.take(builder.seal(), of: entity) }
+      if let builder, builder.count > 0 { try loader.take(builder.seal(), of: entity) }
     }
     for (place, relationship) in model.listed.enumerated() {
       if XMLModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
@@ -164,7 +164,7 @@ final class XMLRowReader {
     guard let builder else { return }
     if notes.hasOrderKeys { try takeOrders() }
     builder.append(values.row, key: key, version: notes.version(of: key))
-    if builder.isFull { loader.take(builder.seal(), of: entity) }
+    if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
   /// Order keys that are not the usual ones stand in the metadata, and replace these.

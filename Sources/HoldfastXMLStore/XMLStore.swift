@@ -6,7 +6,7 @@ public import HoldfastStore
 public enum XMLStore {
   /// How an XML store treats its file, and what it refuses in one.
   public struct Options: Sendable {
-    /// Durability, lock, largest file, permissions, file system, and whether a file whose digest is not right is opened.
+    /// Durability, lock, largest file and rows, permissions, file system, and whether a file whose digest is not right is opened.
     public var wholeFile: WholeFileOptions
     /// How deep elements may lie within each other; 64 unless said. The layout itself needs 3, and as many more as metadata lie deep.
     /// Never more than 255, since the XML library goes no deeper than 256.

@@ -33,7 +33,7 @@ import Testing
       for (key, ship) in rows {
         try builder.append(key: key, version: 1, values: entity.slots.isEmpty ? [] : [ship.map { .int64($0) } ?? .null])
       }
-      loader.take(builder.seal(), of: entity.index)
+      try loader.take(builder.seal(), of: entity.index)
     }
     try take("Ship", ships.map { ($0, nil) })
     try take("Boat", boats)

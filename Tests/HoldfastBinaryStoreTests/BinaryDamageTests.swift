@@ -88,7 +88,7 @@ import Testing
   @Test func rowsThatTakeMoreMemoryThanTheOptionsAllowAreRefusedBeforeOneIsRead() throws {
     let size = try BinaryTestFile.rowByteCount(Library.model, ["Book": 3, "Atlas": 1, "Author": 1, "Shelf": 1, "Sign": 1])
     for (largest, code) in [(size - 1, StoreError.Code.tooLarge), (size, nil), (size + 1, nil)] as [(Int, StoreError.Code?)] {
-      let refusal = file.refusal(options: BinaryStore.Options(largestRows: largest))
+      let refusal = file.refusal(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
       #expect(refusal?.code == code, "\(largest) of \(size)")
     }
   }
@@ -97,7 +97,7 @@ import Testing
     let size = try BinaryTestFile.rowByteCount(Library.model, ["Sign": 3])
     for (largest, isWithin) in [(size, true), (size - 1, false)] {
       try? FileManager.default.removeItem(atPath: file.path)
-      let context = try file.context(options: BinaryStore.Options(largestRows: largest))
+      let context = try file.context(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
       for number in 0..<3 { try context.insert(entityNamed: "Sign").setValue(.string("\(number)"), forKey: "text") }
       if isWithin {
         try context.save()
@@ -106,7 +106,7 @@ import Testing
         #expect(error.code == .unstorableValue && context.hasChanges, "\(error)")
       }
       try context.persistentStoreCoordinator.close()
-      try file.open(options: BinaryStore.Options(largestRows: largest))
+      try file.open(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
     }
   }
 

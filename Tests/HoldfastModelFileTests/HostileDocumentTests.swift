@@ -41,6 +41,20 @@ import Testing
     #expect(error.path == "p")
   }
 
+  @Test func patternsAreRefusedIfTheOptionsSaySo() throws {
+    let rule = "regularExpressionString=\"a+\""
+    let attribute = "<attribute name=\"x\" attributeType=\"String\" optional=\"YES\" \(rule)/>"
+    var options = ModelFileOptions()
+    for text in ["<model><entity name=\"A\">\(attribute)</entity></model>", "<model><composite name=\"C\">\(attribute)</composite></model>"] {
+      let document = try ModelDocument(bytes: Array(text.utf8), path: "p")
+      options.refusesPatterns = false
+      #expect(throws: Never.self) { _ = try document.model(options: options) }
+      options.refusesPatterns = true
+      let error = #expect(throws: ModelFileError.self) { _ = try document.model(options: options) }
+      #expect(error?.code == .refusedPattern && error?.element?.contains("\"x\"") == true, "\(String(describing: error))")
+    }
+  }
+
   @Test func otherDocumentsAreNotModels() {
     #expect(failure("<plist version=\"1.0\"/>")?.code == .notAModel)
     #expect(failure("<database/>")?.description.contains("element \"database\"") == true)

@@ -49,6 +49,31 @@ import Testing
       "4097 properties, inherited ones included")
   }
 
+  /// `Regex` compiles classes of characters by recursion.
+  @Test func patternsAreBounded() throws {
+    func entity(_ pattern: String) -> [EntityDescription] {
+      [EntityDescription("A", attributes: [AttributeDescription("a", .string, isOptional: true, validation: .pattern(pattern))])]
+    }
+    func nested(_ count: Int, _ text: String = "a") -> String {
+      String(repeating: "[", count: count) + text + String(repeating: "]", count: count)
+    }
+    let accepted = [
+      nested(24), String(repeating: "[a-z]", count: 500), String(repeating: "\\[", count: 100) + nested(2), "[[:alpha:]][^a]*",
+      String(repeating: "a", count: 10_000),
+    ]
+    for pattern in accepted {
+      #expect(throws: Never.self, "\(pattern.prefix(40))") { _ = try ManagedObjectModel(entities: entity(pattern)) }
+    }
+    let refused = [
+      nested(25), nested(5000), nested(100_000), String(repeating: "[\\Q]\\E", count: 5000), String(repeating: "[^]", count: 5000),
+      String(repeating: "[]", count: 4999) + "a", "(?x)" + String(repeating: "[#]\n", count: 2000),
+      "[a" + String(repeating: "&&b", count: 3000) + "]", "[a" + String(repeating: "--b", count: 25) + "]",
+    ]
+    for pattern in refused {
+      expectRefusal(entity(pattern), pattern.utf8.count > 10_000 ? "the maximum is 10000" : "character classes inside each other")
+    }
+  }
+
   @Test func compositesAreBounded() throws {
     let entity = EntityDescription("A", attributes: [.composite("c", "C0", isOptional: true)])
     #expect(try ManagedObjectModel(entities: [entity], composites: nested(32)).entities[0].slots.count == 1)

@@ -42,7 +42,7 @@ import Testing
       var state = ToManyState()
       var stored = Set((0..<Int.random(in: 0..<50, using: &random)).map { _ in Int64.random(in: 0..<60, using: &random) })
       var now = stored
-      func fire() { Array(stored).withUnsafeBufferPointer { state.fire($0) } }
+      func fire() { _ = Array(stored).withUnsafeBufferPointer { state.fire($0) } }
       for _ in 0..<Int.random(in: 1..<120, using: &random) {
         let key = Int64.random(in: 0..<60, using: &random)
         switch Int.random(in: 0..<20, using: &random) {

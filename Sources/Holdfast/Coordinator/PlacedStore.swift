@@ -194,6 +194,8 @@ private final class PlacingSink: RowSink {
     }
   }
 
+  func checkWanted() throws { try next.checkWanted() }
+
   /// Gives on what was gathered. To be called when the store has delivered everything.
   func finish() throws { _ = try flush() }
 

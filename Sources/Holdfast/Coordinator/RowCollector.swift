@@ -31,7 +31,7 @@ final class RowCollector: RowSink {
   }
 }
 
-/// Ends a fetch of a cancelled task: before it begins, and whenever the store delivers a batch.
+/// Ends a fetch of a cancelled task: before it begins, whenever the store delivers a batch, and when it asks in between.
 ///
 /// Only what a program fetches is cancelled. A fault is read all the same, since without its row it would look like an object without
 /// values, and so is what a save has to know.
@@ -47,6 +47,8 @@ final class CancellableSink: RowSink {
     try CancellableSink.check()
     return try next.take(batch, rows)
   }
+
+  func checkWanted() throws { try CancellableSink.check() }
 
   static func check(_ query: FetchQuery) throws {
     if query.isCancellable { try check() }

@@ -13,6 +13,7 @@ final class OpenedFile: Sendable {
   let tables: TableStore
   private let format: any StoreFileFormat
   private let path: String
+  private let options: WholeFileOptions
   private let file: DurableFile
   /// The files of values that are too large for rows; nil for a model that allows none.
   private let files: ExternalDataFolder?
@@ -56,6 +57,7 @@ final class OpenedFile: Sendable {
         fileSystem: options.file.fileSystem) : nil
     self.format = format
     self.path = path
+    self.options = options
     self.file = file
     self.tables = tables
     written = Mutex(
@@ -202,6 +204,11 @@ final class OpenedFile: Sendable {
 
   private func write(_ image: StoreImage, to replacement: FileReplacement) throws -> [FilePart] {
     let parts = try format.write(image, to: replacement, after: savedFile())
+    // What is saved has to open again.
+    var memory = RowMemory(options, fileByteCount: replacement.byteCount)
+    if let excess = memory.add(image.generation) {
+      throw StoreError(.unstorableValue, operation: "write the store", path: path, reason: excess)
+    }
     try replacement.finish()
     return parts
   }
@@ -265,7 +272,7 @@ final class OpenedFile: Sendable {
   private func goOn(with replacement: FileReplacement) throws {
     // Known from then on, so that what was gone on with once is not read again.
     let loaded = try replacement.takeOver { reader in
-      let loaded = try format.load(reader, tables.schema.model, path)
+      let loaded = try format.load(reader, tables.schema.model, path, options)
       try check(loaded)
       return loaded
     }

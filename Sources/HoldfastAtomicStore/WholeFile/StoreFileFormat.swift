@@ -69,14 +69,15 @@ extension StoreFileFormat {
   public func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? { nil }
 
   /// Opens a file, reading as much as the format needs.
-  func opened(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> OpenedStore {
+  func opened(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions) throws -> OpenedStore {
     if let file = try open(reader, model: model, path: path) { return OpenedStore(file) }
-    return OpenedStore(try load(reader, model, path))
+    return OpenedStore(try load(reader, model, path, options))
   }
 
   /// Reads a file into tables.
-  func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String) throws -> LoadedStore {
-    let loader = TableLoader(model: model, path: path, keySpace: keySpace)
+  func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions) throws -> LoadedStore {
+    let loader = TableLoader(
+      model: model, path: path, keySpace: keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount))
     try read(reader, into: loader)
     var loaded = try loader.finish()
     if !loaded.parts.isEmpty { loaded.saved = SavedFile(generation: loaded.generation, bytes: reader.bytes, parts: loaded.parts) }

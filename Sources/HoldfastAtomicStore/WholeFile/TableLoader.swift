@@ -16,12 +16,19 @@ public final class TableLoader {
   private var request = SaveRequest()
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
   private var runs: RunFinder?
+  /// What the rows may take; nil where that was checked before.
+  private var memory: RowMemory?
 
   /// Begins with nothing.
-  public init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
+  public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
+    self.init(model: model, path: path, keySpace: keySpace, memory: nil)
+  }
+
+  init(model: ManagedObjectModel, path: String?, keySpace: KeySpace, memory: RowMemory?) {
     self.model = model
     self.path = path
     self.keySpace = keySpace
+    self.memory = memory
     rows = model.entities.map { _ in [] }
   }
 
@@ -44,7 +51,15 @@ public final class TableLoader {
   }
 
   /// Takes rows of an entity, in any order. The batch becomes a page of the table: large ones are better.
-  public func take(_ batch: RowBatch, of entity: Int) { rows[entity].append(batch) }
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` when the rows so far take more memory than
+  ///   ``WholeFileOptions/largestRows`` allows.
+  public func take(_ batch: RowBatch, of entity: Int) throws {
+    if let excess = memory?.add(batch.count, batch.layout) {
+      throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
+    }
+    rows[entity].append(batch)
+  }
 
   /// Takes links of a relationship whose links are pairs of their own, from the side that names them, in any order.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {

@@ -68,7 +68,7 @@ public final class WholeFileStore: IncrementalStore {
   }
 
   private func find(_ file: DurableFile, _ model: ManagedObjectModel) throws -> OpenedStore? {
-    try file.read(operation: "open the store") { [format, path] in try format.opened($0, model, path) }
+    try file.read(operation: "open the store") { [format, path, options] in try format.opened($0, model, path, options) }
   }
 
   /// Writes a file without rows, unless somebody else does so first.
@@ -79,7 +79,7 @@ public final class WholeFileStore: IncrementalStore {
     }
     let replacement = try file.beginReplacing(operation: "open the store")
     do {
-      if let found = try replacement.read({ [format, path] in try format.opened($0, model, path) }) {
+      if let found = try replacement.read({ [format, path, options] in try format.opened($0, model, path, options) }) {
         replacement.abort()
         return found
       }

@@ -2,13 +2,13 @@ import HoldfastStore
 
 /// An object of a model's archive: reads what is under its keys, and says where when it is something else than it should be.
 struct ArchivedPart {
-  let archive: KeyedArchive
+  let archive: ModelArchive
   let instance: KeyedArchive.Instance
   /// What it is, for errors: `attribute "age" of entity "Person"`.
   var element: String
 
   /// The object that a reference leads to; nil for none.
-  init?(_ archive: KeyedArchive, _ reference: PropertyList?, as element: String) throws(ModelFileError) {
+  init?(_ archive: ModelArchive, _ reference: PropertyList?, as element: String) throws(ModelFileError) {
     let found: KeyedArchive.Object
     do { found = try archive.object(reference) } catch { throw ModelFileError(.malformed, element: element, cause: error) }
     switch found {
@@ -103,8 +103,11 @@ struct ArchivedPart {
 
   /// The keys under which there is something, besides those that are known.
   func keys(besides known: Set<String>) throws(ModelFileError) -> [String] {
+    do throws(PropertyListError) { try archive.count(max(0, instance.values.count - known.count)) } catch {
+      throw ModelFileError(.malformed, element: element, cause: error)
+    }
     var found: [String] = []
-    for key in instance.values.keys.sorted() where !known.contains(key) {
+    for key in instance.values.keys.filter({ !known.contains($0) && $0 != "$class" }).sorted() {
       do throws(PropertyListError) {
         if case .null = try archive.object(instance[key]) { continue }
       } catch { throw failure(error, under: key) }
@@ -123,6 +126,7 @@ extension ModelFileError {
       case .notAPropertyList: "It is not a compiled model."
       default: "It is damaged, or written by something that is not known."
       }
-    self.init(code, path: path, element: element, reason: reason, cause: cause)
+    let isTooLarge = [.tooLarge, .tooDeep].contains(cause.code)
+    self.init(isTooLarge ? .tooLarge : code, path: path, element: element, reason: reason, cause: cause)
   }
 }

@@ -12,7 +12,7 @@ enum ArchivedValue {
   private static let limits = PropertyListLimits(bytes: 1 << 20, depth: 4, objects: 100)
 
   /// The value that a reference leads to, in an attribute's type; nil when it has none there.
-  static func value(_ archive: KeyedArchive, _ reference: PropertyList, _ type: AttributeType) -> StoreValue? {
+  static func value(_ archive: ModelArchive, _ reference: PropertyList, _ type: AttributeType) -> StoreValue? {
     if type == .decimal, let number = decimal(archive, reference) { return .decimal(number) }
     return (try? archive.propertyListValue(of: reference, limits: limits)).flatMap { value(ofPlain: $0, type) }
   }
@@ -50,7 +50,7 @@ enum ArchivedValue {
   }
 
   /// An object of `NSDecimalNumber`: 128 bits, the power of ten with which they are multiplied, and the sign.
-  static func decimal(_ archive: KeyedArchive, _ reference: PropertyList) -> Decimal? {
+  static func decimal(_ archive: ModelArchive, _ reference: PropertyList) -> Decimal? {
     guard case .instance(let instance)? = try? archive.object(reference),
       ["NSDecimalNumber", "NSDecimalNumberPlaceholder"].contains(instance.className),
       case .value(.data(let mantissa))? = try? archive.object(instance["NS.mantissa"]), mantissa.count == 16,

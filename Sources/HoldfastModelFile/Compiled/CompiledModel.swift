@@ -58,6 +58,7 @@ public struct CompiledModel: Sendable {
     do throws(ModelFileError) {
       let archive = try Self.archive(bytes, options)
       let declarations = try CompiledModelReader.declarations(archive, options)
+      try options.checkPatterns(declarations.entities, [])
       (model, notes) = (try Self.model(declarations), declarations.notes)
     } catch { throw error.at(path) }
   }

@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// Makes declarations of the archive of a compiled model (`NSManagedObjectModel`).
 struct CompiledModelReader {
-  let archive: KeyedArchive
+  let archive: ModelArchive
   let options: ModelFileOptions
   var declarations = CompiledDeclarations()
   var expressions = ArchivedExpressionReader()
@@ -10,7 +10,7 @@ struct CompiledModelReader {
   var propertyCount = 0
 
   init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
-    self.archive = archive
+    self.archive = ModelArchive(archive, options)
     self.options = options
   }
 
@@ -21,7 +21,13 @@ struct CompiledModelReader {
   }
 
   mutating func note(_ part: ArchivedPart, _ reason: String) {
-    declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))
+    // Nobody reads more of them.
+    let most = 1_000
+    if declarations.notes.count < most {
+      declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))
+    } else if declarations.notes.count == most {
+      declarations.notes.append(CompiledModelNote(element: "model", reason: "There is more that is not kept; \(most) notes are."))
+    }
   }
 
   /// Says what is under keys that are not known. A key may be new, or from before those that were ever seen.
@@ -52,6 +58,7 @@ struct CompiledModelReader {
       declarations.fetchRequestTemplates.append(try fetchRequest(part, name))
     }
     try noteKeys(of: model, besides: Self.knownKeys)
+    do { try archive.check() } catch { throw ModelFileError(.tooLarge, cause: error) }
   }
 
   private func root() throws(ModelFileError) -> ArchivedPart {

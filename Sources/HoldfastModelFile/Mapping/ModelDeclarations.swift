@@ -21,6 +21,7 @@ struct ModelDeclarations {
     entities = IgnoredIndexes.marked(entities)
     if let identifier = document.root["userDefinedModelVersionIdentifier"] { versionIdentifiers = [identifier] }
     try ModelSizeCheck(self, options).run()
+    try options.checkPatterns(entities, composites)
   }
 
   private static func configuration(_ element: ModelElement) throws(ModelFileError) -> ConfigurationDescription {

@@ -22,6 +22,9 @@ final class ConnectionState {
   /// it. 0 when nothing was committed. Owned by this object.
   let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
+  /// Stops statements that run for too long or for nobody.
+  let watch = StatementWatch()
+
   /// What is being done, for errors: a verb phrase.
   @exclusivity(unchecked) var operation = SQLiteFile.opening
   /// How many statements were begun.
@@ -92,9 +95,22 @@ final class ConnectionState {
   /// Makes the error for a call that just returned `resultCode`, and remembers if it ends the connection's use.
   @inline(never)
   func failure(_ resultCode: Int32, sql: String? = nil) -> StoreError {
+    if resultCode == SQLiteResultCode.interrupted, let stop = watch.stop { return stopped(stop) }
     let failure = SQLiteFailure(resultCode: resultCode, connection: isClosed ? nil : handle, sql: sql)
     if failure.breaksConnection { isBroken = true }
     return failure.storeError(operation: operation, path: path, isReadOnly: isReadOnly)
+  }
+
+  private func stopped(_ stop: StatementWatch.Stop) -> StoreError {
+    switch stop {
+    case .late(let seconds):
+      StoreError(
+        .timedOut, operation: operation, path: path,
+        reason: "The request took longer than \(seconds) seconds. Ask for less, add an index, or allow more with requestTimeoutSeconds.")
+    case .unwanted(let error as StoreError): error
+    case .unwanted(let error):
+      StoreError(.cancelled, operation: operation, path: path, reason: "The rows are not wanted any more.", cause: error)
+    }
   }
 
   /// Stops the statements that are running; they fail with `cancelled`. May be called from any thread, at any time.

@@ -282,6 +282,7 @@ extension SQLiteConnection {
       let code = holdfast_sqlite3_db_config_flag(handle, flag, isOn ? 1 : 0)
       guard code == SQLiteResultCode.ok else { throw state.failure(code) }
     }
+    state.watch.install(handle)
     for (limit, value) in Self.limits { sqlite3_limit(handle, limit, value) }
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, settings.maximumValueBytes)
 

@@ -96,6 +96,15 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var maximumFileBytes: Int?
   /// The size of the largest text or data value that can be saved or read.
   public var maximumValueBytes: Int
+  /// How long a request may run, in seconds, before it fails with `StoreError.Code.timedOut` and changes nothing: a fetch, reading rows or
+  /// relationships, and each step of a save before its commit. Nil, the default, is no limit. Set it for a file that you don't trust.
+  ///
+  /// The limit is checked while SQLite runs statements. Time in which the caller takes rows counts, time spent waiting for a connection
+  /// doesn't.
+  public var requestTimeoutSeconds: Double?
+  /// How many bytes of memory the rows that a fetch reads from the file may take; more fail with `StoreError.Code.tooLarge`. Nil, the
+  /// default, is no limit. Rows count whether or not they are part of the result.
+  public var largestFetchBytes: Int?
   /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
   public var externalData: ExternalDataOptions
   /// Whether a decimal that no number of SQLite equals is kept as its digits, in a blob; else a save refuses it with
@@ -119,6 +128,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, allowsSharedFolder: Bool = false,
     createsIfMissing: Bool = true,
     maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
+    requestTimeoutSeconds: Double? = nil, largestFetchBytes: Int? = nil,
     externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false,
     indexAddition: IndexAddition = .ownStores
   ) {
@@ -137,6 +147,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.createsIfMissing = createsIfMissing
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes
+    self.requestTimeoutSeconds = requestTimeoutSeconds
+    self.largestFetchBytes = largestFetchBytes
     self.externalData = externalData
     self.storesExactDecimals = storesExactDecimals
     self.indexAddition = indexAddition

@@ -45,10 +45,10 @@ final class OpenStore: Sendable {
 
   /// Adds the statements that a piece of work runs to the count.
   @inline(__always)
-  func counting<R>(_ connection: SQLiteConnection, _ body: () throws -> R) rethrows -> R {
+  func counting<R>(_ connection: SQLiteConnection, isLimited: Bool = true, _ body: () throws -> R) rethrows -> R {
     let before = connection.statementsRun
     defer { statementCount.add(connection.statementsRun - before, ordering: .relaxed) }
-    return try body()
+    return try connection.state.watch.limiting(toSeconds: isLimited ? database.options.requestTimeoutSeconds : nil, body)
   }
 
   // MARK: Writing
@@ -75,7 +75,8 @@ final class OpenStore: Sendable {
   func finishing(_ operation: String, _ body: (SQLiteConnection) throws -> Void) throws {
     try saving.withLock { isPrepared in
       isPrepared = false
-      try work(operation, body)
+      // A commit is not given up half-way.
+      try work(operation, isLimited: false, body)
     }
   }
 
@@ -84,10 +85,10 @@ final class OpenStore: Sendable {
   }
 
   /// When the work throws, its transaction is taken back, and a writer that is of no further use is closed.
-  private func work<R>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+  private func work<R>(_ operation: String, isLimited: Bool = true, _ body: (SQLiteConnection) throws -> R) throws -> R {
     let writer = try database.writer(to: operation)
     do {
-      return try counting(writer) { try body(writer) }
+      return try counting(writer, isLimited: isLimited) { try body(writer) }
     } catch {
       writer.rollback()
       if writer.isBroken || writer.isInTransaction { database.discardWriter() }

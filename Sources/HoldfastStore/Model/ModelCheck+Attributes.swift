@@ -44,8 +44,12 @@ extension ModelCheck {
     if !hasText && (rule.minimumLength != nil || rule.maximumLength != nil || rule.regularExpression != nil) {
       found.append("Only texts have lengths and patterns.")
     }
-    if let pattern = rule.regularExpression, (try? Regex(pattern)) == nil {
-      found.append("The pattern is no regular expression that is understood.")
+    if let pattern = rule.regularExpression {
+      if let problem = PatternBound.problem(pattern) {
+        found.append(problem)
+      } else if (try? Regex(pattern)) == nil {
+        found.append("The pattern is no regular expression that is understood.")
+      }
     }
     if let minimum = rule.minimumLength, let maximum = rule.maximumLength, minimum > maximum {
       found.append("The least length \(minimum) is above the largest length \(maximum).")

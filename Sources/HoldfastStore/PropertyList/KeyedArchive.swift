@@ -30,7 +30,7 @@ public struct KeyedArchive: Sendable {
     public let className: String
     /// The names of the class and its superclasses, as far as the archive says them.
     public let classNames: [String]
-    /// What is kept under each key. References to other objects are ``PropertyList/uid(_:)``.
+    /// What is kept under each key, the class under `$class` included. References to other objects are ``PropertyList/uid(_:)``.
     public let values: [String: PropertyList]
 
     /// What is kept under a key; nil for nothing.
@@ -114,8 +114,6 @@ public struct KeyedArchive: Sendable {
     guard let uid = values["$class"]?.uid, let place = Int(exactly: uid), let description = classes[place] else {
       throw PropertyListError(.damaged, at: .object(number), "The object has no class.")
     }
-    var values = values
-    values["$class"] = nil
     return Instance(number: number, className: description.name, classNames: description.names, values: values)
   }
 }

@@ -157,6 +157,15 @@ public protocol RowSink: AnyObject {
   /// - Returns: whether to go on.
   /// - Throws: what the store passes on: a cancellation or a full result.
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand
+
+  /// Throws if the rows are not wanted any more: the task was cancelled. A store whose search for rows can take long calls it from time to
+  /// time, on the thread that made the request, and passes the error on. Does nothing unless implemented.
+  func checkWanted() throws
+}
+
+extension RowSink {
+  /// Does nothing: the rows are wanted.
+  public func checkWanted() throws {}
 }
 
 /// A save that needs only one step more. Exactly one of the two is called, once.

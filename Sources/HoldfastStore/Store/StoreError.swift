@@ -40,7 +40,7 @@ public struct StoreError: Error, Sendable {
     public static let unstorableValue = Code(rawValue: "unstorableValue")
     /// The disk or a quota is full.
     public static let diskFull = Code(rawValue: "diskFull")
-    /// The file has more bytes than the store's options allow.
+    /// The file, or what a request reads of it, has more bytes than the store's options allow.
     public static let tooLarge = Code(rawValue: "tooLarge")
     /// Somebody else replaced, changed or removed the store's file since it was read; nothing was written.
     public static let storeReplaced = Code(rawValue: "storeReplaced")
@@ -68,6 +68,8 @@ public struct StoreError: Error, Sendable {
     public static let constraintConflict = Code(rawValue: "constraintConflict")
     /// The store does not offer the operation; its capabilities say so.
     public static let unsupportedRequest = Code(rawValue: "unsupportedRequest")
+    /// The request took longer than the store's options allow. Nothing was changed.
+    public static let timedOut = Code(rawValue: "timedOut")
     /// The request was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
     /// An earlier failure left the store unusable until it is reopened.
@@ -117,7 +119,7 @@ public struct StoreError: Error, Sendable {
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
     case .missingRow, .missingExternalData: 133000
-    case .locked, .tooManyReadViews: 134090
+    case .locked, .tooManyReadViews, .timedOut: 134090
     case .unsupportedRequest: 134091
     case .notOpen, .failed, .cancelled: 134070
     default: 134060

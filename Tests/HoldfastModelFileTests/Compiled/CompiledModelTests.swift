@@ -261,6 +261,51 @@ import Testing
     #expect(wide?.code == .tooLarge)
   }
 
+  /// One object can stand in many places.
+  @Test func whatIsSharedCountsWhereverItStands() throws {
+    func shared(_ key: String, entities: Int, _ value: (ArchiveBuilder) -> PropertyList) -> ModelFileError? {
+      let b = ArchiveBuilder()
+      let one = value(b)
+      let entries = (0..<entities).map { number in
+        ("E\(number)", b.object("NSEntityDescription", ["NSEntityName": b.text("E\(number)"), key: one]))
+      }
+      let root = b.object(
+        "NSManagedObjectModel",
+        [
+          "NSEntities": b.object(
+            "NSDictionary", ["NS.keys": .array(entries.map { b.text($0.0) }), "NS.objects": .array(entries.map { $0.1 })])
+        ])
+      let error = #expect(throws: ModelFileError.self) { try CompiledModel(bytes: b.archive(root: root).binary) }
+      return error
+    }
+    func keys(_ b: ArchiveBuilder, _ count: Int) -> [String: PropertyList] {
+      Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", ArchiveBuilder.null) })
+    }
+    let info = shared("NSUserInfo", entities: 50) { b in
+      let texts = (0..<50_000).map { b.text("k\($0)") }
+      return b.object("NSDictionary", ["NS.keys": .array(texts), "NS.objects": .array(texts)])
+    }
+    #expect(info?.code == .tooLarge && info?.description.contains("NSUserInfo") == true, "\(String(describing: info))")
+    let long = shared("NSUserInfo", entities: 100) { b in
+      b.object("NSDictionary", ["NS.keys": .array([b.text("k")]), "NS.objects": .array([b.text(String(repeating: "x", count: 1 << 20))])])
+    }
+    #expect(long?.code == .tooLarge, "\(String(describing: long))")
+    let unknown = shared("NSProperties", entities: 50) { b in
+      let property = b.object(
+        "NSAttributeDescription",
+        keys(b, 50_000).merging(["NSPropertyName": b.text("x"), "NSAttributeType": .integer(700), "NSIsOptional": .bool(true)]) { $1 })
+      return b.object("NSDictionary", ["NS.keys": .array([b.text("x")]), "NS.objects": .array([property])])
+    }
+    #expect(unknown?.code == .tooLarge, "\(String(describing: unknown))")
+  }
+
+  @Test func notesAreBounded() throws {
+    let compiled = try Self.read { zoo in
+      zoo.extra["name"] = Dictionary(uniqueKeysWithValues: (0..<5000).map { ("k\($0)", .integer(1)) })
+    }
+    #expect(compiled.notes.count == 1001 && compiled.notes.last?.element == "model")
+  }
+
   @Test func entitiesThatInheritInACircleAreRefused() {
     #expect(
       Self.failure { zoo in

@@ -1,0 +1,1 @@
+../../../Tests/HoldfastStoreTests/ModelJSONProperty.swift

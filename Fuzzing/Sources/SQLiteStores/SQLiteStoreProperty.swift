@@ -1,0 +1,1 @@
+../../../Tests/HoldfastSQLiteStoreTests/Store/SQLiteStoreProperty.swift

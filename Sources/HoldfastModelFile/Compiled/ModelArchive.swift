@@ -1,0 +1,82 @@
+import HoldfastStore
+
+/// The archive of a compiled model, which counts what is read of it. An object can stand in many places and be kept once, so a small archive
+/// could describe a huge model: what is shared counts wherever it stands.
+final class ModelArchive {
+  private let archive: KeyedArchive
+  private let mostValues: Int
+  private let mostBytes: Int
+  private var values = 0
+  private var bytes = 0
+
+  init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
+    self.archive = archive
+    mostValues = options.maximumAttributeCount
+    mostBytes = options.maximumByteCount
+  }
+
+  /// Counts values of a list, or under the keys of an object.
+  func count(_ values: Int) throws(PropertyListError) {
+    self.values += values
+    try check()
+  }
+
+  /// Throws if more was read than is allowed.
+  func check() throws(PropertyListError) {
+    if values > mostValues { throw PropertyListError(.tooLarge, "Its lists have more than \(mostValues) values.") }
+    if bytes > mostBytes { throw PropertyListError(.tooLarge, "Its texts have more than \(mostBytes) bytes.") }
+  }
+
+  private func counted(_ text: String?) -> String? {
+    bytes += text?.utf8.count ?? 0
+    return text
+  }
+
+  // MARK: As the archive's own
+
+  var root: PropertyList { get throws(PropertyListError) { try archive.root } }
+
+  func object(_ reference: PropertyList?) throws(PropertyListError) -> KeyedArchive.Object { try archive.object(reference) }
+
+  func string(_ reference: PropertyList?) throws(PropertyListError) -> String? {
+    try check()
+    return counted(try archive.string(reference))
+  }
+
+  func elements(_ reference: PropertyList?) throws(PropertyListError) -> [PropertyList]? {
+    let found = try archive.elements(reference)
+    try count(found?.count ?? 0)
+    return found
+  }
+
+  func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
+    let found = try archive.entries(reference)
+    for entry in found ?? [] { _ = counted(entry.key) }
+    try count(found?.count ?? 0)
+    return found
+  }
+
+  func propertyListValue(of reference: PropertyList, limits: PropertyListLimits) throws(PropertyListError) -> PropertyList {
+    try check()
+    let value = try archive.propertyListValue(of: reference, limits: limits)
+    count(value)
+    return value
+  }
+
+  private func count(_ value: PropertyList) {
+    switch value {
+    case .string(let text): _ = counted(text)
+    case .data(let data): bytes += data.count
+    case .array(let elements):
+      values += elements.count
+      for element in elements { count(element) }
+    case .dictionary(let entries):
+      values += entries.count
+      for (key, element) in entries {
+        _ = counted(key)
+        count(element)
+      }
+    case .null, .bool, .integer, .unsigned, .real, .date, .uid: break
+    }
+  }
+}

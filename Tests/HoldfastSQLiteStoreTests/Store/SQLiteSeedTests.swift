@@ -1,0 +1,39 @@
+import CSQLite
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+/// The file from which the fuzzer starts, and files that are nearly it.
+@Suite struct SQLiteSeedTests {
+  private static let seed = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/SQLiteStores/items.sqlite")
+
+  @Test func theSeedOpens() throws {
+    let folder = try ScratchFolder(), bytes = Array(try Data(contentsOf: Self.seed))
+    try Data(bytes).write(to: URL(fileURLWithPath: folder.path()))
+    let store = StoreDescription.sqlite(at: folder.path(), options: SQLiteStoreOptions(isReadOnly: true))
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: SQLiteStoreProperty.model, store: store))
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 4)
+    #expect(SQLiteStoreProperty.violation(bytes) == nil)
+  }
+
+  @Test func changedSeedsAreReadOrRefused() throws {
+    let bytes = Array(try Data(contentsOf: Self.seed))
+    let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
+    print("Changed SQLite seeds: HOLDFAST_SEED=\(seed)")
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<150 {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let place = Int.random(in: 0..<changed.count, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: changed[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: changed.swapAt(place, Int.random(in: 0..<changed.count, using: &random))
+        default: changed.removeLast(min(changed.count - 1, Int.random(in: 0..<600, using: &random)))
+        }
+      }
+      if let violation = SQLiteStoreProperty.violation(changed) { Issue.record("\(violation) HOLDFAST_SEED=\(seed)") }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Holdfast
+import HoldfastBinaryStore
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import HoldfastXMLStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Stores that an attacker might supply, each opened by every entry point in a process that may take 512 MiB and some processor time: it ends in
+/// a typed error or an answer, and nothing but the store's own files changes.
+@Suite struct HostileStoreTests {
+  /// A way in which a store is opened.
+  enum Opening { case writable, readOnly, metadata, model }
+
+  @Test(arguments: HostileStore.allCases) func openingIsBounded(_ attack: HostileStore) async throws {
+    let folder = try Folder(), victim = try Folder()
+    try Folder.write(Array("precious".utf8), to: victim.file("victim"))
+    let path = folder.file(attack.fileName)
+    try attack.make(at: path, victim: victim.file("victim"))
+    let before = try (folder.snapshot(), victim.snapshot())
+    let reader = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [attack = attack as HostileStore, path = path as String] in
+      ProcessLimits.set(memory: 512 << 20, processorSeconds: 60)
+      print("REPORT \(attack): \([.metadata, .model, .readOnly].map { Self.outcome(attack, path, $0) }.joined(separator: ", "))")
+    }
+    report(reader)
+    #expect(try folder.snapshot() == before.0)
+    #expect(try victim.snapshot() == before.1)
+    let writer = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [attack = attack as HostileStore, path = path as String] in
+      ProcessLimits.set(memory: 512 << 20, processorSeconds: 60)
+      print("REPORT \(attack): \(Self.outcome(attack, path, .writable))")
+    }
+    report(writer)
+    func others(_ files: [String: [UInt8]]) -> [String: [UInt8]] { files.filter { !$0.key.contains(attack.fileName) } }
+    #expect(try others(folder.snapshot()) == others(before.0))
+    #expect(try victim.snapshot() == before.1)
+  }
+
+  /// What came of opening a store: an answer or a typed error.
+  private static func outcome(_ attack: HostileStore, _ path: String, _ opening: Opening) -> String {
+    do {
+      return "\(opening): \(try use(attack, path, opening))"
+    } catch let error as StoreError {
+      demand(error.code != .general, "\(error)")
+      return "\(opening): \(error.code.rawValue)"
+    } catch let error as ContextError {
+      return "\(opening): \(error.code.rawValue)"
+    } catch { complain("\(error)") }
+  }
+
+  /// Opens a store, reads everything and, if it may be written, saves. Returns what was found.
+  private static func use(_ attack: HostileStore, _ path: String, _ opening: Opening) throws -> String {
+    let store = attack.description(path, isReadOnly: opening == .readOnly)
+    switch opening {
+    case .metadata: return "\(try PersistentStoreCoordinator.metadata(for: store).userInfo.count) user values"
+    case .model: return "\(try PersistentStoreCoordinator.cachedModel(for: store)?.entities.count ?? 0) entities"
+    case .readOnly, .writable: break
+    }
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: attack.model, store: store))
+    var count = 0
+    for entity in attack.model.entities where entity.superentityIndex == nil {
+      count += try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)).count
+    }
+    if opening == .writable {
+      try context.insert(entityNamed: "Journal").setValue(.int64(1), forKey: "saves")
+      try context.save()
+    }
+    try context.persistentStoreCoordinator.close()
+    return "\(count) objects"
+  }
+
+  @Test(arguments: [HostileStore.emptyRowsInJSON, .emptyRowsInXML, .emptyRowsInBinary])
+  func rowsBeyondWhatTheOptionsAllowAreNeitherSavedNorRead(_ kind: HostileStore) throws {
+    let folder = try Folder(), path = folder.file(kind.fileName)
+    let size = 3 * (try #require(kind.model.entity(named: "Wide")).layout.fixedByteCount)
+    func context(_ largestRows: Int?) throws -> ManagedObjectContext {
+      let store = kind.description(path, largestRows: largestRows)
+      return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: kind.model, store: store))
+    }
+    let small = try context(size - 1)
+    for _ in 0..<3 { _ = try small.insert(entityNamed: "Wide") }
+    let refusal = #expect(throws: StoreError.self) { try small.save() }
+    #expect(refusal?.code == .unstorableValue && refusal?.reason.contains("largestRows") == true, "\(String(describing: refusal))")
+    #expect(small.insertedObjects.count == 3)
+    try small.persistentStoreCoordinator.close()
+    let exact = try context(size)
+    for _ in 0..<3 { _ = try exact.insert(entityNamed: "Wide") }
+    try exact.save()
+    try exact.persistentStoreCoordinator.close()
+    for largest in [size, nil] {
+      let again = try context(largest)
+      #expect(try again.fetch(FetchRequest<ManagedObject>(entityName: "Wide")).count == 3)
+      try again.persistentStoreCoordinator.close()
+    }
+    let error = #expect(throws: StoreError.self) { try context(size - 1) }
+    #expect(error?.code == .tooLarge && error?.path == path && error?.reason.contains("largestRows") == true, "\(String(describing: error))")
+  }
+}
+
+/// What a process may take.
+enum ProcessLimits {
+  /// Limits this process: memory besides what it has, in bytes, and processor time. A process that hangs without using any ends after an hour.
+  static func set(memory: Int, processorSeconds: UInt) {
+    #if os(Linux)
+      let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+      let pages = text.split(separator: " ").first.flatMap { Int($0) } ?? 0
+      let most = rlim_t(pages * sysconf(Int32(_SC_PAGESIZE)) + memory)
+      var space = rlimit(rlim_cur: most, rlim_max: most)
+      setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &space)
+      var time = rlimit(rlim_cur: rlim_t(processorSeconds), rlim_max: rlim_t(processorSeconds))
+      setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &time)
+    #endif
+    alarm(3600)
+  }
+}
