@@ -45,7 +45,9 @@ import Testing
     let rule = "regularExpressionString=\"a+\""
     let attribute = "<attribute name=\"x\" attributeType=\"String\" optional=\"YES\" \(rule)/>"
     var options = ModelFileOptions()
-    for text in ["<model><entity name=\"A\">\(attribute)</entity></model>", "<model><composite name=\"C\">\(attribute)</composite></model>"] {
+    for text in [
+      "<model><entity name=\"A\">\(attribute)</entity></model>", "<model><composite name=\"C\">\(attribute)</composite></model>",
+    ] {
       let document = try ModelDocument(bytes: Array(text.utf8), path: "p")
       options.refusesPatterns = false
       #expect(throws: Never.self) { _ = try document.model(options: options) }

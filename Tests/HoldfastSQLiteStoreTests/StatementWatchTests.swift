@@ -4,7 +4,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Statements end when their time is up or nobody wants their rows, and a fetch takes no more memory than it may.
+/// Statements end when their time is up or their rows aren't wanted any more, and a fetch takes no more memory than it may.
 @Suite struct StatementWatchTests {
   private let folder = TemporaryFolder()
   /// Runs until it is stopped.
@@ -46,7 +46,7 @@ import Testing
       let error = #expect(throws: StoreError.self) { try answer(Self.endless, connection, seconds: nil, sink) }
       #expect(error?.code == .cancelled && error?.reason == "It took too long." && sink.questions == 6, "\(String(describing: error))")
       #expect(try answer("SELECT 7", connection, seconds: nil) == 7)
-      // Nobody asks a sink whose request is over.
+      // A sink whose request is over isn't asked.
       #expect(sink.questions == 6)
     }
   }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What must hold of any bytes that somebody gives as a model in JSON. The fuzzer in `Fuzzing/` checks it of bytes that it makes up, a test
+/// What must hold of any bytes that are given as a model in JSON. The fuzzer in `Fuzzing/` checks it of bytes that it makes up, a test
 /// of those that it starts from.
 enum ModelJSONProperty {
   /// What does not hold; nil when all does. It must not take long nor much memory either.

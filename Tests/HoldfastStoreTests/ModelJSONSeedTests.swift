@@ -16,7 +16,9 @@ import Testing
       for byte in [UInt8(ascii: "}"), UInt8(ascii: "9"), 0, 0xFF] {
         var changed = bytes
         changed[place] = byte
-        if let violation = ModelJSONProperty.violation(changed) { Issue.record("\(violation)\n\(String(decoding: changed, as: UTF8.self))") }
+        if let violation = ModelJSONProperty.violation(changed) {
+          Issue.record("\(violation)\n\(String(decoding: changed, as: UTF8.self))")
+        }
         if (try? ManagedObjectModel.decoded(canonicalJSON: changed)) == nil { refused += 1 }
       }
     }

@@ -100,7 +100,8 @@ import Testing
       try again.persistentStoreCoordinator.close()
     }
     let error = #expect(throws: StoreError.self) { try context(size - 1) }
-    #expect(error?.code == .tooLarge && error?.path == path && error?.reason.contains("largestRows") == true, "\(String(describing: error))")
+    #expect(
+      error?.code == .tooLarge && error?.path == path && error?.reason.contains("largestRows") == true, "\(String(describing: error))")
   }
 }
 

@@ -14,11 +14,11 @@ extension SaveOperation {
     }
   }
 
-  /// Does so once more if targets were read since, for their order or their number, that one end had recorded as changes.
+  /// Repeats it if reading targets since then, for their order or their number, has dropped recorded changes.
   func completeLinksAgain() throws { if context.linkRecordsWereDropped { try completeLinks() } }
 
   private func completeLinksOnce() {
-    // The list grows by the ends that follow. New objects are not in it: nobody can have read a list before their links.
+    // The list grows by the ends that follow. It has no new objects: their lists can't have been read before their links were made.
     var place = 0
     while place < updated.count {
       let object = updated[place]

@@ -1,6 +1,6 @@
 package import HoldfastStore
 
-/// How many bytes the rows of one file may take in memory, so that a small file by a stranger does not fill it.
+/// Limits the memory that the rows of one file use, because a small file from an untrusted source can have huge rows.
 package struct RowMemory {
   private let limit: Int
   private var taken = 0

@@ -13,8 +13,8 @@ public struct WholeFileOptions: Sendable {
   /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the file NAME.
   public var externalData: ExternalDataOptions
 
-  /// How many bytes the rows of a file may take in memory, without text and other bytes; nil for 64 MiB and 128 times the size of the
-  /// file. A row takes eight bytes for each attribute and to-one relationship, also for those without a value, which take none in the
+  /// The maximum number of bytes of memory for the rows of a file, without text and other bytes; nil for 64 MiB and 128 times the size
+  /// of the file. A row takes eight bytes for each attribute and to-one relationship, also for those without a value, which take none in the
   /// file: so a small file can have huge rows. A file with larger rows is refused as ``/HoldfastStore/StoreError/Code/tooLarge`` before
   /// they are in memory, and a save that would write one as ``/HoldfastStore/StoreError/Code/unstorableValue``.
   public var largestRows: Int?

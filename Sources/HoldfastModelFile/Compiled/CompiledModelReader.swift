@@ -21,7 +21,7 @@ struct CompiledModelReader {
   }
 
   mutating func note(_ part: ArchivedPart, _ reason: String) {
-    // Nobody reads more of them.
+    // More of them help no reader.
     let most = 1_000
     if declarations.notes.count < most {
       declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// The archive of a compiled model, which counts what is read of it. An object can stand in many places and be kept once, so a small archive
-/// could describe a huge model: what is shared counts wherever it stands.
+/// The archive of a compiled model, which counts what is read of it. Many objects can refer to one, so a small archive could describe a huge
+/// model: a shared object counts each time that it is read.
 final class ModelArchive {
   private let archive: KeyedArchive
   private let mostValues: Int

@@ -22,7 +22,7 @@ final class ConnectionState {
   /// it. 0 when nothing was committed. Owned by this object.
   let pagesInLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
-  /// Stops statements that run for too long or for nobody.
+  /// Stops statements that run for too long, or whose rows aren't wanted any more.
   let watch = StatementWatch()
 
   /// What is being done, for errors: a verb phrase.

@@ -16,11 +16,12 @@ enum PatternBound {
     return nil
   }
 
-  /// Never less than the depth that `Regex` finds. Where brackets may stand for themselves without a backslash (behind `\Q`, in comments),
-  /// none counts as closing.
+  /// Never less than the depth that `Regex` finds. If brackets can be literal without a backslash (behind `\Q`, in comments), none counts
+  /// as closing.
   private static func deepestClass(_ bytes: [UInt8]) -> Int {
     let (open, close, backslash) = (UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "\\"))
-    let closes = !bytes.contains(UInt8(ascii: "#")) && !zip(bytes, bytes.dropFirst()).contains { $0 == backslash && $1 == UInt8(ascii: "Q") }
+    let closes =
+      !bytes.contains(UInt8(ascii: "#")) && !zip(bytes, bytes.dropFirst()).contains { $0 == backslash && $1 == UInt8(ascii: "Q") }
     var (depth, deepest, place) = (0, 0, 0)
     while place < bytes.count {
       switch bytes[place] {
@@ -28,7 +29,7 @@ enum PatternBound {
       case open:
         depth += 1
         deepest = max(deepest, depth)
-      // The first of a class may stand for itself.
+      // The first of a class may be literal.
       case close where closes && depth > 0 && bytes[place - 1] != open && bytes[place - 1] != UInt8(ascii: "^"): depth -= 1
       default: break
       }

@@ -261,8 +261,8 @@ import Testing
     #expect(wide?.code == .tooLarge)
   }
 
-  /// One object can stand in many places.
-  @Test func whatIsSharedCountsWhereverItStands() throws {
+  /// Many objects can refer to one.
+  @Test func whatIsSharedCountsEachTimeThatItIsRead() throws {
     func shared(_ key: String, entities: Int, _ value: (ArchiveBuilder) -> PropertyList) -> ModelFileError? {
       let b = ArchiveBuilder()
       let one = value(b)

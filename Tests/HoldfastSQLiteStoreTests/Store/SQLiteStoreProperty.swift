@@ -2,7 +2,7 @@ import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
 
-/// What must hold of any bytes that somebody gives as a SQLite store. The fuzzer in `Fuzzing/` checks it of bytes that it makes up, a test
+/// What must hold of any bytes that are given as a SQLite store. The fuzzer in `Fuzzing/` checks it of bytes that it makes up, a test
 /// of those that it starts from.
 enum SQLiteStoreProperty {
   /// What does not hold; nil when all does. It must not take long nor much memory either.
@@ -81,7 +81,8 @@ enum SQLiteStoreProperty {
         EntityDescription(
           "Item", attributes: types.map { AttributeDescription("a\($0.rawValue)", $0, isOptional: true) },
           relationships: [.toOne("owner", to: "Item", inverse: "items"), .toMany("items", to: "Item", inverse: "owner", isOrdered: true)]),
-        EntityDescription("Special", superentity: "Item", relationships: [.toMany("tags", to: "Tag", inverse: "specials", isOrdered: true)]),
+        EntityDescription(
+          "Special", superentity: "Item", relationships: [.toMany("tags", to: "Tag", inverse: "specials", isOrdered: true)]),
         EntityDescription("Tag", relationships: [.toMany("specials", to: "Special", inverse: "tags")]),
       ])
     } catch { fatalError("\(error)") }

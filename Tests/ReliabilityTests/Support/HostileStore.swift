@@ -86,7 +86,8 @@ enum HostileStore: String, CaseIterable, Codable {
   }
 
   private func makeEmptyRows(_ path: String, count: Int) throws {
-    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: description(path, largestRows: .max)))
+    let context = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: description(path, largestRows: .max)))
     for _ in 0..<count { _ = try context.insert(entityNamed: "Wide") }
     try context.save()
     try context.persistentStoreCoordinator.close()
@@ -112,7 +113,8 @@ enum HostileStore: String, CaseIterable, Codable {
       "DROP TABLE ZJOURNAL; CREATE TABLE ZJOURNAL (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZSAVES AS (hex(zeroblob(100000000)))); "
         + "INSERT INTO ZJOURNAL (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1)"
     case .longDefault:
-      "ALTER TABLE ZSHIP RENAME COLUMN ZLOG TO other; ALTER TABLE ZSHIP ADD COLUMN ZLOG VARCHAR DEFAULT '" + String(repeating: "x", count: 500_000)
+      "ALTER TABLE ZSHIP RENAME COLUMN ZLOG TO other; ALTER TABLE ZSHIP ADD COLUMN ZLOG VARCHAR DEFAULT '"
+        + String(repeating: "x", count: 500_000)
         + "'"
     case .endlessTrigger:
       "CREATE TRIGGER t AFTER INSERT ON ZJOURNAL BEGIN INSERT INTO ZBERTH (Z_OPT) SELECT count(*) FROM "
