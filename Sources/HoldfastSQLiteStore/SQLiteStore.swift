@@ -110,7 +110,7 @@ public final class SQLiteStore: IncrementalStore {
     store?.close()
   }
 
-  private func opened(_ operation: String) throws -> OpenStore {
+  func opened(_ operation: String) throws -> OpenStore {
     try phase.withLock { phase in
       if case .open(let store) = phase { return store }
       throw StoreError(.notOpen, operation: operation, path: path, reason: "The store is not open.")

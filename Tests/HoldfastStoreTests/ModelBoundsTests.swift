@@ -58,6 +58,11 @@ import Testing
       String(repeating: "[", count: count) + text + String(repeating: "]", count: count)
     }
     let accepted = [
+      // A usual pattern for mail addresses has many classes, and signs in them that are something else elsewhere.
+      "(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:"
+        + String(repeating: "[a-z0-9](?:[a-z0-9-]*[+*/^])?\\.", count: 20)
+        + "[a-z]))",
+      String(repeating: "a--b&&c~~[\\[\\]]", count: 100), String(repeating: "[\\p{L}\\x{41}]", count: 100),
       nested(24), String(repeating: "[a-z]", count: 500), String(repeating: "\\[", count: 100) + nested(2), "[[:alpha:]][^a]*",
       String(repeating: "a", count: 10_000),
     ]
@@ -67,6 +72,9 @@ import Testing
     let refused = [
       nested(25), nested(5000), nested(100_000), String(repeating: "[\\Q]\\E", count: 5000), String(repeating: "[^]", count: 5000),
       String(repeating: "[]", count: 4999) + "a", "(?x)" + String(repeating: "[#]\n", count: 2000),
+      String(repeating: "[\\N{]}", count: 1400), String(repeating: "[\\c]", count: 2000), String(repeating: "[\\C-]", count: 1500),
+      String(repeating: "[\\x{]}", count: 1400), String(repeating: "[a]\u{301}", count: 1400), String(repeating: "[\\p{]}", count: 1400),
+      String(repeating: "(?#[)]", count: 1000), String(repeating: "(?i-sx:[ ]", count: 900),
       "[a" + String(repeating: "&&b", count: 3000) + "]", "[a" + String(repeating: "--b", count: 25) + "]",
     ]
     for pattern in refused {

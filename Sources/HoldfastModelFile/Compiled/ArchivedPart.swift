@@ -103,11 +103,11 @@ struct ArchivedPart {
 
   /// The keys under which there is something, besides those that are known.
   func keys(besides known: Set<String>) throws(ModelFileError) -> [String] {
-    do throws(PropertyListError) { try archive.count(max(0, instance.values.count - known.count)) } catch {
+    do throws(PropertyListError) { try archive.count(max(0, instance.fields.count - known.count)) } catch {
       throw ModelFileError(.malformed, element: element, cause: error)
     }
     var found: [String] = []
-    for key in instance.values.keys.filter({ !known.contains($0) && $0 != "$class" }).sorted() {
+    for key in instance.fields.keys.filter({ !known.contains($0) && $0 != KeyedArchive.Instance.classKey }).sorted() {
       do throws(PropertyListError) {
         if case .null = try archive.object(instance[key]) { continue }
       } catch { throw failure(error, under: key) }

@@ -26,7 +26,7 @@ struct ConnectionSettings {
     precondition(
       options.busyTimeoutSeconds >= 0 && options.cacheBytes >= 0 && options.mmapBytes >= 0 && options.maximumValueBytes > 0
         && options.maximumReaders > 0 && options.readerTimeoutSeconds >= 0 && options.maximumSnapshots > 0 && options.checkpointPages > 0
-        && (options.maximumFileBytes ?? 1) > 0,
+        && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeoutSeconds ?? 0) >= 0 && (options.largestFetchBytes ?? 0) >= 0,
       "A SQLite store's options hold a negative number, or zero where at least one is needed.")
     busyMilliseconds = Self.busyMilliseconds(options)
     maximumValueBytes = Int32(clamping: options.maximumValueBytes)

@@ -97,13 +97,17 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The size of the largest text or data value that can be saved or read.
   public var maximumValueBytes: Int
   /// How long a request may run, in seconds, before it fails with `StoreError.Code.timedOut` and changes nothing: a fetch, reading rows or
-  /// relationships, and each step of a save before its commit. Nil, the default, means no limit. Set it for a file that you don't trust.
+  /// relationships, and preparing a save. Nil, the default, means no limit. Set it for a file that you don't trust.
   ///
   /// The limit is checked while SQLite runs statements. Time in which the caller takes rows counts, time spent waiting for a connection
   /// doesn't.
   public var requestTimeoutSeconds: Double?
-  /// How many bytes of memory the rows that a fetch reads from the file may take; more fail with `StoreError.Code.tooLarge`. Nil, the
-  /// default, means no limit. Rows count whether or not they are part of the result.
+  /// How many bytes of memory the rows that SQLite delivers to a fetch may take; more fail with `StoreError.Code.tooLarge`. Nil, the
+  /// default, means no limit.
+  ///
+  /// Rows are counted a batch at a time, and a batch has at least one row, which can be as large as its values. The fetch may deliver fewer
+  /// rows than SQLite does if the framework evaluates part of its predicate. Of a grouped fetch only the result counts. Faults and
+  /// relationships aren't limited.
   public var largestFetchBytes: Int?
   /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
   public var externalData: ExternalDataOptions

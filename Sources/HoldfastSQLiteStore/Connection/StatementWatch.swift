@@ -46,7 +46,8 @@ final class StatementWatch {
     stop = nil
     // A request within another has the time of that one.
     guard let seconds, deadline == nil else { return try body() }
-    deadline = (.now + .seconds(seconds), seconds)
+    // A clock can't count to infinity.
+    deadline = (.now + .seconds(min(seconds, 1e9)), seconds)
     defer { deadline = nil }
     return try body()
   }

@@ -15,7 +15,7 @@ struct KeyAllocation {
       // In a rollback journal less syncing could leave an inconsistent file.
       let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
       if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }
-      defer { if isRelaxed { try? writer.runScript("PRAGMA synchronous=2") } }
+      defer { if isRelaxed { restoreSyncing(writer) } }
       try writer.begin(.immediate)
       let last = try raise(store.schema.tables[root.index].number, by: count, writer)
       guard let last, last >= Int64(count) else {
@@ -29,6 +29,12 @@ struct KeyAllocation {
       return last
     }
     return Array(last - Int64(count) + 1...last)
+  }
+
+  /// Makes commits wait for the disk again. The setting can't change within a transaction, and a connection that keeps it is of no use.
+  private func restoreSyncing(_ writer: SQLiteConnection) {
+    writer.rollback()
+    do { try writer.runScript("PRAGMA synchronous=2") } catch { store.database.discardWriter() }
   }
 
   private func raise(_ number: Int64, by count: Int, _ writer: SQLiteConnection) throws -> Int64? {

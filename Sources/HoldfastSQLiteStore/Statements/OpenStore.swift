@@ -53,11 +53,11 @@ final class OpenStore: Sendable {
 
   // MARK: Writing
 
-  /// Runs a piece of work on the writer while no save is prepared.
+  /// Runs a piece of work on the writer while no save is prepared. It has no time limit, because it commits.
   func writing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
-      return try work(operation, body)
+      return try work(operation, isLimited: false, body)
     }
   }
 
@@ -75,7 +75,7 @@ final class OpenStore: Sendable {
   func finishing(_ operation: String, _ body: (SQLiteConnection) throws -> Void) throws {
     try saving.withLock { isPrepared in
       isPrepared = false
-      // A commit is not given up half-way.
+      // A commit that has taken effect must not be reported as late.
       try work(operation, isLimited: false, body)
     }
   }

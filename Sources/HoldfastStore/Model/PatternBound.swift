@@ -10,36 +10,85 @@ enum PatternBound {
   static func problem(_ pattern: String) -> String? {
     let bytes = Array(pattern.utf8)
     if bytes.count > byteCount { return "The pattern has \(bytes.count) bytes; the maximum is \(byteCount)." }
-    if deepestClass(bytes) > depth || operatorCount(bytes) > depth {
+    var scan = PatternScan(bytes)
+    scan.run()
+    if scan.deepest > depth || scan.operatorCount > depth {
       return "The pattern has more than \(depth) character classes inside each other, or operators between them."
     }
     return nil
   }
+}
 
-  /// Never less than the depth that `Regex` finds. If brackets can be literal without a backslash (behind `\Q`, in comments), none counts
-  /// as closing.
-  private static func deepestClass(_ bytes: [UInt8]) -> Int {
-    let (open, close, backslash) = (UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "\\"))
-    let closes =
-      !bytes.contains(UInt8(ascii: "#")) && !zip(bytes, bytes.dropFirst()).contains { $0 == backslash && $1 == UInt8(ascii: "Q") }
-    var (depth, deepest, place) = (0, 0, 0)
+/// Counts the character classes of a pattern that are inside each other: never fewer than `Regex` does, and as many for usual patterns.
+private struct PatternScan {
+  private(set) var deepest = 0
+  private(set) var operatorCount = 0
+  private let bytes: [UInt8]
+  private var place = 0
+  private var depth = 0
+  /// Whether a bracket can close a class. Not behind a construct in which brackets are literal without a backslash.
+  private var closes = true
+  /// Where a closing bracket would be the first character of its class, which may be literal.
+  private var classStart = -1
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  mutating func run() {
     while place < bytes.count {
       switch bytes[place] {
-      case backslash: place += 1
-      case open:
-        depth += 1
-        deepest = max(deepest, depth)
-      // The first of a class may be literal.
-      case close where closes && depth > 0 && bytes[place - 1] != open && bytes[place - 1] != UInt8(ascii: "^"): depth -= 1
+      case UInt8(ascii: "\\"): skipEscape()
+      case UInt8(ascii: "["): open()
+      case UInt8(ascii: "]"): close()
+      case UInt8(ascii: "("): checkGroup()
+      case UInt8(ascii: "&"), UInt8(ascii: "-"), UInt8(ascii: "~"):
+        if depth > 0 && byte(place + 1) == bytes[place] { operatorCount += 1 }
       default: break
       }
       place += 1
     }
-    return deepest
   }
 
-  private static func operatorCount(_ bytes: [UInt8]) -> Int {
-    let signs = Array("&-~".utf8)
-    return zip(bytes, bytes.dropFirst()).count { $0 == $1 && signs.contains($0) }
+  private func byte(_ place: Int) -> UInt8? { place < bytes.count ? bytes[place] : nil }
+
+  private mutating func open() {
+    depth += 1
+    deepest = max(deepest, depth)
+    if byte(place + 1) == UInt8(ascii: "^") { place += 1 }
+    classStart = place + 1
+  }
+
+  private mutating func close() {
+    // With a mark behind it, it is another character.
+    let isPlain = (byte(place + 1) ?? 0) < 0x80
+    if closes && depth > 0 && place != classStart && isPlain { depth -= 1 }
+  }
+
+  /// Skips what a backslash makes of the characters behind it: a name or number in braces, or one character.
+  private mutating func skipEscape() {
+    place += 1
+    guard let letter = byte(place) else { return }
+    switch letter {
+    // A quotation, and control characters, which take one more character or two.
+    case UInt8(ascii: "Q"), UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "M"): closes = false
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+      guard byte(place + 1) == UInt8(ascii: "{") else { return }
+      let end = bytes[place...].firstIndex(of: UInt8(ascii: "}")) ?? bytes.count
+      if bytes[place..<end].contains(UInt8(ascii: "]")) { closes = false }
+    default: break
+    }
+  }
+
+  /// Comments, and options with which white space and what is behind `#` are no part of the pattern.
+  private mutating func checkGroup() {
+    guard byte(place + 1) == UInt8(ascii: "?") else { return }
+    for option in bytes[(place + 2)...] {
+      switch option {
+      case UInt8(ascii: "#"), UInt8(ascii: "x"):
+        closes = false
+        return
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "^"): continue
+      default: return
+      }
+    }
   }
 }

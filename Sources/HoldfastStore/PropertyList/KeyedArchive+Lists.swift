@@ -86,7 +86,9 @@ extension KeyedArchive {
     var found: [PropertyList] = []
     while let next = instance["\(prefix)\(found.count)"] { found.append(next) }
     // Nothing else is under the keys of an old empty list.
-    if found.isEmpty, instance.values.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") && $0 != "$class" }) {
+    if found.isEmpty,
+      instance.fields.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") && $0 != Instance.classKey })
+    {
       throw Self.damaged(instance)
     }
     return found

@@ -30,11 +30,16 @@ public struct KeyedArchive: Sendable {
     public let className: String
     /// The names of the class and its superclasses, as far as the archive says them.
     public let classNames: [String]
-    /// What is kept under each key, the class under `$class` included. References to other objects are ``PropertyList/uid(_:)``.
-    public let values: [String: PropertyList]
+    /// What is kept under each key, and the class under `$class`: as it is in the archive, without a copy.
+    package let fields: [String: PropertyList]
+
+    /// What is kept under each key. References to other objects are ``PropertyList/uid(_:)``. Takes time in proportion to the keys.
+    public var values: [String: PropertyList] { fields.filter { $0.key != Instance.classKey } }
 
     /// What is kept under a key; nil for nothing.
-    public subscript(key: String) -> PropertyList? { values[key] }
+    public subscript(key: String) -> PropertyList? { key == Instance.classKey ? nil : fields[key] }
+
+    package static let classKey = "$class"
 
     /// Whether it is of a class or of one of its subclasses.
     public func isKind(of name: String) -> Bool { className == name || classNames.contains(name) }
@@ -111,9 +116,9 @@ public struct KeyedArchive: Sendable {
   }
 
   private func instance(_ number: Int, _ values: [String: PropertyList]) throws(PropertyListError) -> Instance {
-    guard let uid = values["$class"]?.uid, let place = Int(exactly: uid), let description = classes[place] else {
+    guard let uid = values[Instance.classKey]?.uid, let place = Int(exactly: uid), let description = classes[place] else {
       throw PropertyListError(.damaged, at: .object(number), "The object has no class.")
     }
-    return Instance(number: number, className: description.name, classNames: description.names, values: values)
+    return Instance(number: number, className: description.name, classNames: description.names, fields: values)
   }
 }

@@ -68,7 +68,7 @@ public struct StoreError: Error, Sendable {
     public static let constraintConflict = Code(rawValue: "constraintConflict")
     /// The store does not offer the operation; its capabilities say so.
     public static let unsupportedRequest = Code(rawValue: "unsupportedRequest")
-    /// The request took longer than the store's options allow. Nothing was changed.
+    /// The request took longer than the store's options allow, and changed nothing.
     public static let timedOut = Code(rawValue: "timedOut")
     /// The request was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")

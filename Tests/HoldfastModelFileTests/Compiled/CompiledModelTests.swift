@@ -263,6 +263,8 @@ import Testing
 
   /// Many objects can refer to one.
   @Test func whatIsSharedCountsEachTimeThatItIsRead() throws {
+    var few = ModelFileOptions()
+    few.maximumAttributeCount = 20_000
     func shared(_ key: String, entities: Int, _ value: (ArchiveBuilder) -> PropertyList) -> ModelFileError? {
       let b = ArchiveBuilder()
       let one = value(b)
@@ -275,14 +277,14 @@ import Testing
           "NSEntities": b.object(
             "NSDictionary", ["NS.keys": .array(entries.map { b.text($0.0) }), "NS.objects": .array(entries.map { $0.1 })])
         ])
-      let error = #expect(throws: ModelFileError.self) { try CompiledModel(bytes: b.archive(root: root).binary) }
+      let error = #expect(throws: ModelFileError.self) { try CompiledModel(bytes: b.archive(root: root).binary, options: few) }
       return error
     }
     func keys(_ b: ArchiveBuilder, _ count: Int) -> [String: PropertyList] {
       Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", ArchiveBuilder.null) })
     }
     let info = shared("NSUserInfo", entities: 50) { b in
-      let texts = (0..<50_000).map { b.text("k\($0)") }
+      let texts = (0..<1000).map { b.text("k\($0)") }
       return b.object("NSDictionary", ["NS.keys": .array(texts), "NS.objects": .array(texts)])
     }
     #expect(info?.code == .tooLarge && info?.description.contains("NSUserInfo") == true, "\(String(describing: info))")
@@ -293,7 +295,7 @@ import Testing
     let unknown = shared("NSProperties", entities: 50) { b in
       let property = b.object(
         "NSAttributeDescription",
-        keys(b, 50_000).merging(["NSPropertyName": b.text("x"), "NSAttributeType": .integer(700), "NSIsOptional": .bool(true)]) { $1 })
+        keys(b, 1000).merging(["NSPropertyName": b.text("x"), "NSAttributeType": .integer(700), "NSIsOptional": .bool(true)]) { $1 })
       return b.object("NSDictionary", ["NS.keys": .array([b.text("x")]), "NS.objects": .array([property])])
     }
     #expect(unknown?.code == .tooLarge, "\(String(describing: unknown))")

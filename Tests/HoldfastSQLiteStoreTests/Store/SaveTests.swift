@@ -25,6 +25,18 @@ import Testing
     #expect(try again.insert("Person", [["id": .int64(9)]]) == [4])
   }
 
+  /// Setting keys aside does not wait for the disk; a save does.
+  @Test func `commits wait for the disk also after keys could not be set aside`() throws {
+    let (folder, tested) = try people()
+    let store = try tested.store.opened("look at the writer")
+    func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
+    #expect(try syncing() == 2)
+    _ = try LayoutTests.sql(folder.path(), "DELETE FROM Z_PRIMARYKEY")
+    let error = #expect(throws: StoreError.self) { try tested.store.allocateKeys(entity: tested.entity("Company").index, count: 1) }
+    #expect(error?.code == .damaged)
+    #expect(try syncing() == 2)
+  }
+
   @Test func `a prepared save is invisible until its commit and gone after an abort`() throws {
     let (_, tested) = try people()
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Company").index)
