@@ -79,11 +79,15 @@ import Testing
     for number in 0..<count { try context.insert(entityNamed: "Item").setValue(.int64(Int64(number)), forKey: "number") }
   }
 
+  private func makeItems() throws {
+    let context = try context()
+    try insert(5000, context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
   @Test func aRequestWithoutTimeLeftChangesNothing() throws {
-    let first = try context()
-    try insert(5000, first)
-    try first.save()
-    try first.persistentStoreCoordinator.close()
+    try makeItems()
     let late = try context(SQLiteStoreOptions(requestTimeoutSeconds: 0))
     #expect(throws: StoreError.self) { try late.fetch(FetchRequest<ManagedObject>(entityName: "Item")) }
     try insert(5000, late)
@@ -95,10 +99,7 @@ import Testing
   }
 
   @Test func aFetchTakesNoMoreMemoryThanItMay() throws {
-    let first = try context()
-    try insert(5000, first)
-    try first.save()
-    try first.persistentStoreCoordinator.close()
+    try makeItems()
     let small = try context(SQLiteStoreOptions(largestFetchBytes: 100_000))
     let request = FetchRequest<ManagedObject>(entityName: "Item")
     let error = #expect(throws: StoreError.self) { try small.fetch(request) }

@@ -35,7 +35,9 @@ import Testing
     let writer = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [attack = attack as HostileStore, path = path as String] in
       ProcessLimits.set(memory: 512 << 20, processorSeconds: 60)
-      print("REPORT \(attack): \(Self.outcome(attack, path, .writable))")
+      let outcome = Self.outcome(attack, path, .writable), expected = attack.refusalOfWriting?.rawValue ?? "5000 objects"
+      demand(outcome == "writable: \(expected)", outcome)
+      print("REPORT \(attack): \(outcome)")
     }
     report(writer)
     func others(_ files: [String: [UInt8]]) -> [String: [UInt8]] { files.filter { !$0.key.contains(attack.fileName) } }

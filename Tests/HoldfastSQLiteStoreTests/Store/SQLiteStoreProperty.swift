@@ -37,7 +37,7 @@ enum SQLiteStoreProperty {
     } catch is StoreError {
       return nil
     } catch {
-      return "What was thrown is no StoreError: \(error)"
+      return "What was thrown is not a StoreError: \(error)"
     }
   }
 

@@ -59,6 +59,19 @@ enum HostileStore: String, CaseIterable, Codable {
     }
   }
 
+  /// The code with which opening the store for writing, reading it or saving in it is refused; nil where that succeeds.
+  var refusalOfWriting: StoreError.Code? {
+    switch self {
+    case .superJournal: .failed
+    case .pipeAsJournal, .pipeAsLog: .notPermitted
+    case .generatedColumn, .longDefault, .endlessTrigger, .rewritingTrigger, .view, .fullTextTable, .expressionIndex: .unsafeSchema
+    case .wrongTypes: .wrongType
+    case .emptyRowsInJSON, .emptyRowsInXML: .tooLarge
+    case .emptyRowsInBinary: nil
+    default: .damaged
+    }
+  }
+
   // MARK: Making
 
   func make(at path: String, victim: String) throws {
@@ -81,7 +94,8 @@ enum HostileStore: String, CaseIterable, Codable {
   /// Replaces the first occurrence of a text. The file need not be sealed again: bounds hold before a seal is compared.
   private func replace(_ old: String, by new: String, in path: String) throws {
     var text = String(decoding: try Folder.read(path), as: UTF8.self)
-    if let place = text.range(of: old) { text.replaceSubrange(place, with: new) }
+    guard let place = text.range(of: old) else { throw CocoaError(.formatting) }
+    text.replaceSubrange(place, with: new)
     try Folder.write(Array(text.utf8), to: path)
   }
 
