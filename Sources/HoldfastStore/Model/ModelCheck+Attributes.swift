@@ -48,7 +48,7 @@ extension ModelCheck {
       if let problem = PatternBound.problem(pattern) {
         found.append(problem)
       } else if (try? Regex(pattern)) == nil {
-        found.append("The pattern is no regular expression that is understood.")
+        found.append("Swift's Regex does not understand the pattern. Correct it.")
       }
     }
     if let minimum = rule.minimumLength, let maximum = rule.maximumLength, minimum > maximum {

@@ -9,11 +9,11 @@ enum PatternBound {
   /// Why a pattern is refused; nil when it is not.
   static func problem(_ pattern: String) -> String? {
     let bytes = Array(pattern.utf8)
-    if bytes.count > byteCount { return "The pattern has \(bytes.count) bytes; the maximum is \(byteCount)." }
+    if bytes.count > byteCount { return "The pattern has \(bytes.count) bytes; the maximum is \(byteCount). Shorten it." }
     var scan = PatternScan(bytes)
     scan.run()
     if scan.deepest > depth || scan.operatorCount > depth {
-      return "The pattern has more than \(depth) character classes inside each other, or operators between them."
+      return "The pattern has more than \(depth) character classes inside each other, or operators between them. Use fewer."
     }
     return nil
   }
