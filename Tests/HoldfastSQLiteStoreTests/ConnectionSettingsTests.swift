@@ -34,7 +34,7 @@ import Testing
     let connection = try SQLiteConnection(file: database.file, options: database.options, role: role, registration: nil)
     let expected = [
       "cell_size_check": "1", "temp_store": "2", "recursive_triggers": "0", "secure_delete": "0", "mmap_size": "0",
-      "journal_size_limit": "67108864", "synchronous": "2", "wal_autocheckpoint": "0", "busy_timeout": "5000", "trusted_schema": "0",
+      "journal_size_limit": "67108864", "synchronous": "3", "wal_autocheckpoint": "0", "busy_timeout": "5000", "trusted_schema": "0",
       "foreign_keys": "0", "query_only": role == .reader ? "1" : "0",
     ]
     #expect(try pragmas(connection, Array(expected.keys)) == expected)
@@ -58,7 +58,7 @@ import Testing
   @Test func aRollbackJournalIsAlwaysFullySynced() throws {
     let options = SQLiteStoreOptions(durability: .normal, journalMode: .delete)
     let database = try SQLiteDatabase.make(folder.file(), options)
-    #expect(try database.writer.int64("PRAGMA synchronous") == 2)
+    #expect(try database.writer.int64("PRAGMA synchronous") == 3)
     #expect(database.journalMode == .delete)
     #expect(try database.writer.string("PRAGMA journal_mode") == "delete")
     #expect(folder.names == ["store.sqlite"])

@@ -232,7 +232,8 @@ extension ManagedObjectContext {
   ///
   /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` says that everything is saved and
   /// to be seen by everybody, and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was
-  /// there before.
+  /// there before. With ``/HoldfastStore/StoreError/Code/outcomeUnknown`` the context has its changes still, and the store may have them too:
+  /// look at the store before you save them again.
   ///
   /// - Throws: ``ContextError`` for properties that couldn't be read (``ContextError/Code/unreadValues``), validation failures (all
   ///   together, 1560), conflicts, relationships between stores (133010) and stores that are missing, ``/HoldfastStore/StoreError`` for the

@@ -50,7 +50,7 @@ struct ConnectionSettings {
     if role != .checkpointer { settings.append("cache_size=-\(options.cacheBytes >> 10)") }
     // Also where nothing is written: the connection that is closed last syncs the file.
     let isRelaxed = Self.isRelaxed(options) && role != .compactor
-    settings.append("synchronous=\(isRelaxed ? 1 : 2)")
+    settings.append("synchronous=\(isRelaxed ? 1 : Self.fullSyncing)")
     #if canImport(Darwin)
       if !isRelaxed { settings += ["fullfsync=1", "checkpoint_fullfsync=1"] }
     #endif
@@ -62,6 +62,10 @@ struct ConnectionSettings {
     for setting in settings { script += "PRAGMA \(setting);" }
     self.script = script
   }
+
+  /// `EXTRA`: like `FULL`, and without a log the folder is synced too when the journal was removed. Otherwise a loss of power could bring
+  /// the journal back, and the next one to open the file would take the save back (SQLite, *PRAGMA Statements*, "synchronous").
+  static let fullSyncing = 3
 
   static let pageBytes = 4096
   /// How many columns a table, or the rows of a query, can have.

@@ -43,9 +43,12 @@ struct LogIndex {
     Checkpoints(salt: header.salt, pagesMoved: pagesMoved, pagesBegun: memory.load(fromByteOffset: 128, as: UInt32.self))
   }
 
-  /// The index of the log that a connection has open. Only for a file with a log: without one, asking for its index would make one.
+  /// The index of the log that a connection has open; nil if it has none open. To ask for the index all the same would open it, and SQLite,
+  /// which knows nothing of that, would never close it.
   init?(_ connection: ConnectionState) {
-    guard let file = connection.openFile(SQLITE_FCNTL_FILE_POINTER), file.pointee.pMethods.pointee.iVersion >= 2 else { return nil }
+    guard connection.openFile(SQLITE_FCNTL_JOURNAL_POINTER) != nil, let file = connection.openFile(SQLITE_FCNTL_FILE_POINTER),
+      file.pointee.pMethods.pointee.iVersion >= 2
+    else { return nil }
     var region: UnsafeMutableRawPointer?
     let code = file.pointee.pMethods.pointee.xShmMap?(file, 0, LogIndex.regionBytes, 0, &region)
     guard code == SQLiteResultCode.ok, let region else { return nil }

@@ -93,6 +93,9 @@ final class OpenedFiles: Sendable {
 
   // MARK: Writing
 
+  /// How many commits a file without a log counted when the last transaction began that writes; nil if that isn't known.
+  var changeCounter: UInt32? { state.withLock { $0.changeCounter } }
+
   /// Throws `storeReplaced` unless the database is the one that was opened. The connection has just begun a transaction that writes.
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in

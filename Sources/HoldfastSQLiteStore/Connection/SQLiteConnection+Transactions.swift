@@ -49,7 +49,7 @@ extension SQLiteConnection {
   /// Makes commits wait for the disk although the options do not ask for it, or not wait any more. Not within a transaction.
   func waitForDisk(_ waits: Bool, _ options: SQLiteStoreOptions) throws(StoreError) {
     guard ConnectionSettings.isRelaxed(options) else { return }
-    try run("PRAGMA synchronous=\(waits ? 2 : 1)")
+    try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : 1)")
   }
 
   /// Runs `body` with another time to wait for locks.

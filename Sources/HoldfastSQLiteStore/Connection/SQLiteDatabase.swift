@@ -98,6 +98,56 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     return connection
   }
 
+  /// Commits what the writer has written. If that fails, nothing of the writer is used again.
+  ///
+  /// A commit that fails may have taken effect, or may do so later. With a log, its pages can be complete there, and the next process that
+  /// opens the file would apply them. Without one, the journal can be gone although removing it failed. So a failed commit is undone before
+  /// the error is thrown.
+  ///
+  /// - Throws: what the commit failed with; nothing was changed then. `outcomeUnknown` if it can't be undone.
+  func commit(_ writer: SQLiteConnection) throws(StoreError) {
+    do throws(StoreError) { try writer.commit() } catch {
+      writer.rollback()
+      let failure = error.cause as? SQLiteFailure
+      if failure?.primaryCode != SQLiteResultCode.inputOutput {
+        discardWriter()
+      } else if !undoCommit() {
+        throw StoreError(
+          .outcomeUnknown, operation: error.operation, path: file.path,
+          reason: "The disk failed during the commit, and again when the commit was to be undone. "
+            + "The changes may be in the store; look there before you save them again.", cause: error)
+      }
+      throw error
+    }
+  }
+
+  /// Makes sure that a failed commit has no effect. Returns whether that is certain.
+  private func undoCommit() -> Bool {
+    guard let (failed, checkpoint) = openWriter else { return false }
+    let (isLogged, counter) = (journalMode == .wal, files?.changeCounter)
+    (openWriter, journalMode) = (nil, nil)
+    checkpoint.close()
+    // While it is open, the log's index stays in force, and nobody rebuilds it from the log.
+    defer { failed.close(checkpointing: false) }
+    // It may have the file locked.
+    if !isLogged { failed.close(checkpointing: false) }
+    do throws(StoreError) {
+      let writer = try openedWriter()
+      writer.operation = "undo a failed commit"
+      try writer.begin(.immediate)
+      defer { writer.rollback() }
+      // Beginning has applied the journal, if it is there.
+      guard isLogged else { return try writer.state.changeCounterOnDisk == counter }
+      // A commit of nothing takes the place of the failed one in the log.
+      let version = try writer.int64("PRAGMA user_version") ?? 0
+      try writer.runScript("PRAGMA user_version = \(version)")
+      try writer.commit()
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// Opens the connection that rebuilds the file.
   func connectForCompaction() throws(StoreError) -> SQLiteConnection { try Self.connect(file, options, .compactor, registration) }
 

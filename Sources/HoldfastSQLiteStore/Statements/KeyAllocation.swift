@@ -34,7 +34,7 @@ struct KeyAllocation {
   /// Makes commits wait for the disk again. The setting can't change within a transaction, and a connection that keeps it is of no use.
   private func restoreSyncing(_ writer: SQLiteConnection) {
     writer.rollback()
-    do { try writer.runScript("PRAGMA synchronous=2") } catch { store.database.discardWriter() }
+    do { try writer.runScript("PRAGMA synchronous=\(ConnectionSettings.fullSyncing)") } catch { store.database.discardWriter() }
   }
 
   private func raise(_ number: Int64, by count: Int, _ writer: SQLiteConnection) throws -> Int64? {

@@ -11,7 +11,7 @@ struct MetadataChange {
       var record = try read(writer)
       try record.setUserInfo(info)
       try write(record, writer)
-      try writer.commit()
+      try store.database.commit(writer)
     }
   }
 

@@ -48,12 +48,7 @@ final class SQLitePreparedSave: PreparedSave {
     defer { files?.finish(.unknown) }
     try store.finishing(operation) { writer in
       let leavesMuchUnused = UnusedPages.areMany(on: writer)
-      do { try writer.commit() } catch {
-        // What could not be synced may be lost even if it seems to be there, so nothing of this connection is used again.
-        writer.rollback()
-        store.database.discardWriter()
-        throw error
-      }
+      try store.database.commit(writer)
       if files != nil { try? writer.waitForDisk(false, store.database.options) }
       if leavesMuchUnused { store.database.giveBackUnusedPages() }
       store.database.checkpointAfterCommit()

@@ -175,7 +175,7 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// - *Behaviour*: **S6** all or nothing, also when the process is killed at any instant. **S7** durable when it
   ///   returns, unless the user opened the store with a weaker option. **S8** the next view sees all of it.
   /// - *Errors*: `inputOutput`, `diskFull`; nothing was saved then. `durabilityUnknown`: it was, and **S8** holds, but the disk
-  ///   did not confirm it.
+  ///   did not confirm it. `outcomeUnknown`: it may have been, and can't be undone.
   func commit() throws
 
   /// Takes everything back.

@@ -46,6 +46,8 @@ public struct StoreError: Error, Sendable {
     public static let storeReplaced = Code(rawValue: "storeReplaced")
     /// The save is done and visible, but the disk did not confirm it: a power loss may bring back the previous contents.
     public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
+    /// The save failed while it was committed, and whether it took effect can't be found out. Look at the store before saving again.
+    public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
     /// Reading or writing failed in the operating system.
     public static let inputOutput = Code(rawValue: "inputOutput")
     /// Another connection or process holds the lock, or other requests use all connections, longer than the timeout.
@@ -115,7 +117,7 @@ public struct StoreError: Error, Sendable {
     case .unsupportedModel: 134020
     case .notAStore, .newerFormat: 134000
     case .notFound, .invalidPath, .notPermitted, .damaged, .unsafeSchema, .alreadyOpen, .tooLarge: 134080
-    case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown: 134030
+    case .diskFull, .inputOutput, .readOnly, .unstorableValue, .durabilityUnknown, .outcomeUnknown: 134030
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
     case .missingRow, .missingExternalData: 133000

@@ -98,20 +98,21 @@ struct CrashRecording: Sendable {
 /// Goes through the states that a power loss may leave: all of them when there are few enough, otherwise a sample.
 struct CrashEnumerator {
   private static let mostStates = 1 << 14
-  private static let sampleSize = 20_000
 
   private let recording: CrashRecording
   private let seed: UInt64
+  private let sampleSize: Int
   private let durableMoments: [Int?]
 
-  init(_ recording: CrashRecording, seed: UInt64) {
+  init(_ recording: CrashRecording, seed: UInt64, sampleSize: Int) {
     self.recording = recording
     self.seed = seed
+    self.sampleSize = sampleSize
     durableMoments = recording.durableMoments()
   }
 
   func run(_ body: (CrashState) throws -> Void) rethrows -> CrashSummary {
-    let isExhaustive = stateCount <= Self.mostStates
+    let isExhaustive = stateCount <= min(Self.mostStates, sampleSize)
     var random = DiskRandom(seed: seed)
     let count = try isExhaustive ? all(&random, body) : sample(&random, body)
     return CrashSummary(stateCount: count, isExhaustive: isExhaustive, seed: seed)
@@ -159,12 +160,12 @@ struct CrashEnumerator {
   }
 
   private func sample(_ random: inout DiskRandom, _ body: (CrashState) throws -> Void) rethrows -> Int {
-    for _ in 0..<Self.sampleSize {
+    for _ in 0..<sampleSize {
       let moment = Int.random(in: recording.moments, using: &random)
       let possible = outcomes(at: moment)
       let chosen = possible.map { $0[Int.random(in: $0.indices, using: &random)] }
       try body(recording.state(before: moment, chosen, possible, &random))
     }
-    return Self.sampleSize
+    return sampleSize
   }
 }

@@ -134,16 +134,19 @@ public final class SimulatedFileSystem: StoreFileSystem {
   ///
   /// The states are: for every prefix of the recorded changes, every combination of what may be left of each change that
   /// was not durable by then (nothing, all of it, and for written bytes half of them, followed by nothing, zeros or
-  /// garbage, or zeros alone). When there are more than 16,384 states, 20,000 of them are drawn by chance.
+  /// garbage, or zeros alone). When there are more than 16,384 states, or more than `sampleSize`, so many of them are drawn by chance.
   ///
   /// - Parameters:
   ///   - seed: Repeats the draw and the garbage of an earlier run. By chance unless given; print what is returned.
+  ///   - sampleSize: How many states are drawn when that is done.
   ///   - body: Is given each state. The disk is its own, so it may be written to.
   /// - Returns: How many states there were, whether those were all, and the seed.
   @discardableResult
-  public func forEachCrashState(seed: UInt64? = nil, _ body: (CrashState) throws -> Void) rethrows -> CrashSummary {
+  public func forEachCrashState(seed: UInt64? = nil, sampleSize: Int = 20_000, _ body: (CrashState) throws -> Void) rethrows
+    -> CrashSummary
+  {
     guard let recording = state.withLock({ $0.recording }) else { preconditionFailure("Call startRecording() first.") }
-    return try CrashEnumerator(recording, seed: seed ?? UInt64.random(in: .min ... .max)).run(body)
+    return try CrashEnumerator(recording, seed: seed ?? UInt64.random(in: .min ... .max), sampleSize: sampleSize).run(body)
   }
 
   // MARK: Helpers of the calls

@@ -30,11 +30,11 @@ import Testing
     let (folder, tested) = try people()
     let store = try tested.store.opened("look at the writer")
     func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
-    #expect(try syncing() == 2)
+    #expect(try syncing() == 3)
     _ = try LayoutTests.sql(folder.path(), "DELETE FROM Z_PRIMARYKEY")
     let error = #expect(throws: StoreError.self) { try tested.store.allocateKeys(entity: tested.entity("Company").index, count: 1) }
     #expect(error?.code == .damaged)
-    #expect(try syncing() == 2)
+    #expect(try syncing() == 3)
   }
 
   @Test func `a prepared save is invisible until its commit and gone after an abort`() throws {

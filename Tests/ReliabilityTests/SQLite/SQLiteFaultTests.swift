@@ -1,0 +1,270 @@
+import CSQLite
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Calls of SQLite to its file system that fail, one after the other, each in a file of its own.
+@Suite(.serialized) struct SQLiteFaultTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteFaults.Work.allCases)
+  func C2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode, work = work as SQLiteFaults.Work] in
+      try SQLiteFaults(folder: folder, journal: journal, work: work).run()
+    }
+    report(child)
+  }
+
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], [true, false])
+  func aFileThatIsConvertedLeavesNothingBesideIt(to journal: SQLiteStoreOptions.JournalMode, readsFirst: Bool) throws {
+    let other: SQLiteStoreOptions.JournalMode = journal == .wal ? .delete : .wal
+    try Harbour.makeFile(folder.file(), options: SQLiteStoreOptions(journalMode: other))
+    let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(journalMode: journal)))
+    if readsFirst { #expect(try Voyage.check(context) == (12, nil)) }
+    try Voyage.saveNext(context)
+    try context.persistentStoreCoordinator.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
+  }
+
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func C6_whatFailedToSynchronizeIsWrittenAgainBeforeAnotherSynchronizationIsBelieved(journal: SQLiteStoreOptions.JournalMode) async {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
+      try SQLiteFaults(folder: folder, journal: journal, work: .saving).runSynchronization()
+    }
+    report(child)
+  }
+}
+
+/// Runs in a process of its own.
+struct SQLiteFaults {
+  /// What fails.
+  enum Work: String, CaseIterable, Codable, Sendable {
+    case making, opening, reading, saving, closing, settingMetadata
+  }
+
+  let folder: String
+  let journal: SQLiteStoreOptions.JournalMode
+  let work: Work
+  private var path: String { folder + "/harbour" }
+  private var store: StoreDescription {
+    // A short log, so that moving it into the file is part of the work.
+    .sqlite(
+      at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 0.02, readerTimeoutSeconds: 0.1, checkpointPages: 20))
+  }
+
+  /// The ways in which calls fail.
+  private static let failures: [(call: WatchedFileSystem.Call, code: Int32, number: Int32)] = [
+    (.open, SQLITE_CANTOPEN, EMFILE), (.delete, FailedCall.delete, EIO), (.access, FailedCall.access, EIO),
+    (.read, FailedCall.read, EIO), (.write, FailedCall.write, EIO), (.write, SQLITE_FULL, ENOSPC),
+    (.truncate, FailedCall.truncate, EIO), (.synchronize, FailedCall.synchronize, EIO), (.synchronize, FailedCall.synchronize, ENOSPC),
+    (.size, FailedCall.size, EIO), (.lock, SQLITE_BUSY, 0), (.lock, FailedCall.lock, EIO), (.unlock, FailedCall.unlock, EIO),
+    (.mapIndex, FailedCall.mapIndex, EIO), (.lockIndex, SQLITE_BUSY, 0), (.lockIndex, FailedCall.lockIndex, EIO),
+  ]
+
+  /// What may have been done by a call that says that it failed.
+  private static func parts(_ call: WatchedFileSystem.Call, _ code: Int32) -> [WatchedFileSystem.Fault.Part] {
+    switch (call, code) {
+    case (.write, SQLITE_FULL): [.half]
+    case (.write, _): [.none, .half, .whole]
+    case (.synchronize, _), (.delete, _), (.truncate, _): [.none, .whole]
+    // A lock that can't be released is released when the file is closed, so SQLite goes on as if it were.
+    case (.unlock, _): [.whole]
+    default: [.none]
+    }
+  }
+
+  func run() throws {
+    WatchedFileSystem.install()
+    let (base, counts) = try measured()
+    var cases = 0
+    for (call, code, number) in Self.failures {
+      guard let count = counts[call] else { continue }
+      for part in Self.parts(call, code) {
+        // SQLite itself waits for ten seconds for a lock on the log's index that it always gets sooner.
+        for isPersistent in call == .lockIndex && code == SQLITE_BUSY ? [false] : [false, true] {
+          // All of the first calls, and then each so many.
+          for nth in 1...count where nth <= 12 || Battery.isFull || (nth + cases) % (count / 12 + 1) == 0 {
+            let fault = WatchedFileSystem.Fault(
+              call: call, nth: nth, code: code, number: number, part: part, isPersistent: isPersistent)
+            try check(fault, base)
+            cases += 1
+          }
+        }
+      }
+    }
+    demand(cases >= 15, "Only \(cases) cases")
+    print("REPORT C2, \(journal), \(work): \(cases) cases of \(counts.values.reduce(0, +)) calls")
+  }
+
+  /// A file with twelve saves, and how often the work makes each call.
+  private func measured() throws -> (base: [UInt8], counts: [WatchedFileSystem.Call: Int]) {
+    try Harbour.makeFile(store)
+    let base = try Folder.read(path)
+    let context = try prepared(base)
+    WatchedFileSystem.set(nil)
+    let opened = try perform(context)
+    let counts = WatchedFileSystem.counts
+    try opened?.persistentStoreCoordinator.close()
+    return (base, counts)
+  }
+
+  /// What has to be there before the work begins.
+  private func prepared(_ base: [UInt8]) throws -> ManagedObjectContext? {
+    try clear()
+    if work != .making { try Folder.write(base, to: path) }
+    if work == .making || work == .opening { return nil }
+    let context = try Harbour.context(store)
+    switch work {
+    case .saving: _ = try Voyage.changeNext(context)
+    case .closing: try Voyage.saveNext(context)
+    default: break
+    }
+    return context
+  }
+
+  private func clear() throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
+  }
+
+  /// Does the work, and returns the context that is open then.
+  private func perform(_ context: ManagedObjectContext?) throws -> ManagedObjectContext? {
+    guard let context else { return try Harbour.context(store) }
+    switch work {
+    case .reading:
+      let found = try Voyage.check(context)
+      if let error = context.faultError { throw error }
+      demand(found == (12, nil), "A wrong answer: \(found)")
+    case .saving: try context.save()
+    case .settingMetadata: try context.persistentStoreCoordinator.setMetadata(["owner": .string("Ada")])
+    default: try context.persistentStoreCoordinator.close()
+    }
+    return context
+  }
+
+  private func check(_ fault: WatchedFileSystem.Fault, _ base: [UInt8]) throws {
+    let context = try prepared(base)
+    WatchedFileSystem.set(fault)
+    var error: StoreError?
+    var opened = context
+    do { opened = try perform(context) } catch let refusal as StoreError { error = refusal } catch {
+      complain("\(fault): no store error, but \(error)")
+    }
+    let hits = WatchedFileSystem.hits
+    WatchedFileSystem.set(nil)
+    if let error {
+      demand(hits > 0, "\(fault) was not met, and yet: \(error)")
+      demand(error.code != .general && error.path == path && error.cause != nil && error.reason.count > 20, "\(fault): \(error)")
+    }
+    if fault.call == .delete && fault.nth == 2 {
+    }
+    let saves = try expectedSaves(error, opened, fault)
+    if work == .saving { try lookAtCrash(saves, fault) }
+    if work == .settingMetadata { try lookAtMetadata(error, opened, fault) }
+    do { try goOn(opened, saves, error, fault) } catch { complain("\(fault): it can't go on: \(error)") }
+  }
+
+  /// How many saves the store must have now.
+  private func expectedSaves(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws -> [Int] {
+    switch work {
+    case .making: return [0]
+    case .opening, .reading, .settingMetadata: return [12]
+    case .closing: return [13]
+    case .saving: break
+    }
+    guard let error, let context else { return [13] }
+    let isSaved = error.code == .durabilityUnknown
+    demand(context.hasChanges != isSaved, "\(fault): \(error), and the context has \(context.hasChanges ? "" : "no ")changes")
+    return isSaved ? [13] : error.code == .outcomeUnknown ? [12, 13] : [12]
+  }
+
+  /// What another process finds after this one has ended.
+  private func lookAtCrash(_ saves: [Int], _ fault: WatchedFileSystem.Fault) throws {
+    let copy = folder + "/crashed"
+    try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: copy) }
+    for name in ["harbour", "harbour-wal", "harbour-journal"] where Folder.exists(folder + "/" + name) {
+      try Folder.write(Folder.read(folder + "/" + name), to: copy + "/" + name)
+    }
+    let context = try Harbour.context(.sqlite(at: copy + "/harbour"))
+    let found = try Voyage.check(context)
+    try context.persistentStoreCoordinator.close()
+    demand(saves.contains(found.saves) && found.fault == nil, "\(fault): after a crash there are \(found), not \(saves)")
+  }
+
+  private func lookAtMetadata(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws {
+    let metadata = context?.persistentStoreCoordinator.metadata
+    let expected: [String: StoreValue] = error == nil || error?.code == .durabilityUnknown ? ["owner": .string("Ada")] : [:]
+    demand(metadata == expected, "\(fault): \(String(describing: metadata))")
+  }
+
+  /// Once the disk is well again, the same work succeeds, and what follows it.
+  private func goOn(_ opened: ManagedObjectContext?, _ saves: [Int], _ error: StoreError?, _ fault: WatchedFileSystem.Fault) throws {
+    var saved = saves[0]
+    if let opened, work != .closing {
+      if error?.code == .outcomeUnknown {
+        opened.rollback()
+        try opened.refreshAllObjects()
+      } else if work == .saving {
+        try opened.save()
+        saved = 13
+      } else {
+        opened.reset()
+      }
+      let found = try Voyage.check(opened)
+      demand(
+        (saves.count > 1 ? saves.contains(found.saves) : found.saves == saved) && found.fault == nil, "\(fault): \(found), not \(saved)")
+      let next = try Voyage.saveNext(opened)
+      demand(next == found.saves + 1, "\(fault): \(next)")
+      saved = next
+      try opened.persistentStoreCoordinator.close()
+    }
+    if fault.call == .delete && fault.nth == 2 {
+    }
+    let again = try Harbour.context(store)
+    let found = try Voyage.check(again)
+    demand(found == (saved, nil), "\(fault): reopened there are \(found), not \(saved)")
+    try Voyage.saveNext(again)
+    try again.persistentStoreCoordinator.close()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    demand(names == ["harbour"], "\(fault): \(names), \(error.map { "\($0)" } ?? "no error")")
+    let integrity = try BareDatabase(path).rows("PRAGMA integrity_check")
+    demand(integrity == ["ok"], "\(fault): \(integrity)")
+  }
+
+  // MARK: Synchronization
+
+  /// After a failure the system may have dropped what it could not write, and say next time that all is well.
+  func runSynchronization() throws {
+    WatchedFileSystem.install()
+    let (base, counts) = try measured()
+    let count = counts[.synchronize] ?? 0
+    demand(count > 0, "A save synchronizes nothing.")
+    for nth in 1...count {
+      let context = try prepared(base)
+      WatchedFileSystem.set(.init(call: .synchronize, nth: nth, code: FailedCall.synchronize, number: EIO))
+      WatchedFileSystem.startRecording()
+      let error: StoreError?
+      do {
+        _ = try perform(context)
+        error = nil
+      } catch let refusal as StoreError { error = refusal }
+      WatchedFileSystem.set(nil)
+      if error != nil { try context?.save() }
+      let trusted = WatchedFileSystem.stopRecording().filesTrustedAfterFailing
+      demand(trusted.isEmpty, "Synchronization \(nth) failed, and the next one of an open file was believed: \(trusted)")
+      try context?.persistentStoreCoordinator.close()
+    }
+    print("REPORT C6, \(journal): \(count) synchronizations")
+  }
+}

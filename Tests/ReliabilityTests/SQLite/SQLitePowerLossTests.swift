@@ -1,0 +1,157 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Power losses during saves to SQLite: what SQLite writes is replayed on a simulated disk, whose states after a power loss are opened.
+@Suite(.serialized) struct SQLitePowerLossTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  /// 10,000 states with `RELIABILITY=full`.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteStoreOptions.Durability.allCases)
+  func B4_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(
+    journal: SQLiteStoreOptions.JournalMode, durability: SQLiteStoreOptions.Durability
+  ) async {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [
+        folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode,
+        durability = durability as SQLiteStoreOptions.Durability
+      ] in
+      var losses = SQLitePowerLosses(folder: folder, journal: journal, durability: durability)
+      try losses.run()
+      demand(losses.wrong == nil, losses.wrong ?? "")
+      // A save with less durability may be lost, and must be if the power losses are real ones.
+      let mayLose = durability == .normal && journal == .wal
+      demand(mayLose ? losses.lost > 0 : losses.lost == 0, "\(losses.lost) of \(losses.states) states lack a save that had returned")
+      print("REPORT B4, \(journal), \(durability): \(losses.states) states, \(losses.lost) lack a save that had returned")
+    }
+    report(child)
+  }
+
+  /// What the test above has to find: a disk that does not do what it is asked for.
+  @Test func B4_aDiskThatSynchronizesNothingIsFound() async {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [folder = folder.path as String] in
+      var losses = SQLitePowerLosses(folder: folder, journal: .delete, durability: .full)
+      losses.synchronizes = false
+      try losses.run()
+      demand(losses.lost > 0 || losses.wrong != nil, "Every state is whole, and none lacks a save.")
+      print("REPORT B4, nothing synchronized: \(losses.lost) of \(losses.states) states lack a save; \(losses.wrong?.prefix(100) ?? "")")
+    }
+    report(child)
+  }
+}
+
+/// Runs in a process of its own.
+struct SQLitePowerLosses {
+  let folder: String
+  let journal: SQLiteStoreOptions.JournalMode
+  let durability: SQLiteStoreOptions.Durability
+  /// Whether the disk does what it is asked for.
+  var synchronizes = true
+  private(set) var states = 0
+  /// How many states lack a save that had returned.
+  private(set) var lost = 0
+  /// The first state that is not what some number of whole saves makes.
+  private(set) var wrong: String?
+
+  private var path: String { folder + "/harbour" }
+  private var options: SQLiteStoreOptions { SQLiteStoreOptions(durability: durability, journalMode: journal, checkpointPages: 20) }
+
+  init(folder: String, journal: SQLiteStoreOptions.JournalMode, durability: SQLiteStoreOptions.Durability) {
+    (self.folder, self.journal, self.durability) = (folder, journal, durability)
+  }
+
+  mutating func run() throws {
+    WatchedFileSystem.install()
+    let random = Seeded("B4, \(journal), \(durability)")
+    let workloads = Battery.count(2, full: 10)
+    for workload in 0..<workloads {
+      let before = 12 + workload * 3
+      try clear(folder)
+      try Harbour.makeFile(.sqlite(at: path, options: options), saves: before)
+      let base = try Folder.read(path)
+      let events = try recorded()
+      let disk = try replayed(events, on: base)
+      let summary = try disk.forEachCrashState(
+        seed: random.seed &+ UInt64(workload), sampleSize: Battery.count(150, full: 1000)
+      ) { try look(at: $0, before) }
+      states += summary.stateCount
+    }
+  }
+
+  /// What opening, three saves and closing do.
+  private func recorded() throws -> [WatchedFileSystem.Event] {
+    WatchedFileSystem.startRecording()
+    let context = try Harbour.context(.sqlite(at: path, options: options))
+    for _ in 0..<3 { WatchedFileSystem.mark(try Voyage.saveNext(context)) }
+    try context.persistentStoreCoordinator.close()
+    return WatchedFileSystem.stopRecording()
+  }
+
+  private func replayed(_ events: [WatchedFileSystem.Event], on base: [UInt8]) throws -> SimulatedFileSystem {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "harbour", base)
+    disk.startRecording()
+    let place = try disk.openDirectory("/")
+    var files = ["harbour": try disk.openLockFile("harbour", in: place)]
+    /// SQLite's own file system synchronizes the folder when it first does so with a journal or log that it has made.
+    var made: Set<String> = []
+    for event in events {
+      switch event {
+      case .create(let name):
+        files[name] = try disk.create(name, in: place)
+        made.insert(name)
+      case .write(let file, let offset, let bytes):
+        if let file = files[file.name] { _ = try bytes.withUnsafeBytes { try disk.write(file, at: Int64(offset), $0) } }
+      case .truncate(let file, let size): if let file = files[file.name] { try disk.setSize(Int64(size), of: file) }
+      case .synchronize(let opened):
+        guard synchronizes, let file = files[opened.name] else { continue }
+        try disk.synchronize(file)
+        if made.remove(opened.name) != nil { try disk.synchronize(place) }
+      case .delete(let name, let isSynchronized):
+        if let file = files.removeValue(forKey: name) { try disk.close(file) }
+        try disk.unlink(name, in: place)
+        if isSynchronized && synchronizes { try disk.synchronize(place) }
+      case .mark(let number): disk.mark(number)
+      case .failToSynchronize: complain("A synchronization failed.")
+      }
+    }
+    return disk
+  }
+
+  private mutating func look(at state: CrashState, _ before: Int) throws {
+    let place = folder + "/lost"
+    try clear(place)
+    for name in state.fileSystem.names { try Folder.write(state.fileSystem.contents(of: name) ?? [], to: place + "/" + name) }
+    let confirmed = state.lastMark ?? before
+    do {
+      let context = try Harbour.context(.sqlite(at: place + "/harbour", options: options))
+      let found = try Voyage.check(context)
+      if found.saves < confirmed { lost += 1 }
+      if found.fault != nil || found.saves > confirmed + 1 { note("\(found) after \(confirmed) saves", state) }
+      if found.fault == nil { try Voyage.saveNext(context) }
+      try context.persistentStoreCoordinator.close()
+      let integrity = try BareDatabase(place + "/harbour").rows("PRAGMA integrity_check")
+      if integrity != ["ok"] { note("\(integrity)", state) }
+    } catch {
+      note("\(error)", state)
+    }
+  }
+
+  private mutating func note(_ fault: String, _ state: CrashState) { wrong = wrong ?? "\(fault); \(state)" }
+
+  private func clear(_ folder: String) throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
+  }
+}
