@@ -138,7 +138,7 @@ public final class SQLiteStore: IncrementalStore {
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "fetch rows")
     try view.read("fetch rows", needsTransaction: false) { connection in
-      let sink = BudgetSink.around(sink, options)
+      let sink = FetchBudget(options).limiting(sink)
       try connection.state.watch.asking(sink) { try FetchRunner(store: view.store, connection: connection).run(plan, into: sink) }
     }
   }
@@ -147,7 +147,7 @@ public final class SQLiteStore: IncrementalStore {
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "read rows by their keys")
     try view.read("read rows by their keys", needsTransaction: request.keys.count > 1) { connection in
-      try KeyRunner(store: view.store, connection: connection).rows(request, into: sink)
+      try KeyRunner(store: view.store, connection: connection).rows(request, into: FetchBudget(options).limiting(sink))
     }
   }
 

@@ -66,13 +66,27 @@ import Testing
 
   private static let model: ManagedObjectModel = {
     do {
-      return try ManagedObjectModel(entities: [EntityDescription("Item", attributes: [AttributeDescription("number", .integer64)])])
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Item",
+          attributes: [
+            AttributeDescription("number", .integer64), AttributeDescription("name", .string, default: .string("")),
+            AttributeDescription("mark", .integer64, default: .int64(0)),
+          ],
+          relationships: [
+            .toMany("parts", to: "Item", inverse: "wholes"), .toMany("wholes", to: "Item", inverse: "parts"),
+            .toMany("sons", to: "Item", inverse: "father"), .toOne("father", to: "Item", inverse: "sons"),
+          ])
+      ])
     } catch { fatalError("\(error)") }
   }()
 
   private func context(_ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> ManagedObjectContext {
-    try ManagedObjectContext(
-      coordinator: PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.file(), options: options)))
+    try Self.context(folder.file(), options)
+  }
+
+  private static func context(_ path: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options)))
   }
 
   private func insert(_ count: Int, _ context: ManagedObjectContext) throws {
@@ -98,12 +112,89 @@ import Testing
     #expect(try context().count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 5000)
   }
 
+  /// Each object leads to every one, so a search along three links looks at billions of rows.
+  private static func endlessRequest() -> FetchRequest<ManagedObject> {
+    let marked = QueryExpression.comparison(.property("mark"), .greaterThan, .constant(.int64(5)), [])
+    return FetchRequest(entityName: "Item", where: FetchPredicate((0..<3).reduce(marked) { part, _ in .any("parts", part) }))
+  }
+
+  private func makeMesh() throws {
+    let context = try context()
+    try insert(300, context)
+    let items = Array(context.insertedObjects)
+    for item in items { try item.setValue(PropertyValue.objects(items), forKey: "parts") }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func aFetchWhoseTaskIsCancelledEndsWithinItsStatement() async throws {
+    try makeMesh()
+    let path: String = folder.file()
+    let task = Task {
+      let context = try StatementWatchTests.context(path)
+      return try context.fetch(Self.endlessRequest()).count
+    }
+    // Whether the statement runs by then or not: the fetch has to end.
+    try await Task.sleep(for: .milliseconds(300))
+    task.cancel()
+    let error = await #expect(throws: StoreError.self) { try await task.value }
+    #expect(error?.code == .cancelled, "\(String(describing: error))")
+  }
+
+  @Test func aFetchThatTakesTooLongEndsWithinItsStatement() throws {
+    try makeMesh()
+    let context = try context(SQLiteStoreOptions(requestTimeoutSeconds: 0.3))
+    let error = #expect(throws: StoreError.self) { try context.fetch(Self.endlessRequest()) }
+    #expect(error?.code == .timedOut, "\(String(describing: error))")
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 300)
+  }
+
+  private func expectTooLarge<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourceLocation) {
+    let error = #expect(throws: StoreError.self, sourceLocation: sourceLocation) { try body() }
+    #expect(
+      error?.code == .tooLarge && error?.reason.contains("largestFetchBytes") == true, "\(String(describing: error))",
+      sourceLocation: sourceLocation)
+  }
+
+  @Test func faultsGroupsAndTargetsTakeNoMoreMemoryThanTheyMay() throws {
+    let first = try context()
+    try insert(5000, first)
+    let items = Array(first.insertedObjects)
+    for (place, item) in items.enumerated() { try item.setValue(.string("Item number \(place)"), forKey: "name") }
+    for relationship in ["parts", "sons"] { try items[0].setValue(PropertyValue.objects(items), forKey: relationship) }
+    try first.save()
+    let id = items[0].objectID
+    try first.persistentStoreCoordinator.close()
+
+    let small = try context(SQLiteStoreOptions(largestFetchBytes: 30_000))
+    for key in ["number", "name"] {
+      expectTooLarge {
+        try small.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Item", columns: ["n": .count()], groupedBy: [key]))
+      }
+    }
+    let few = DictionaryFetchRequest<ManagedObject>(entityName: "Item", columns: ["n": .count()], groupedBy: ["mark"])
+    #expect(try small.fetch(few).count == 1)
+    for relationship in ["parts", "sons"] {
+      let item = try small.existingObject(with: id)
+      expectTooLarge { try item.value(forKey: relationship) as PropertyValue }
+      small.reset()
+    }
+    #expect(try small.existingObject(with: id).value(forKey: "mark") == .single(.int64(0)))
+    try small.persistentStoreCoordinator.close()
+
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(largestFetchBytes: 30_000))
+    _ = try store.open(model: Self.model)
+    defer { try? store.close() }
+    let view = try store.beginRead(.latest), sink = PatientSink(.max)
+    expectTooLarge { try store.rows(FaultRequest(entity: 0, keys: Array(1...5000)), in: view, into: sink) }
+    try store.rows(FaultRequest(entity: 0, keys: Array(1...50)), in: view, into: sink)
+  }
+
   @Test func aFetchTakesNoMoreMemoryThanItMay() throws {
     try makeItems()
     let small = try context(SQLiteStoreOptions(largestFetchBytes: 100_000))
     let request = FetchRequest<ManagedObject>(entityName: "Item")
-    let error = #expect(throws: StoreError.self) { try small.fetch(request) }
-    #expect(error?.code == .tooLarge && error?.reason.contains("largestFetchBytes") == true, "\(String(describing: error))")
+    expectTooLarge { try small.fetch(request) }
     #expect(try small.count(for: request) == 5000)
     var few = request
     few.fetchLimit = 100

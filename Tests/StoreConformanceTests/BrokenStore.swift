@@ -11,7 +11,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
   case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
   case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
-  case ignoresEnough, swallowsSinkErrors, keysWithColumns
+  case ignoresEnough, swallowsSinkErrors, endsUnwantedRows, keysWithColumns
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
@@ -38,7 +38,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .ignoresLimit, .windowsOffByOne: ["F3"]
     case .countsOneMore, .keysWithColumns: ["F6"]
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
-    case .ignoresEnough, .swallowsSinkErrors: ["F4"]
+    case .ignoresEnough, .swallowsSinkErrors, .endsUnwantedRows: ["F4"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
@@ -386,6 +386,8 @@ private final class BrokenSink: RowSink {
     self.counts = counts
   }
 
+  func checkWanted() throws { if flaw != .endsUnwantedRows { try base.checkWanted() } }
+
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     defer { taken += 1 }
     if !counts { notes.state.withLock { $0.firstRow = $0.firstRow ?? batch[0] } }
@@ -395,6 +397,7 @@ private final class BrokenSink: RowSink {
       for row in places(batch, rows) { _ = try base.take(batch, .one(row)) }
       return .more
     case .swallowsSinkErrors: return (try? base.take(batch, rows)) ?? .enough
+    case .endsUnwantedRows where (try? base.checkWanted()) == nil: return .enough
     case .leavesOutRow where !counts && taken == 0: return try base.take(batch, .rows(places(batch, rows).dropLast().map(UInt32.init)))
     case .deliversRowTwice where !counts && taken == 0: _ = try base.take(batch, .one(places(batch, rows)[0]))
     case .servesOldVersions where !counts: return try base.take(older(batch), rows)

@@ -102,12 +102,11 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The limit is checked while SQLite runs statements. Time in which the caller takes rows counts, time spent waiting for a connection
   /// doesn't.
   public var requestTimeoutSeconds: Double?
-  /// How many bytes of memory the rows that SQLite delivers to a fetch may take; more fail with `StoreError.Code.tooLarge`. Nil, the
-  /// default, means no limit.
+  /// How many bytes of memory the answer to one request may take: the rows that SQLite delivers to a fetch or for faults, the groups of a
+  /// grouped fetch, the targets of a relationship. More fail with `StoreError.Code.tooLarge`. Nil, the default, means no limit.
   ///
-  /// Rows are counted a batch at a time, and a batch has at least one row, which can be as large as its values. The fetch may deliver fewer
-  /// rows than SQLite does if the framework evaluates part of its predicate. Of a grouped fetch only the result counts. Faults and
-  /// relationships aren't limited.
+  /// Rows are counted a batch at a time, and a batch has at least one row, which can be as large as its values. A fetch may deliver fewer
+  /// rows than SQLite does if the framework evaluates part of its predicate. Long texts of extremes aren't counted.
   public var largestFetchBytes: Int?
   /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
   public var externalData: ExternalDataOptions

@@ -4,6 +4,7 @@ import HoldfastStore
 struct FetchRunner {
   let store: OpenStore
   let connection: SQLiteConnection
+  private var budget: FetchBudget { FetchBudget(store.database.options) }
 
   /// What a SELECT delivers; the first part of its shape.
   private enum Selection {
@@ -174,7 +175,10 @@ struct FetchRunner {
       let builder = store.builder(entity), decoder = store.decoders[entity.index]
       while try statement.step() {
         try decoder.append(statement, to: builder)
-        if builder.isFull { FetchRunner.add(builder.seal(), prefix, to: aggregator) }
+        if builder.isFull {
+          FetchRunner.add(builder.seal(), prefix, to: aggregator)
+          try budget.check(aggregator.byteCount)
+        }
       }
       FetchRunner.add(builder.seal(), prefix, to: aggregator)
     }
@@ -184,7 +188,7 @@ struct FetchRunner {
   private func fill(_ scan: inout ScanAggregator, _ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws {
     let statement = try statement(plan, .values(scan.slots), entity)
     defer { if statement.isRunning { statement.reset() } }
-    guard let slot = try scan.add(statement) else { return }
+    guard let slot = try scan.add(statement, budget) else { return }
     let table = store.schema.tables[entity.index]
     throw StoreError(
       .wrongType, operation: "aggregate rows of \(entity.name)", path: store.path,

@@ -4,6 +4,7 @@ import HoldfastStore
 struct KeyRunner {
   let store: OpenStore
   let connection: SQLiteConnection
+  private var budget: FetchBudget { FetchBudget(store.database.options) }
 
   /// Keys that lie as close together as this are read as one range; others one by one. (Measured: a row found by its key
   /// costs about as much as stepping over four.)
@@ -92,11 +93,11 @@ struct KeyRunner {
       return try targetsWithRows(relationship, request.sources)
     }
     let statement = try targets(relationship, isRange: false)
-    var targets = Targets(relationship, sourceCount: request.sources.count)
+    var targets = Targets(relationship, sourceCount: request.sources.count, budget)
     defer { if statement.isRunning { statement.reset() } }
     for source in request.sources {
       statement.bind(source, at: 1)
-      while try statement.step() { targets.append(try key(statement, 0, relationship), statement) }
+      while try statement.step() { try targets.append(try key(statement, 0, relationship), statement) }
       targets.endSource()
     }
     return targets.answer
@@ -110,7 +111,7 @@ struct KeyRunner {
     statement.bind(range.lowerBound, at: 1)
     statement.bind(range.upperBound, at: 2)
     defer { if statement.isRunning { statement.reset() } }
-    var targets = Targets(relationship, sourceCount: sources.count)
+    var targets = Targets(relationship, sourceCount: sources.count, budget)
     var place = 0
     while try statement.step() {
       let source = statement.int64(1)
@@ -118,7 +119,7 @@ struct KeyRunner {
         targets.endSource()
         place += 1
       }
-      if place < sources.count, sources[place] == source { targets.append(try key(statement, 0, relationship), statement) }
+      if place < sources.count, sources[place] == source { try targets.append(try key(statement, 0, relationship), statement) }
     }
     while targets.offsets.count <= sources.count { targets.endSource() }
     return targets.answer
@@ -139,18 +140,25 @@ struct KeyRunner {
     targets.reserveCapacity(8)
     // Objects may share targets.
     var delivered: Set<Int64> = []
+    let mostTargets = budget.mostTargets
+    var byteCount = 0
     defer { if statement.isRunning { statement.reset() } }
     for source in sources {
       statement.bind(source, at: 1)
       while try statement.step() {
         let target = try key(statement, keyColumn, relationship)
         targets.append(target)
+        if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? .max) }
         // A link may lead to a row that somebody else's fault has removed.
         if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
         if sources.count > 1 && !delivered.insert(target).inserted { continue }
         // A row that cannot be decoded is refused when somebody reads it, and keeps nobody from the others.
         guard (try? decoder.append(statement, to: builder)) != nil else { continue }
-        if builder.isFull { batches.append(builder.seal()) }
+        if builder.isFull {
+          batches.append(builder.seal())
+          byteCount += batches[batches.count - 1].byteCount
+          try budget.check(byteCount)
+        }
       }
       offsets.append(Int32(targets.count))
     }
@@ -209,18 +217,23 @@ struct KeyRunner {
 /// The targets of an answer in the making, with their order keys when the relationship is ordered.
 private struct Targets {
   let isOrdered: Bool
+  private let budget: FetchBudget
+  private let mostTargets: Int
   var offsets: [Int32] = [0]
   var targets: [Int64] = []
   var orderKeys: [Int64] = []
 
-  init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int) {
+  init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int, _ budget: FetchBudget) {
     isOrdered = relationship.isOrdered
+    self.budget = budget
+    mostTargets = budget.mostTargets
     offsets.reserveCapacity(sourceCount + 1)
   }
 
   /// Takes a target whose order key is in the statement's third column. Files of other programs may lack one.
-  mutating func append(_ key: Int64, _ statement: SQLiteStatement) {
+  mutating func append(_ key: Int64, _ statement: SQLiteStatement) throws {
     targets.append(key)
+    if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? .max) }
     if isOrdered { orderKeys.append(statement.type(2) == .integer ? statement.int64(2) : .max) }
   }
 

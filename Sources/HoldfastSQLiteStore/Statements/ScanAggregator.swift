@@ -64,14 +64,22 @@ struct ScanAggregator {
     if plan.groupBy.isEmpty { _ = newGroup(nil) }
   }
 
+  /// With the entry in a dictionary.
+  private var bytesPerGroup: Int { functions.count * MemoryLayout<State>.stride + 48 }
+
   // MARK: Rows
 
   /// Takes all rows of a statement whose columns are ``slots``. Returns the slot and the place of a value that cannot be
   /// where it is, or nil.
-  mutating func add(_ statement: SQLiteStatement) throws -> Int? {
+  mutating func add(_ statement: SQLiteStatement, _ budget: FetchBudget) throws -> Int? {
     let handle = statement.handle
+    var known = groupValues.count
     while try statement.step() {
       guard let group = group(handle) else { return slots[Int(groupColumn)] }
+      if groupValues.count != known {
+        known = groupValues.count
+        try budget.check(known * bytesPerGroup)
+      }
       for index in functions.indices where !add(handle, index, group * functions.count + index) { return slots[Int(columns[index])] }
     }
     return nil

@@ -18,6 +18,8 @@ public final class RowAggregator {
   @exclusivity(unchecked) private var byInteger = GroupsByInteger()
   @exclusivity(unchecked) private var groupOfNil: Int?
   private let integerSlot: Int?
+  /// About how many bytes of memory the groups take.
+  @exclusivity(unchecked) public private(set) var byteCount = 0
   /// By group, then column.
   @exclusivity(unchecked) private var numbers: ContiguousArray<Numbers> = []
   /// The rows of a batch and the places of their groups' first columns.
@@ -150,6 +152,8 @@ public final class RowAggregator {
     }
     let key = groupBytes(row)
     if let known = byBytes[key] { return known }
+    // The key and the value, which is read from the same bytes.
+    byteCount += 2 * key.count
     byBytes[key] = newGroup(row, idPrefix)
     return groups.count - 1
   }
@@ -161,10 +165,18 @@ public final class RowAggregator {
 
   private func append(_ values: [StoreValue]) {
     groups.append(values)
+    byteCount += RowAggregator.bytesPerGroup + values.count * MemoryLayout<StoreValue>.stride + columns.count * bytesPerColumn
     numbers.append(contentsOf: repeatElement(Numbers(), count: columns.count))
     let kinds = columns.lazy.map(\.kind)
     if kinds.contains(.addDecimals) { decimals.append(contentsOf: repeatElement(0, count: columns.count)) }
     if kinds.contains(.minimum) || kinds.contains(.maximum) { extremes.append(contentsOf: repeatElement(.null, count: columns.count)) }
+  }
+
+  /// Two arrays and their places in others.
+  private static let bytesPerGroup = 128
+  private var bytesPerColumn: Int {
+    MemoryLayout<Numbers>.stride + (decimals.isEmpty ? 0 : MemoryLayout<Decimal>.stride)
+      + (extremes.isEmpty ? 0 : MemoryLayout<StoreValue>.stride)
   }
 
   /// Bytes that are equal for rows of one group and differ otherwise.

@@ -8,6 +8,7 @@ enum ReadingCases {
       StoreConformanceCase("F1", "all rows after many small saves", manySaves),
       StoreConformanceCase("F4", "stops after the sink has enough", stopsWhenEnough),
       StoreConformanceCase("F4", "passes on what the sink throws", passesOnErrors),
+      StoreConformanceCase("F4", "rows that are not wanted any more end in an error, or come all the same", unwantedRows),
       StoreConformanceCase("F5", "rows have layout, ID, key and version, and one batch is of one entity", layouts),
       StoreConformanceCase("F6", "keys are rows without columns", keysOnly),
       StoreConformanceCase("R1", "each row that is asked for, once", rowsByKey),
@@ -86,6 +87,36 @@ enum ReadingCases {
     } catch {
       run.fail("\(what) to throw what the sink threw", got: "\(error)")
     }
+  }
+
+  /// Wants no rows, and says so only when it is asked.
+  private final class UnwantingSink: RowSink {
+    private(set) var count = 0
+    private(set) var wasAsked = false
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      switch rows {
+      case .all: count += batch.count
+      case .one: count += 1
+      case .rows(let places): count += places.count
+      }
+      return .more
+    }
+    func checkWanted() throws {
+      wasAsked = true
+      throw SinkFailure()
+    }
+  }
+
+  private static func unwantedRows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try manyRows(store)
+    let sink = UnwantingSink(), all = graph.rows("Company").count
+    do {
+      try store.latest { try store.store.fetch(store.plan("Company"), in: $0, into: sink) }
+    } catch where sink.wasAsked {
+      return expectSinkFailure(run, "fetch") { throw error }
+    }
+    run.expect(sink.count == all, "all \(all) rows, or what the sink threw when it was asked", got: "\(sink.count) rows")
   }
 
   private static func layouts(_ run: CaseRun) throws {

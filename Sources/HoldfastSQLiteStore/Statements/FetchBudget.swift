@@ -1,0 +1,44 @@
+import HoldfastStore
+
+/// How much memory the answer to one request may take.
+struct FetchBudget {
+  /// In bytes; nil for any number.
+  let limit: Int?
+
+  init(_ options: SQLiteStoreOptions) { limit = options.largestFetchBytes }
+
+  @inline(__always)
+  func check(_ byteCount: Int) throws {
+    if let limit, byteCount > limit { throw FetchBudget.exceeded(limit) }
+  }
+
+  /// How many targets of relationships fit; never more than an answer can count.
+  var mostTargets: Int { min((limit ?? .max) / MemoryLayout<Int64>.stride, Int(Int32.max)) }
+
+  @inline(never)
+  static func exceeded(_ limit: Int) -> StoreError {
+    StoreError(
+      .tooLarge, operation: "fetch rows",
+      reason: "The answer takes more than \(limit) bytes of memory. Fetch less at once, or allow more with largestFetchBytes.")
+  }
+
+  /// A sink that passes rows on until they exceed the budget.
+  func limiting(_ sink: any RowSink) -> any RowSink { limit == nil ? sink : BudgetSink(sink, self) }
+}
+
+/// Ends a request whose rows take more memory than they may.
+private final class BudgetSink: RowSink {
+  private let next: any RowSink
+  private let budget: FetchBudget
+  private var taken = 0
+
+  init(_ next: any RowSink, _ budget: FetchBudget) { (self.next, self.budget) = (next, budget) }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    taken += batch.byteCount
+    try budget.check(taken)
+    return try next.take(batch, rows)
+  }
+
+  func checkWanted() throws { try next.checkWanted() }
+}
