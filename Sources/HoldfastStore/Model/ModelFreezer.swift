@@ -35,21 +35,39 @@ struct ModelFreezer {
     let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
     var ordered: [EntityDescription] = []
     ordered.reserveCapacity(sorted.count)
-    // Plain loops: making the type of a dictionary costs a process that opens a small file more than they do.
-    func append(below name: String?) {
-      for entity in sorted where entity.superentity == name {
-        ordered.append(entity)
-        if ordered.count < sorted.count { append(below: entity.name) }
+    // The first sub-entity of each, and behind each entity the next one below the same parent. A dictionary of arrays would be another
+    // type, which a process that opens a small file takes longer to make than all of this.
+    var first: [String: Int] = [:], firstRoot: Int?
+    var next = [Int?](repeating: nil, count: sorted.count)
+    for index in sorted.indices.reversed() {
+      if let parent = sorted[index].superentity {
+        next[index] = first[parent]
+        first[parent] = index
+      } else {
+        next[index] = firstRoot
+        firstRoot = index
       }
     }
-    append(below: nil)
+    func append(from start: Int?) {
+      var current = start
+      while let index = current {
+        ordered.append(sorted[index])
+        if ordered.count < sorted.count { append(from: first[sorted[index].name]) }
+        current = next[index]
+      }
+    }
+    append(from: firstRoot)
     return ordered
   }
 
   func entities() -> [ManagedObjectModel.Entity] {
     var frozen: [ManagedObjectModel.Entity] = []
     let relationships = declarations.indices.map(frozenRelationships)
-    for index in declarations.indices { frozen.append(entity(index, frozen, relationships)) }
+    var toThemselves = [[ManagedObjectModel.Relationship]](repeating: [], count: declarations.count)
+    for relationship in relationships.joined() where relationship.hasTargetsToItself {
+      toThemselves[relationship.destinationIndex].append(relationship)
+    }
+    for index in declarations.indices { frozen.append(entity(index, frozen, relationships[index], toThemselves[index])) }
     return frozen
   }
 
@@ -82,11 +100,11 @@ struct ModelFreezer {
     return shapes
   }
 
-  private func entity(_ index: Int, _ frozen: [ManagedObjectModel.Entity], _ all: [[ManagedObjectModel.Relationship]])
-    -> ManagedObjectModel.Entity
-  {
+  private func entity(
+    _ index: Int, _ frozen: [ManagedObjectModel.Entity], _ relationships: [ManagedObjectModel.Relationship],
+    _ linksWithoutInverse: [ManagedObjectModel.Relationship]
+  ) -> ManagedObjectModel.Entity {
     let (declaration, shape) = (declarations[index], shapes[index])
-    let relationships = all[index]
     var attributes: [String: StoredAttributes.Leaf] = [:]
     for leaf in shape.attributes.leaves { attributes[leaf.name] = leaf }
     var toOne: [String: ManagedObjectModel.Relationship] = [:]
@@ -107,7 +125,7 @@ struct ModelFreezer {
       isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, composites: composites(shape),
       transients: transients(declaration, inherited: shape.superIndex.map { frozen[$0].transientAttributes.count } ?? 0),
       relationships: relationships, transientRelationships: frozenTransientRelationships(of: index),
-      linksWithoutInverse: all.joined().filter { $0.hasTargetsToItself && $0.destinationIndex == index })
+      linksWithoutInverse: linksWithoutInverse)
   }
 
   private func composites(_ shape: Shape) -> [ManagedObjectModel.CompositeAttribute] {

@@ -74,7 +74,7 @@ public enum ModelLint {
     },
     Check(name: "mandatory-nullify", meaning: "a mandatory relationship that a deletion empties, which makes the save fail") { model in
       relationships(model) { relationship in
-        guard let inverse = relationship.inverse, let destination = model.declarations.first(where: { $0.name == relationship.destination })
+        guard let inverse = relationship.inverse, let destination = model.entity(named: relationship.destination)?.declaration
         else { return false }
         return relationship.deleteRule == .nullify
           && destination.relationships.contains { $0.name == inverse && !$0.isToMany && !$0.isOptional }

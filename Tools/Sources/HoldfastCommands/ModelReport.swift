@@ -78,7 +78,8 @@ extension ModelReport.Entity {
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
     self.init(
       name: entity.name, versionHash: Hexadecimal.text(entity.versionHash),
-      subentities: model.declarations.filter { $0.superentity == entity.name }.map(\.name).sorted(), declaration: entity.declaration)
+      subentities: entity.familyIndexes.map { model.entities[$0] }.filter { $0.superentityIndex == entity.index }.map(\.name).sorted(),
+      declaration: entity.declaration)
   }
 }
 
