@@ -76,7 +76,8 @@
     /// One object leads to all, or some to as many as there may be of each.
     private func link(_ context: ManagedObjectContext, _ count: Int) throws {
       let name = shape == .toOneLinks ? "many" : shape == .orderedLinks ? "list" : "all"
-      let objects = try (0..<(shape == .toOneLinks ? count : Int(Double(count).squareRoot()))).map { _ in try context.insert(entityNamed: "Dot") }
+      let number = shape == .toOneLinks ? count : Int(Double(count).squareRoot())
+      let objects = try (0..<number).map { _ in try context.insert(entityNamed: "Dot") }
       for object in shape == .toOneLinks ? [objects[0]] : objects { try object.setValue(objects, forKey: name) }
     }
 
