@@ -10,7 +10,7 @@ RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdl
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Fuzzing/Package.swift \
   Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests)
 
-.PHONY: compare test build docs format lint clean setup setup-compare
+.PHONY: compare test test-full build docs format lint clean setup setup-compare
 
 # Puts people, ordered lists and this machine's own package index through every store; prints tables, and writes
 # comparison/results.json and comparison/report.html.
@@ -21,6 +21,11 @@ compare: setup-compare
 # Runs all tests of the library, of the benchmarks and of the command. What failed is printed at the end.
 test: setup
 	Scripts/test $(ARGS)
+
+# The same with all rounds of the long tests, and the fuzzers' seeds under the address sanitizer.
+test-full: setup
+	HOLDFAST_TESTS=full Scripts/test $(ARGS)
+	Scripts/test-sanitized
 
 # Builds the library.
 build: setup

@@ -70,6 +70,8 @@ let package = Package(
     .testTarget(
       name: "ExamplesTests",
       dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
+    // What tests of several targets share.
+    .target(name: "TestSupport", path: "Tests/TestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
@@ -80,7 +82,7 @@ let package = Package(
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "TestSupport", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles",
@@ -117,7 +119,7 @@ let package = Package(
     .testTarget(
       name: "ReliabilityTests",
       dependencies: [
-        "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "TestSupport", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// Stores that are damaged inside: an answer or a typed error, never a trap. Each test damages files in a process of its
@@ -172,7 +173,7 @@ import Testing
   }
 }
 
-/// What a process that damages files is told. `HOLDFAST_DAMAGE_ROUNDS` makes it take longer.
+/// What a process that damages files is told.
 struct Job: Codable {
   let folder: String
   let seed: UInt64
@@ -181,7 +182,7 @@ struct Job: Codable {
   init(_ purpose: String, _ folder: Folder, rounds: Int) {
     self.folder = folder.path
     seed = Seeded(purpose).seed
-    self.rounds = ProcessInfo.processInfo.environment["HOLDFAST_DAMAGE_ROUNDS"].flatMap { Int($0) } ?? rounds
+    self.rounds = TestTier.count(rounds, full: 5 * rounds)
   }
 
   var random: Seeded { Seeded(seed: seed) }

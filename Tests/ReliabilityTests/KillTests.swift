@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -9,16 +10,14 @@ import Testing
   import Darwin
 #endif
 
-/// A process that saves through the stack is killed at random instants, 500 times in all. `HOLDFAST_KILL_ROUNDS` says how often.
+/// A process that saves through the stack is killed at random instants, 80 times in all, 600 times with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct KillTests {
   @Test func A1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
-    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 420
-    try await kill(rounds: rounds, journal: .wal)
+    try await kill(rounds: TestTier.count(60, full: 500), journal: .wal)
   }
 
   @Test func A1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
-    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 420
-    try await kill(rounds: rounds / 5, journal: .delete)
+    try await kill(rounds: TestTier.count(20, full: 100), journal: .delete)
   }
 
   @Test(

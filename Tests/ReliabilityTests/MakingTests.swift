@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -21,7 +22,7 @@ import Testing
   /// A process that comes too late to make the file opens the one that is there.
   @Test(arguments: MakingTests.stores)
   func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
-    let rounds = Battery.count(12, full: 200)
+    let rounds = TestTier.count(12, full: 200)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<MakingTests.processes {
         group.addTask { [folder = folder.path] in

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -26,7 +27,7 @@ private struct Step {
 /// Random programs on random models, with inheritance and relationships of every shape: every store must tell what plain
 /// dictionaries tell. Prints its seed; HOLDFAST_SEED repeats a run; a failing program is made as short as possible.
 @Suite struct DifferentialTests {
-  private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 200
+  private static let programCount = TestTier.count(25, full: 200)
   private static let stepCount = 500
 
   @Test(arguments: TestStore.allCases) func randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
@@ -55,7 +56,7 @@ private struct Step {
       return
     }
     // Programs of which every save is refused, or none, would show little.
-    if Self.programCount >= 100 { #expect(saves > 1000 && refusals > 1000, "\(saves) saves, \(refusals) refused") }
+    #expect(saves > 2 * Self.programCount && refusals > 2 * Self.programCount, "\(saves) saves, \(refusals) refused")
   }
 
   /// Takes steps away as long as the program still fails.

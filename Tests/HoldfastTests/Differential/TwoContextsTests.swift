@@ -3,6 +3,7 @@ import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastStoreConformance
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -14,9 +15,9 @@ import Testing
 /// An object that one context deletes while another leads a to-one relationship to it, or one without an inverse, may leave a
 /// relationship that leads nowhere: the version of its row does not say who leads to it.
 ///
-/// Set HOLDFAST_SEED to repeat a run, HOLDFAST_PROGRAMS for more of them.
+/// Set HOLDFAST_SEED to repeat a run.
 @Suite struct TwoContextsTests {
-  private static let programCount = ProcessInfo.processInfo.environment["HOLDFAST_PROGRAMS"].flatMap(Int.init) ?? 60
+  private static let programCount = TestTier.count(20, full: 600)
 
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
     try run("\(store)") { try Race(store, seed: $0) }

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -14,10 +15,10 @@ import Testing
 
 /// Processes that are killed, disks that lose power, fail and are full, while values go to files.
 @Suite(.serialized) struct ExternalCrashTests {
-  /// `HOLDFAST_KILL_ROUNDS` says how often.
+  /// 30 times, 500 with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.all)
   func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
-    let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 120
+    let rounds = TestTier.count(30, full: 500)
     let gallery = try GalleryFolder(kind)
     let random = Seeded("External data, kill \(kind), \(rounds) rounds")
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {

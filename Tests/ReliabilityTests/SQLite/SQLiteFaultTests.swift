@@ -2,6 +2,7 @@ import CSQLite
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -94,7 +95,7 @@ struct SQLiteFaults {
         // SQLite itself waits for ten seconds for a lock on the log's index that it always gets sooner.
         for isPersistent in call == .lockIndex && code == SQLITE_BUSY ? [false] : [false, true] {
           // All of the first calls, and then each so many.
-          for nth in 1...count where nth <= 12 || Battery.isFull || (nth + cases) % (count / 12 + 1) == 0 {
+          for nth in 1...count where nth <= 12 || TestTier.isFull || (nth + cases) % (count / 12 + 1) == 0 {
             let fault = WatchedFileSystem.Fault(
               call: call, nth: nth, code: code, number: number, part: part, isPersistent: isPersistent)
             try check(fault, base)

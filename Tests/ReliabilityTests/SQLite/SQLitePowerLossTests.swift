@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastFiles
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -17,7 +18,7 @@ import Testing
 
   init() throws { folder = try Folder() }
 
-  /// 10,000 states with `RELIABILITY=full`.
+  /// 10,000 states with `HOLDFAST_TESTS=full`.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteStoreOptions.Durability.allCases)
   func B4_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(
     journal: SQLiteStoreOptions.JournalMode, durability: SQLiteStoreOptions.Durability
@@ -74,7 +75,7 @@ struct SQLitePowerLosses {
   mutating func run() throws {
     WatchedFileSystem.install()
     let random = Seeded("B4, \(journal), \(durability)")
-    let workloads = Battery.count(2, full: 10)
+    let workloads = TestTier.count(2, full: 10)
     for workload in 0..<workloads {
       let before = 12 + workload * 3
       try clear(folder)
@@ -83,7 +84,7 @@ struct SQLitePowerLosses {
       let events = try recorded()
       let disk = try replayed(events, on: base)
       let summary = try disk.forEachCrashState(
-        seed: random.seed &+ UInt64(workload), sampleSize: Battery.count(150, full: 1000)
+        seed: random.seed &+ UInt64(workload), sampleSize: TestTier.count(150, full: 1000)
       ) { try look(at: $0, before) }
       states += summary.stateCount
     }

@@ -57,10 +57,3 @@ enum FileStore: Codable, Hashable, Sendable {
     return left.isEmpty ? nil : "left behind: \(left)"
   }
 }
-
-/// How much of the long tests runs: all of it with `RELIABILITY=full` in the environment.
-enum Battery {
-  static let isFull = ProcessInfo.processInfo.environment["RELIABILITY"] == "full"
-
-  static func count(_ usual: Int, full: Int) -> Int { isFull ? full : usual }
-}

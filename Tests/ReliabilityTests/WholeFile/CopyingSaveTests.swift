@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// Saves that copy what has not changed write what a save of everything would have written.
@@ -20,7 +21,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesTheFileThatTheObjectsSay(store: FileStore) throws {
     var program = try Program(store, Seeded("Copying saves, \(store)"))
-    for save in 0..<Battery.count(30, full: 300) {
+    for save in 0..<TestTier.count(30, full: 300) {
       try program.change(count: Int.random(in: 1...[1, 3, 40][save % 3], using: &program.random))
       try program.save("after save \(save)", comparesObjects: save % 4 == 3)
       if save % 10 == 9 { try program.reopen() }

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// Files of which a part is not as it was written: all of them are refused with a typed error, and left as they are.
@@ -66,12 +67,12 @@ import Testing
     print("E1, \(store): \(whole.count) bytes")
   }
 
-  /// All bits of every nineteenth byte, others in every run; of every byte with `RELIABILITY=full`.
+  /// All bits of every nineteenth byte, others in every run; of every byte with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
   func E1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = Seeded("E1, \(store), bits")
-    let step = Battery.count(19, full: 1)
+    let step = TestTier.count(19, full: 1)
     for place in stride(from: Int.random(in: 0..<step, using: &random), to: whole.count, by: step) {
       for bit in 0..<8 {
         var bytes = whole
@@ -128,7 +129,7 @@ import Testing
     try context.save()
     try context.persistentStoreCoordinator.close()
     let next = try #require(harbour.contents)
-    let step = Battery.count(5, full: 1)
+    let step = TestTier.count(5, full: 1)
     for (first, second) in [(whole, next), (next, whole)] {
       for place in stride(from: 1, to: min(first.count, second.count), by: step) {
         let spliced = Array(first[..<place] + second[place...])

@@ -1,6 +1,7 @@
 #if os(Linux)
   import Foundation
   import Holdfast
+  import TestSupport
   import Testing
 
   /// How much memory a file of one piece takes when it is opened and all of it is read, at worst: rows without values, rows that are all key,
@@ -52,8 +53,8 @@
       try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.model, store: store.description(at: path)))
     }
 
-    /// 300,000 rows or links with `RELIABILITY=full`.
-    func make() throws { try make(path, count: Battery.count(20_000, full: 300_000)) }
+    /// 300,000 rows or links with `HOLDFAST_TESTS=full`.
+    func make() throws { try make(path, count: TestTier.count(20_000, full: 300_000)) }
 
     private func make(_ path: String, count: Int) throws {
       let context = try context(path)

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastFiles
 import HoldfastStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -32,7 +33,7 @@ import Testing
       ]
     }
     var contexts = try opened()
-    for save in 2...Battery.count(30, full: 10_000) {
+    for save in 2...TestTier.count(30, full: 10_000) {
       for context in contexts { #expect(try Voyage.saveNext(context) == save) }
       let isSame = try Folder.read(path) == Folder.read(shortPath)
       try #require(isSame, "Save \(save) made another file.")

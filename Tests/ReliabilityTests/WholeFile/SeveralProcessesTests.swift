@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastFiles
+import TestSupport
 import Testing
 
 /// Several processes save into one file, each of them what it has worked out from what it has read.
@@ -12,7 +13,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile, [2, 8])
   func D1_noUpdateOfSeveralProcessesIsLostAndNoKeyGivenTwice(store: FileStore, processes: Int) async throws {
-    let saves = ProcessInfo.processInfo.environment["HOLDFAST_PROCESS_SAVES"].flatMap { Int($0) } ?? 500
+    let saves = TestTier.count(60, full: 500)
     try Counting.begin(store, path)
     let began = Date()
     await withTaskGroup(of: Void.self) { group in

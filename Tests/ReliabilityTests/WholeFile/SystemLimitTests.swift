@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -18,11 +19,11 @@ import Testing
   init() throws { folder = try Folder() }
 
   #if os(Linux)
-    /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `RELIABILITY=full`.
+    /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `HOLDFAST_TESTS=full`.
     @Test(arguments: FileStore.wholeFile)
     func C4_signalsDisturbNoSave(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-        [folder = folder.path as String, store = store as FileStore, saves = Battery.count(500, full: 10_000) as Int] in
+        [folder = folder.path as String, store = store as FileStore, saves = TestTier.count(500, full: 10_000) as Int] in
         let path = folder + "/harbour"
         let context = try Harbour.context(store.description(at: path))
         let storm = SignalStorm()

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -275,7 +276,7 @@ import Testing
 
   // MARK: C3
 
-  /// 10,000 saves with `RELIABILITY=full`.
+  /// 10,000 saves with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
   func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
     let random = Seeded("C3, \(store)")
@@ -284,7 +285,7 @@ import Testing
     let (whole, short) = (SimulatedHarbour(store, contents: contents), SimulatedHarbour(store, contents: contents))
     short.disk.shortenAllTransfers(seed: random.seed)
     let contexts = [try whole.context(), try short.context()]
-    let saves = Battery.count(200, full: 10_000)
+    let saves = TestTier.count(200, full: 10_000)
     for save in 2...saves {
       for context in contexts { #expect(try Voyage.saveNext(context) == save) }
       guard whole.contents == short.contents else {

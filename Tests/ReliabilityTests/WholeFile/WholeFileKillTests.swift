@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -8,9 +9,9 @@ import Testing
   import Darwin
 #endif
 
-/// Processes that save into one file are killed at random instants. `HOLDFAST_KILL_ROUNDS` says how often.
+/// Processes that save into one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct WholeFileKillTests {
-  private static let rounds = ProcessInfo.processInfo.environment["HOLDFAST_KILL_ROUNDS"].flatMap { Int($0) } ?? 500
+  private static let rounds = TestTier.count(60, full: 500)
 
   private let folder: Folder
 
