@@ -97,7 +97,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "HoldfastJSONStoreTests",
-      dependencies: ["HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+      dependencies: [
+        "TestSupport", "HoldfastJSONStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance",
+      ]),
     .testTarget(
       name: "HoldfastXMLStoreTests",
       dependencies: ["HoldfastXMLStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),

@@ -20,6 +20,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
+  "TestSupport": [],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
 ]
 

@@ -153,6 +153,27 @@ import Testing
     #expect(person.score == 3)
   }
 
+  private final class Widest: ManagedObject {
+    override class var entityName: String { "Widest" }
+    var last: Int {
+      get { self[4094] }
+      set { self[4094] = newValue }
+    }
+    override class var properties: [PropertyBinding] { [.attribute("z", \Widest.last, slot: 4094)] }
+  }
+
+  @Test func theLastSlotOfTheWidestEntityIsRight() throws {
+    let attributes = (0..<4094).map { AttributeDescription("a\(10_000 + $0)", .integer64, isOptional: true) }
+    let model = try ManagedObjectModel(
+      entities: [EntityDescription("Widest", attributes: attributes + [AttributeDescription("z", .integer64, default: .int64(0))])])
+    let context = try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Widest.self])
+    let object = context.insert(Widest.self)
+    object.last = 7
+    try context.save()
+    #expect(object.last == 7)
+  }
+
   private final class First: ManagedObject { override class var entityName: String { "Person" } }
   private final class Second: ManagedObject { override class var entityName: String { "Person" } }
 

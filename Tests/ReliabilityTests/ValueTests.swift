@@ -123,8 +123,9 @@ import Testing
     case .date(let number): "\(number.bitPattern)"
     case .float(let number): "\(number.bitPattern)"
     case .string(let text), .uri(let text):
-      "\(text.utf8.count) \(text.utf8.prefix(64).map { $0 }) \(text.utf8.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
-    case .data(let data): "\(data.count) \(data.reduce(UInt64(7)) { $0 &* 31 &+ UInt64($1) })"
+      // In a debug build, bytes are read one by one in a minute, and compared as a whole in no time.
+      text.utf8.count < 10_000 ? "\(Array(text.utf8))" : "\(text.utf8.count) \(Array(text.utf8).hashValue)"
+    case .data(let data): data.count < 10_000 ? "\(Array(data))" : "\(data.count) \(Array(data).hashValue)"
     default: "\(value)"
     }
   }

@@ -42,8 +42,8 @@ extension AttributeValue where Self: OptionSet, RawValue: AttributeValue {
 
 /// A row that holds nothing, from which types read their zeros.
 enum AbsentRow {
-  /// How many slots it has.
-  static let slotCount = 2048
+  /// How many slots it has: as many as a row can have.
+  static let slotCount = ModelBounds.values
 
   nonisolated(unsafe) static let base: UnsafeRawPointer = {  // because nobody writes to it, or frees it
     let count = RowLayout.cellOffset(slotCount - 1) + 8

@@ -1,11 +1,11 @@
 /// The size that a model may have. Models come from files, so their checks must not take time or memory out of proportion.
-enum ModelBounds {
+package enum ModelBounds {
   /// The maximum number of entities.
   static let entities = 4096
   /// The maximum number of properties of an entity, inherited ones included.
   static let properties = 4096
   /// The maximum number of values in a row, with the elements of composite attributes.
-  static let values = 8192
+  package static let values = 8192
   /// The maximum number of superentities of an entity.
   static let superentities = 100
   /// The maximum number of composites inside each other.
