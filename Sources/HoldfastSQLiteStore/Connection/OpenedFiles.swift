@@ -34,6 +34,8 @@ final class OpenedFiles: Sendable {
     var contents: Contents?
     /// The file's change counter, without a log.
     var changeCounter: UInt32?
+    /// The same when a transaction that writes began, which readers don't raise.
+    var counterAtBegin: UInt32?
     /// The header of the log's index after the last commit that was looked at.
     var lastCommit: LogIndex.Header?
     var storeUUID: String?
@@ -94,7 +96,9 @@ final class OpenedFiles: Sendable {
   // MARK: Writing
 
   /// How many commits a file without a log counted when the last transaction began that writes; nil if that isn't known.
-  var changeCounter: UInt32? { state.withLock { $0.changeCounter } }
+  var counterAtBegin: UInt32? { state.withLock { $0.counterAtBegin } }
+  /// Whether the connections have a log.
+  var hasLog: Bool { state.withLock { $0.log != nil } }
 
   /// Throws `storeReplaced` unless the database is the one that was opened. The connection has just begun a transaction that writes.
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
@@ -114,7 +118,7 @@ final class OpenedFiles: Sendable {
         let counter = try connection.state.changeCounterOnDisk, before = state.changeCounter
         // The counter may wrap around.
         if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
-        state.changeCounter = counter
+        (state.changeCounter, state.counterAtBegin) = (counter, counter)
         isUnchanged = counter == before
       }
       // Only another process's commit can have brought another store.

@@ -104,27 +104,39 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// opens the file would apply them. Without one, the journal can be gone although removing it failed. So a failed commit is undone before
   /// the error is thrown.
   ///
-  /// - Throws: what the commit failed with; nothing was changed then. `outcomeUnknown` if it can't be undone.
+  /// - Throws: what the commit failed with; nothing was changed then. `durabilityUnknown` if it took effect and the disk didn't confirm it,
+  ///   `outcomeUnknown` if it can't be undone.
   func commit(_ writer: SQLiteConnection) throws(StoreError) {
     do throws(StoreError) { try writer.commit() } catch {
       writer.rollback()
       let failure = error.cause as? SQLiteFailure
-      if failure?.primaryCode != SQLiteResultCode.inputOutput {
+      switch failure?.primaryCode {
+      case SQLiteResultCode.inputOutput where failure?.resultCode == SQLiteResultCode.inputOutputSyncOfFolder:
+        // The journal is removed, so nothing can be rolled back any more.
         discardWriter()
-      } else if !undoCommit() {
         throw StoreError(
-          .outcomeUnknown, operation: error.operation, path: file.path,
-          reason: "The disk failed during the commit, and again when the commit was to be undone. "
-            + "The changes may be in the store; look there before you save them again.", cause: error)
+          .durabilityUnknown, operation: error.operation, path: file.path,
+          reason: "The changes are saved, but the disk did not confirm it. A loss of power may take them back.", cause: error)
+      case SQLiteResultCode.inputOutput, SQLiteResultCode.outOfMemory: break
+      default:
+        discardWriter()
+        throw error
       }
-      throw error
+      // What marks a commit is written after everything else, so nothing is committed where writing failed. The undoing would fail as well
+      // if a quota is full.
+      let isIncomplete = failure?.resultCode == SQLiteResultCode.inputOutputWrite
+      if undoCommit() || isIncomplete { throw error }
+      throw StoreError(
+        .outcomeUnknown, operation: error.operation, path: file.path,
+        reason: "The commit failed and could not be undone. The changes may be in the store; look there before you save them again.",
+        cause: error)
     }
   }
 
   /// Makes sure that a failed commit has no effect. Returns whether that is certain.
   private func undoCommit() -> Bool {
-    guard let (failed, checkpoint) = openWriter else { return false }
-    let (isLogged, counter) = (journalMode == .wal, files?.changeCounter)
+    guard let (failed, checkpoint) = openWriter, let files else { return false }
+    let (isLogged, counter) = (files.hasLog, files.counterAtBegin)
     (openWriter, journalMode) = (nil, nil)
     checkpoint.close()
     // While it is open, the log's index stays in force, and nobody rebuilds it from the log.
@@ -133,7 +145,9 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     if !isLogged { failed.close(checkpointing: false) }
     do throws(StoreError) {
       let writer = try openedWriter()
+      defer { discardWriter() }
       writer.operation = "undo a failed commit"
+      try writer.waitForDisk(true, options)
       try writer.begin(.immediate)
       defer { writer.rollback() }
       // Beginning has applied the journal, if it is there.

@@ -17,7 +17,8 @@ import Synchronization
 /// - A super-journal is never opened. SQLite deletes the file that a journal names as its super-journal, and the journal is untrusted.
 /// - A journal or log is opened only if it passes the checks of ``CompanionFiles``. Opening a store runs them first, for a clear error; here
 ///   they cover files that were created since.
-/// - Only journals and logs of open databases are deleted, and none of read-only ones.
+/// - Only journals and logs of open databases are deleted, and none of read-only ones. A folder that can't be synced afterwards is no error
+///   where the file system never can.
 /// - A read-only database's log is opened read-only, so SQLite doesn't create one.
 /// - A full path name is the name as given. SQLite's own file system resolves symbolic links in a name, so it would replace
 ///   `/proc/self/fd/N/NAME` by the long path that ``SQLiteFileName`` avoids. Names that come here are resolved and checked already.
@@ -76,7 +77,10 @@ enum SQLiteFileSystem {
     vfs.xDelete = { vfs, path, syncsFolder in
       guard let path, SQLiteFileSystem.mayDelete(path) else { return SQLiteResultCode.cannotDelete }
       let system = SQLiteFileSystem.system(vfs)
-      return system.pointee.xDelete(system, path, syncsFolder)
+      let code = system.pointee.xDelete(system, path, syncsFolder)
+      // The file is gone. A file system that can't sync a folder at all is no error.
+      let canSync = ![EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS].contains(errno)
+      return code == SQLiteResultCode.inputOutputSyncOfFolder && !canSync ? SQLiteResultCode.ok : code
     }
     vfs.xAccess = { vfs, path, flags, result in
       let system = SQLiteFileSystem.system(vfs)

@@ -37,6 +37,8 @@ enum SQLiteResultCode {
   static let readOnlyDirectory: Int32 = 1544
   static let inputOutputShortRead: Int32 = 522
   static let inputOutputNoMemory: Int32 = 3082
+  static let inputOutputWrite: Int32 = 778
+  static let inputOutputSyncOfFolder: Int32 = 1290
   static let inputOutputSync: Int32 = 1034
   static let cannotDelete: Int32 = 2570
   static let cannotOpenDirectory: Int32 = 526

@@ -69,7 +69,7 @@ struct ClosedFile: Sendable {
         let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
         try update.bind(record.bytes, at: 1)
         try update.run()
-        try writer.commit()
+        try database.commit(writer)
       } catch {
         writer.rollback()
         throw error

@@ -18,7 +18,7 @@ struct FetchBudget {
   @inline(never)
   static func exceeded(_ limit: Int) -> StoreError {
     StoreError(
-      .tooLarge, operation: "fetch rows",
+      .tooLarge, operation: "read rows or targets of relationships",
       reason: "The answer takes more than \(limit) bytes of memory. Fetch less at once, or allow more with largestFetchBytes.")
   }
 

@@ -148,7 +148,7 @@ struct KeyRunner {
       while try statement.step() {
         let target = try key(statement, keyColumn, relationship)
         targets.append(target)
-        if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? .max) }
+        if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }
         // A link may lead to a row that somebody else's fault has removed.
         if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
         if sources.count > 1 && !delivered.insert(target).inserted { continue }
@@ -162,7 +162,10 @@ struct KeyRunner {
       }
       offsets.append(Int32(targets.count))
     }
-    if builder.count > 0 { batches.append(builder.seal()) }
+    if builder.count > 0 {
+      batches.append(builder.seal())
+      try budget.check(byteCount + batches[batches.count - 1].byteCount)
+    }
     return RelationshipAnswer(offsets: offsets, targets: targets, rows: batches)
   }
 
@@ -226,14 +229,15 @@ private struct Targets {
   init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int, _ budget: FetchBudget) {
     isOrdered = relationship.isOrdered
     self.budget = budget
-    mostTargets = budget.mostTargets
+    // Each has its order key beside it.
+    mostTargets = budget.mostTargets / (relationship.isOrdered ? 2 : 1)
     offsets.reserveCapacity(sourceCount + 1)
   }
 
   /// Takes a target whose order key is in the statement's third column. Files of other programs may lack one.
   mutating func append(_ key: Int64, _ statement: SQLiteStatement) throws {
     targets.append(key)
-    if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? .max) }
+    if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }
     if isOrdered { orderKeys.append(statement.type(2) == .integer ? statement.int64(2) : .max) }
   }
 

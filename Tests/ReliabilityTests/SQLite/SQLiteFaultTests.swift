@@ -66,7 +66,8 @@ struct SQLiteFaults {
 
   /// The ways in which calls fail.
   private static let failures: [(call: WatchedFileSystem.Call, code: Int32, number: Int32)] = [
-    (.open, SQLITE_CANTOPEN, EMFILE), (.delete, FailedCall.delete, EIO), (.access, FailedCall.access, EIO),
+    (.open, SQLITE_CANTOPEN, EMFILE), (.delete, FailedCall.delete, EIO), (.delete, FailedCall.synchronizeFolder, EIO),
+    (.delete, FailedCall.synchronizeFolder, EINVAL), (.write, FailedCall.write, EDQUOT), (.access, FailedCall.access, EIO),
     (.read, FailedCall.read, EIO), (.write, FailedCall.write, EIO), (.write, SQLITE_FULL, ENOSPC),
     (.truncate, FailedCall.truncate, EIO), (.synchronize, FailedCall.synchronize, EIO), (.synchronize, FailedCall.synchronize, ENOSPC),
     (.size, FailedCall.size, EIO), (.lock, SQLITE_BUSY, 0), (.lock, FailedCall.lock, EIO), (.unlock, FailedCall.unlock, EIO),
@@ -77,6 +78,8 @@ struct SQLiteFaults {
   private static func parts(_ call: WatchedFileSystem.Call, _ code: Int32) -> [WatchedFileSystem.Fault.Part] {
     switch (call, code) {
     case (.write, SQLITE_FULL): [.half]
+    // The file is gone by then.
+    case (.delete, FailedCall.synchronizeFolder): [.whole]
     case (.write, _): [.none, .half, .whole]
     case (.synchronize, _), (.delete, _), (.truncate, _): [.none, .whole]
     // A lock that can't be released is released when the file is closed, so SQLite goes on as if it were.
@@ -167,8 +170,6 @@ struct SQLiteFaults {
       demand(hits > 0, "\(fault) was not met, and yet: \(error)")
       demand(error.code != .general && error.path == path && error.cause != nil && error.reason.count > 20, "\(fault): \(error)")
     }
-    if fault.call == .delete && fault.nth == 2 {
-    }
     let saves = try expectedSaves(error, opened, fault)
     if work == .saving { try lookAtCrash(saves, fault) }
     if work == .settingMetadata { try lookAtMetadata(error, opened, fault) }
@@ -185,6 +186,10 @@ struct SQLiteFaults {
     }
     guard let error, let context else { return [13] }
     let isSaved = error.code == .durabilityUnknown
+    demand(fault.call != .write || error.code != .outcomeUnknown, "\(fault): \(error)")
+    // Keys are set aside in a commit of their own, without which nothing is saved.
+    let isOfSave = !error.operation.contains("aside")
+    demand(fault.code != FailedCall.synchronizeFolder || isSaved == isOfSave && fault.number == EIO, "\(fault): \(error)")
     demand(context.hasChanges != isSaved, "\(fault): \(error), and the context has \(context.hasChanges ? "" : "no ")changes")
     return isSaved ? [13] : error.code == .outcomeUnknown ? [12, 13] : [12]
   }
@@ -229,8 +234,6 @@ struct SQLiteFaults {
       demand(next == found.saves + 1, "\(fault): \(next)")
       saved = next
       try opened.persistentStoreCoordinator.close()
-    }
-    if fault.call == .delete && fault.nth == 2 {
     }
     let again = try Harbour.context(store)
     let found = try Voyage.check(again)

@@ -105,6 +105,7 @@ enum WatchedFileSystem {
       guard fault.isPersistent ? count >= fault.nth : count == fault.nth else { return nil }
       state.hits += 1
       state.number = fault.number
+      errno = fault.number
       return fault
     }
   }
@@ -112,6 +113,7 @@ enum WatchedFileSystem {
   private static func run(_ call: Call, _ body: () -> Int32) -> Int32 {
     guard let fault = failure(of: call) else { return body() }
     if fault.part == .whole { _ = body() }
+    errno = fault.number
     return fault.code
   }
 
@@ -317,6 +319,7 @@ extension [WatchedFileSystem.Event] {
 /// SQLite's codes of failed calls, which its header makes by a calculation that Swift does not read.
 enum FailedCall {
   static let read = code(1), write = code(3), synchronize = code(4), truncate = code(6), size = code(7), unlock = code(8)
+  static let synchronizeFolder = code(5)
   static let delete = code(10), access = code(13), lock = code(15), lockIndex = code(20), mapIndex = code(21)
 
   private static func code(_ number: Int32) -> Int32 { SQLITE_IOERR | number << 8 }
