@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// It has one folder, `/`, and what is made in it. Every value is a disk of its own.
 ///
-/// - **Power loss**: ``startRecording()``, do what is to be tried, then ``forEachCrashState(seed:_:)`` opens every state
+/// - **Power loss**: ``startRecording()``, do what is to be tried, then ``forEachCrashState(seed:sampleSize:_:)`` opens every state
 ///   in which a power loss may have left the disk.
 /// - **Faults**: ``inject(_:)`` makes calls fail or do less than was asked for.
 /// - **What was asked**: ``count(of:)``, and ``calls`` while recording.
