@@ -55,6 +55,33 @@ import Testing
     try expectNothingChanges { try expectRefusal(opening, reason: "-journal") }
   }
 
+  // MARK: Backups
+
+  enum Planted: CaseIterable { case link, pipe, folder }
+
+  /// Backups are renamed and removed, and never opened, so nothing at their names is followed or waited for.
+  @Test(arguments: FileStore.wholeFile, Planted.allCases)
+  func whatIsPlantedAsABackupIsNeverOpened(store: FileStore, planted: Planted) throws {
+    let options = WholeFileOptions(file: DurableFileOptions(backupCount: 2)), path = folder.file("harbour")
+    try Harbour.makeFile(store.description(at: path, options))
+    for number in 1...2 {
+      unlink(path + "~\(number)")
+      switch planted {
+      case .link: try #require(symlink(victim, path + "~\(number)") == 0)
+      case .pipe: try #require(mkfifo(path + "~\(number)", 0o600) == 0)
+      case .folder: try #require(mkdir(path + "~\(number)", 0o700) == 0)
+      }
+    }
+    let context = try Harbour.context(store.description(at: path, options))
+    do {
+      for _ in 0..<3 { try Voyage.saveNext(context) }
+    } catch let error as StoreError {
+      #expect(planted == .folder && error.reason.count > 20, "\(error)")
+    }
+    try context.persistentStoreCoordinator.close()
+    #expect(try Folder.read(victim) == Array("precious".utf8))
+  }
+
   // MARK: What is at the names
 
   @Test(arguments: CompanionKind.allCases, ["-journal", "-wal", "-shm"])
