@@ -56,7 +56,7 @@ private struct Step {
       return
     }
     // Programs of which every save is refused, or none, would show little.
-    #expect(saves > 2 * Self.programCount && refusals > 2 * Self.programCount, "\(saves) saves, \(refusals) refused")
+    #expect(saves > 5 * Self.programCount && refusals > 5 * Self.programCount, "\(saves) saves, \(refusals) refused")
   }
 
   /// Takes steps away as long as the program still fails.
