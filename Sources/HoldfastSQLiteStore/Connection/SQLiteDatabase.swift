@@ -139,7 +139,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     let (isLogged, counter) = (files.hasLog, files.counterAtBegin)
     (openWriter, journalMode) = (nil, nil)
     checkpoint.close()
-    // While it is open, the log's index stays in force, and nobody rebuilds it from the log.
+    // While it is open, the log's index stays in force and isn't rebuilt from the log, which has the failed commit.
     defer { failed.close(checkpointing: false) }
     // It may have the file locked.
     if !isLogged { failed.close(checkpointing: false) }
