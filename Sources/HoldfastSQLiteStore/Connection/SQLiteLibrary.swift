@@ -3,6 +3,16 @@ import HoldfastStore
 import Logging
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// The SQLite library that this process runs with.
 enum SQLiteLibrary {
   /// The label of every log line of this layer.
@@ -42,6 +52,9 @@ enum SQLiteLibrary {
     _ = holdfast_sqlite3_config_log(
       { _, code, message in
         guard let message else { return }
+        // SQLite logs between a call that failed and its caller, who asks for the number.
+        let number = errno
+        defer { errno = number }
         SQLiteLibrary.log(code: code, message: String(cString: message))
       }, nil)
     if sqlite3_threadsafe() == 0 { return "This SQLite library was built without support for threads." }
