@@ -69,16 +69,18 @@ let package = Package(
     // The targets that it depends on are the programs that it runs.
     .testTarget(
       name: "ExamplesTests",
-      dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
+      dependencies: ["TestSupport", "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
     // What tests of several targets share.
-    .target(name: "TestSupport", path: "Tests/TestSupport"),
+    .target(
+      name: "TestSupport",
+      dependencies: ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"], path: "Tests/TestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
-    .testTarget(name: "HoldfastStoreTests", dependencies: ["HoldfastStore"]),
-    .testTarget(name: "HoldfastFilesTests", dependencies: ["HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
-    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
+    .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
+    .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
+    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
-      dependencies: ["HoldfastSQLiteStore", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
+      dependencies: ["TestSupport", "HoldfastSQLiteStore", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
@@ -102,13 +104,17 @@ let package = Package(
       ]),
     .testTarget(
       name: "HoldfastXMLStoreTests",
-      dependencies: ["HoldfastXMLStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance"]),
+      dependencies: [
+        "TestSupport", "HoldfastXMLStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance",
+      ]),
     .testTarget(
       name: "HoldfastBinaryStoreTests",
       dependencies: [
-        "HoldfastBinaryStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast", "HoldfastStoreConformance",
+        "TestSupport", "HoldfastBinaryStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast",
+        "HoldfastStoreConformance",
       ]),
-    .testTarget(name: "HoldfastModelFileTests", dependencies: ["HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+    .testTarget(
+      name: "HoldfastModelFileTests", dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

@@ -1,12 +1,13 @@
 import Foundation
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct BowTiesTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func run(_ store: ExampleStore, _ command: String..., input: String? = nil) throws -> Example.Outcome {
     try Example.bowTies.run(store.options + command, in: folder, input: input)

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct DogWalkTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func run(_ store: ExampleStore, _ command: String...) throws -> Example.Outcome {
     try Example.dogWalk.run(store.options + command, in: folder)

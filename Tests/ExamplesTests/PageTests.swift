@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The sessions on the pages about the examples go as the pages say.
@@ -12,7 +13,7 @@ import Testing
     let sessions = text.components(separatedBy: "```console\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
     let steps = sessions.flatMap(Step.read)
     #expect(steps.count == count)
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     try folder.write(PackageFixture.text, to: "sample-index")
     for step in steps {
       let program = try #require(step.command.first.flatMap(Example.init(rawValue:)), "\(step.command)")

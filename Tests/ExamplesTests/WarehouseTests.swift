@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct WarehouseTests {
@@ -22,15 +23,15 @@ import Testing
     """
 
   @Test(arguments: ExampleStore.allCases) func everyStoreTellsTheSameStory(_ store: ExampleStore) throws {
-    #expect(try Example.warehouse.run(store.options, in: Folder()) == .success("Cleared 0 old warehouses.", Self.story))
+    #expect(try Example.warehouse.run(store.options, in: TemporaryFolder()) == .success("Cleared 0 old warehouses.", Self.story))
   }
 
   @Test func memoryIsTheStoreUnlessSaid() throws {
-    #expect(try Example.warehouse.run(in: Folder()) == .success("Cleared 0 old warehouses.", Self.story))
+    #expect(try Example.warehouse.run(in: TemporaryFolder()) == .success("Cleared 0 old warehouses.", Self.story))
   }
 
   @Test(arguments: ExampleStore.files) func aFileKeepsTheWarehouseUntilTheNextStory(_ store: ExampleStore) throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     #expect(try Example.warehouse.run(store.options, in: folder).status == 0)
     for _ in 1...2 {
       #expect(try Example.warehouse.run(store.options, in: folder) == .success("Cleared 1 old warehouses.", Self.story))
@@ -38,14 +39,14 @@ import Testing
   }
 
   @Test(arguments: ExampleStore.files) func aFileThatIsNoStoreIsRefused(_ store: ExampleStore) throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     try folder.write("This is no store.", to: "store.\(store)")
     let outcome = try Example.warehouse.run(store.options, in: folder)
     #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.contains("Could not open the store at "))
   }
 
   @Test(arguments: ExampleStore.files) func aFileIsNeeded(_ store: ExampleStore) throws {
-    let outcome = try Example.warehouse.run("--store", store.rawValue, in: Folder())
+    let outcome = try Example.warehouse.run("--store", store.rawValue, in: TemporaryFolder())
     #expect(outcome.status == 64 && outcome.output.isEmpty && outcome.errors.contains("Say in which one with --at PATH."))
   }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HoldfastAtomicStore
@@ -50,7 +51,7 @@ import Testing
   /// Pairs of values, by what they are: keys that are not told have the same values in both.
   @Test func everyKeyWithOtherValuesIsToldWithBoth() {
     for round in 0..<200 {
-      var random = SharedStructureTests.Numbers(state: UInt64(round))
+      var random = SeededGenerator(seed: UInt64(round))
       let far: [Int64] = round % 3 == 0 ? [1 << 40, 1 << 41] : []
       let old = Self.map((1...Int64.random(in: 1...600, using: &random)).filter { _ in Int.random(in: 0..<5, using: &random) > 0 } + far)
       var new = old

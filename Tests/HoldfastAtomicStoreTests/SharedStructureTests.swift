@@ -1,23 +1,17 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastAtomicStore
 
 /// The structures of the tables against the obvious ones, with copies taken on the way that must not change.
 @Suite struct SharedStructureTests {
-  struct Numbers: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ (state >> 31)
-    }
-  }
 
   /// Keys as stores see them: dense, with gaps, or anywhere.
   enum Keys: CaseIterable {
     case dense, gaps, anywhere, mixed
 
-    func next(_ numbers: inout Numbers) -> Int64 {
+    func next(_ numbers: inout SeededGenerator) -> Int64 {
       switch self {
       case .dense: Int64.random(in: 1...3_000, using: &numbers)
       case .gaps: Int64.random(in: 0...2_000, using: &numbers) * 997
@@ -29,7 +23,7 @@ import Testing
 
   @Test(arguments: Keys.allCases)
   func aKeyMapAnswersLikeADictionary(_ keys: Keys) {
-    var numbers = Numbers(state: 11)
+    var numbers = SeededGenerator(seed: 11)
     var map = KeyMap<RowLocation>(shift: 10), model: [Int64: UInt64] = [:]
     var copies: [(KeyMap<RowLocation>, [Int64: UInt64])] = []
     for round in 0..<20_000 {
@@ -54,7 +48,7 @@ import Testing
   }
 
   @Test func aUniqueIndexAnswersLikeADictionaryAlsoWhenHashesCollide() {
-    var numbers = Numbers(state: 5)
+    var numbers = SeededGenerator(seed: 5)
     var index = UniqueIndex(), model: [Int64: UInt64] = [:]
     var copies: [(UniqueIndex, [Int64: UInt64])] = []
     for round in 0..<30_000 {
@@ -78,7 +72,7 @@ import Testing
 
   @Test(arguments: [10, 5_000, 40_000])
   func manyEntriesAtOnceAnswerLikeOneAfterTheOther(_ count: Int) {
-    var numbers = Numbers(state: UInt64(count))
+    var numbers = SeededGenerator(seed: UInt64(count))
     // Key 100,000 + n has the values that key n has; a third of them have company, and some different values share a hash.
     func values(_ key: Int64) -> Int64 { key % 100_000 }
     var entries = (1...Int64(count)).flatMap { key -> [UniqueIndex.Entry] in
@@ -104,7 +98,7 @@ import Testing
 
   @Test(arguments: Keys.allCases)
   func anAdjacencyIndexAnswersLikeADictionaryOfSets(_ keys: Keys) {
-    var numbers = Numbers(state: 3)
+    var numbers = SeededGenerator(seed: 3)
     var index = AdjacencyIndex(), model: [Int64: Set<Int64>] = [:]
     var copies: [(AdjacencyIndex, [Int64: Set<Int64>])] = []
     for round in 0..<60 {
@@ -136,7 +130,7 @@ import Testing
   }
 
   @Test func linksAreReversedAndSortedWhateverTheirKeys() {
-    var numbers = Numbers(state: 9)
+    var numbers = SeededGenerator(seed: 9)
     for range in [10, 1_000, Int64.max / 2] {
       let links = (0..<2_000).map { _ in
         SaveRequest.Link(source: Int64.random(in: 0...range, using: &numbers), target: Int64.random(in: 0...range, using: &numbers))
@@ -151,7 +145,7 @@ import Testing
 
   @Test(arguments: [1, 255, 256, 257, 3_000] as [Int64])
   func anIndexThatIsFilledIsThatToWhichLinksAreAdded(greatest: Int64) {
-    var numbers = Numbers(state: UInt64(greatest))
+    var numbers = SeededGenerator(seed: UInt64(greatest))
     for least in [0, 1, 200, 256, 1 << 20] as [Int64] {
       var links = (0..<2_000).map { _ in
         SaveRequest.Link(

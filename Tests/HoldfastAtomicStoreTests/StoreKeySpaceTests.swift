@@ -1,4 +1,5 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastAtomicStore
@@ -92,7 +93,7 @@ import Testing
 
   @Test func aSetOfKeysAnswersWhetherOneIsNew() {
     var keys = KeySet(), model: Set<Int64> = []
-    var numbers = SharedStructureTests.Numbers(state: 3)
+    var numbers = SeededGenerator(seed: 3)
     for kind in SharedStructureTests.Keys.allCases {
       for _ in 0..<2_000 {
         let key = kind.next(&numbers)

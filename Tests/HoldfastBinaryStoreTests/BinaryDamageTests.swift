@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastBinaryStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files that say what cannot be, with digests that say that all is well; the battery of all whole-file stores damages bytes.

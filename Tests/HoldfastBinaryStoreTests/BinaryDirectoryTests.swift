@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastBinaryStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files whose sections are right one by one and wrong together: named twice, of what nobody knows, out of order, with gaps.

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// What files take of memory that say of themselves what cannot be, as the operating system sees it: in a process of its own, because

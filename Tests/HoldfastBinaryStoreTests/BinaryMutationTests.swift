@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastBinaryStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files in which random bytes are others, opened without regard to digests: whatever is read is right for the model or refused, and
@@ -19,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func whateverOpensCanBeReadChangedSavedAndOpenedAgain(_ round: Int) throws {
-    var random = Seeded("Changed bytes, \(round)")
+    var random = SeededGenerator("Changed bytes, \(round)")
     let sections = BinaryParts(whole).entries.filter { $0.kind >= 3 }
     var opened = 0
     for _ in 0..<100 {

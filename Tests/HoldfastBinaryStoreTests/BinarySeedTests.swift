@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastBinaryStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// The files from which the fuzzer starts. They are made anew by this test where `HOLDFAST_MAKES_SEEDS` is set.
@@ -56,7 +57,7 @@ import Testing
 
   @Test(arguments: ["values.holdfast", "links.holdfast"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
-    var numbers = Seeded("changed seeds")
+    var numbers = SeededGenerator("changed seeds")
     for _ in 0..<1_000 {
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastBinaryStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// What is written: the bytes that the format's article shows, and every value again.
@@ -15,7 +16,7 @@ import Testing
   }
 
   @Test func columnsOfAllWidthsAndPatternsComeBack() throws {
-    var random = Seeded("Columns")
+    var random = SeededGenerator("Columns")
     let file = try BinaryTestFile()
     let context = try file.context()
     // In some stretches values are alike, close together, far apart, there or missing.

@@ -1,5 +1,6 @@
 import HoldfastAtomicStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastBinaryStore
@@ -25,7 +26,7 @@ import Testing
   }
 
   @Test func entriesGoAndComeInSectionsOfBothWidths() throws {
-    var random = Seeded("Index sections")
+    var random = SeededGenerator("Index sections")
     for round in 0..<300 {
       func entries(_ count: Int, from first: Int64) -> [IndexSections.Entry] {
         (0..<count).map { index in

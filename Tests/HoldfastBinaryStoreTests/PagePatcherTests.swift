@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastAtomicStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastBinaryStore
@@ -30,7 +31,9 @@ import Testing
     case missing, seldom, mostly, always, alike, far, whole
   }
 
-  private static func value(_ column: ColumnType, _ likeness: Likeness, _ prefix: ManagedObjectID, _ random: inout Seeded) -> StoreValue {
+  private static func value(_ column: ColumnType, _ likeness: Likeness, _ prefix: ManagedObjectID, _ random: inout SeededGenerator)
+    -> StoreValue
+  {
     switch likeness {
     case .missing: return .null
     case .seldom where Int.random(in: 0..<8, using: &random) > 0: return .null
@@ -83,7 +86,7 @@ import Testing
   // MARK: Tests
 
   @Test func aPatchedSectionHasTheBytesOfAnEncodedOne() throws {
-    var random = Seeded("Patched sections")
+    var random = SeededGenerator("Patched sections")
     let patcher = PagePatcher(entity, PageBuffer())
     var patchedCount = 0
     for round in 0..<400 {

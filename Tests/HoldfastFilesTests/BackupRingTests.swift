@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -40,7 +41,7 @@ import Testing
   }
 
   @Test func theyKeepTheirPermissionsAndNothingIsCopied() throws {
-    let folder = RealFolder()
+    let folder = TemporaryFolder()
     RealFile.write([1], to: folder.file(), permissions: 0o640)
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(backupCount: 2))
     let inode = RealFile.status(folder.file())?.st_ino
@@ -123,7 +124,7 @@ import Testing
       try store.save(byteCount: 30)
       disk.mark(Int(generation))
     }
-    let summary = try disk.forEachCrashState(seed: TestSeed.fromEnvironment) { state in
+    let summary = try disk.forEachCrashState(seed: SeededGenerator.seedOfEnvironment) { state in
       let names = state.fileSystem.names.filter { $0.hasPrefix("store") }
       for name in names { #expect(images.contains(state.fileSystem.contents(of: name) ?? []), "\(name): \(state)") }
       let after = try TestStore("/store", options(2, state.fileSystem))

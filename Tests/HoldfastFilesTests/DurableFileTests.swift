@@ -1,9 +1,10 @@
 import HoldfastFiles
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct DurableFileTests {
-  private let folder = RealFolder()
+  private let folder = TemporaryFolder()
 
   @Test func whatWasSavedIsRead() throws {
     let file = try DurableFile(path: folder.file())
@@ -216,9 +217,9 @@ import Testing
   @Test func aLockThatIsHeldTooLongIsAnErrorThatMayPass() throws {
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.1))
     let first = try file.beginReplacing()
-    let began = RealFile.seconds()
+    let began = System.seconds()
     let error = storeError { try file.beginReplacing() }
-    #expect(RealFile.seconds() - began >= 0.09)
+    #expect(System.seconds() - began >= 0.09)
     #expect(error?.code == .locked && error?.isRetryable == true && error?.coreDataCode == 134_090)
     first.abort()
     try file.replace([1])

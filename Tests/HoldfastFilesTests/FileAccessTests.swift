@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,7 +12,7 @@ import Testing
 
 /// Permissions, links, kinds of files, and what others do to a file that is open.
 @Suite struct FileAccessTests {
-  private let folder = RealFolder()
+  private let folder = TemporaryFolder()
 
   // MARK: Modes and links
 
@@ -35,7 +36,7 @@ import Testing
   }
 
   @Test func anExistingFileKeepsItsOwnerWhenThatIsPermitted() throws {
-    guard RealFile.isRoot else { return print("Skipped: only root may give files away.") }
+    guard System.isRoot else { return print("Skipped: only root may give files away.") }
     RealFile.write([1], to: folder.file())
     chown(folder.file(), 1234, 4321)
     RealFile.setPermissions(0o6754, of: folder.file())
@@ -48,7 +49,7 @@ import Testing
 
   /// Neither the group's rights nor running in the owner's name may pass to somebody else.
   @Test func whereTheOwnerCannotBeKeptNobodyGainsRights() async throws {
-    guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
+    guard System.isRoot else { return print("Skipped: only root can become somebody else.") }
     // Made and removed here, since the other process gives its rights away.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
@@ -135,7 +136,7 @@ import Testing
     RealFile.makeFolder(folder.file("a"))
     try file.replace([2])
     #expect(RealFile.read(folder.file("b/store")) == [2])
-    #expect(RealFolder.names(in: folder.file("a")).isEmpty)
+    #expect(TemporaryFolder.names(in: folder.file("a")).isEmpty)
   }
 
   @Test func aFolderInWhichEverybodyMayReplaceTheFileIsRefusedUnlessAllowed() throws {
@@ -149,7 +150,7 @@ import Testing
   }
 
   @Test func anotherUsersFileIsRefusedWhenOneAsksForOnesOwn() throws {
-    guard RealFile.isRoot else { return print("Skipped: only root may give files away.") }
+    guard System.isRoot else { return print("Skipped: only root may give files away.") }
     RealFile.write([1], to: folder.file())
     chown(folder.file(), 1234, 1234)
     #expect(storeError { try DurableFile(path: folder.file(), options: DurableFileOptions(requiresOwnFile: true)) }?.code == .notPermitted)
@@ -157,7 +158,7 @@ import Testing
   }
 
   @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
-    guard RealFile.isRoot else { return print("Skipped: only root can become somebody else.") }
+    guard System.isRoot else { return print("Skipped: only root can become somebody else.") }
     // Made and removed here, since the other process gives its rights away.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
@@ -208,7 +209,7 @@ import Testing
   /// In a process of its own, in which nobody else takes memory.
   @Test func E3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
+      let folder = TemporaryFolder()
       RealFile.write([1], to: folder.file())
       guard truncate(folder.file(), 1 << 40) == 0 else { return }
       var file = try DurableFile(path: folder.file())
@@ -354,12 +355,12 @@ import Testing
   /// In a process of its own, because a fork of the test process has only one of its threads.
   @Test func D4_aForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
     await #expect(processExitsWith: .success) {
-      let folder = RealFolder()
+      let folder = TemporaryFolder()
       let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))
       try file.replace([1])
       var replacement: FileReplacement? = try file.beginReplacing()
       try [UInt8](repeating: 2, count: 2_000_000).withUnsafeBytes { try replacement?.write($0) }
-      let outcome = RealFile.inForkedChild {
+      let outcome = System.inForkedChild {
         guard storeError({ try file.contents() })?.code == .failed, storeError({ try file.replace([9]) })?.code == .failed else { return 1 }
         // What the child lets go stays the parent's: the temporary file and the lock.
         replacement = nil

@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -143,7 +144,7 @@ import Testing
 
   @Test func C3_shortReadingsAndWritingsLoseNothing() throws {
     let disk = SimulatedFileSystem()
-    let seed = TestSeed.fromEnvironment ?? UInt64.random(in: .min ... .max)
+    let seed = SeededGenerator.seedOfEnvironment ?? UInt64.random(in: .min ... .max)
     print("c3: HOLDFAST_SEED=\(seed)")
     disk.shortenAllTransfers(seed: seed)
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))

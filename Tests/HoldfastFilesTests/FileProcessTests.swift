@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,7 +12,7 @@ import Testing
 
 /// Several processes on one file, and processes that are killed: D1, and A1 at the level of the file.
 @Suite struct FileProcessTests {
-  private let folder = RealFolder()
+  private let folder = TemporaryFolder()
 
   /// Adds one to the store's generation until it was done `count` times. Reads the file only when it is said to have
   /// changed, so a change that is not found is a lost update.

@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// Power losses at every instant, on a simulated disk: B1, B2 and B3.
@@ -40,7 +41,7 @@ import Testing
       disk.mark(Int(store.generation))
     }
     var found = Findings()
-    found.summary = try disk.forEachCrashState(seed: TestSeed.fromEnvironment) {
+    found.summary = try disk.forEachCrashState(seed: SeededGenerator.seedOfEnvironment) {
       try look(at: $0, images, checksDigest: checksDigest, &found)
     }
     print(

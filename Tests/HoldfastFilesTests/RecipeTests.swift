@@ -3,6 +3,7 @@ import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -66,7 +67,7 @@ import Testing
   // MARK: B7, C4 and C6, as the operating system saw them
 
   @Test func B7_theOperatingSystemSeesTheSameOrder() async throws {
-    let folder = RealFolder()
+    let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, []) { file in try file.replace([UInt8](repeating: 2, count: 1_500_000)) }
     }
@@ -80,7 +81,7 @@ import Testing
 
   /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.
   @Test func C4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
-    let folder = RealFolder()
+    let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
       try traced(path, calls.map { "inject=\($0):error=EINTR:when=1+2" }) { file in
@@ -97,12 +98,12 @@ import Testing
   }
 
   @Test func C6_theOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
-    let folder = RealFolder()
+    let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
         let error = storeError { try file.replace([2]) }
         let between = try file.contents()
-        precondition(error?.code == .inputOutput && between == [1] && RealFolder.names(in: path).count == 2)
+        precondition(error?.code == .inputOutput && between == [1] && TemporaryFolder.names(in: path).count == 2)
         try file.replace([3])
       }
     }
@@ -119,7 +120,7 @@ import Testing
     /// In a process of its own, so that the signals hit nobody else.
     @Test func C4_aThousandSignalsASecondDisturbNoSave() async {
       let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-        let folder = RealFolder()
+        let folder = TemporaryFolder()
         let store = try TestStore(folder.file())
         let storm = SignalStorm()
         // Until both have happened often enough, however long that takes.

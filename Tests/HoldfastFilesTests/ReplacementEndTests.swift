@@ -1,12 +1,13 @@
 import HoldfastStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastFiles
 
 /// What a store learns at the end of a replacement it learns before anybody else may replace the file again.
 @Suite struct ReplacementEndTests {
-  private let folder = RealFolder()
+  private let folder = TemporaryFolder()
 
   /// What was told at the end of a replacement, and whether the lock was free then.
   private final class End: Sendable {

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files that are not as they were written: all of them are refused with a typed error, and left as they are.

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -135,7 +136,7 @@ import Testing
 
   /// Two take turns, each with several saves of any kind, and neither is ever told that the other went its own way.
   @Test(arguments: 0..<3) func versionsOfOneHistoryAreNeverRefused(_ round: Int) throws {
-    var random = Seeded("Versions of one history, \(round)")
+    var random = SeededGenerator("Versions of one history, \(round)")
     let context = try file.context()
     for turn in 0..<60 {
       try copy.write(try file.bytes())
@@ -156,7 +157,7 @@ import Testing
     #expect(file.refusal() == nil)
   }
 
-  private static func changeAnything(_ context: ManagedObjectContext, _ random: inout Seeded) throws {
+  private static func changeAnything(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
     for _ in 0..<Int.random(in: 1...3, using: &random) {
       let books = try objects("Book", context), shelves = try objects("Shelf", context), signs = try objects("Sign", context)
       let authors = try objects("Author", context)

@@ -208,7 +208,7 @@ import Testing
   }
 
   @Test(arguments: 0..<8) func anyBytesAreRefusedWithATypedError(_ round: Int) throws {
-    var random = Seeded("Changed JSON \(round)")
+    var random = SeededGenerator("Changed JSON \(round)")
     let tokens = ["{", "}", "[", "]", ":", ",", "\"", "null", "true", "1e5", "\"$key\"", "\"a\"", "\\u00", "\u{1F600}"]
     for _ in 0..<200 {
       var bytes = Array(text.utf8)

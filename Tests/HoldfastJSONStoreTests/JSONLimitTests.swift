@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files whose numbers are the largest that the format has: what opens is saved and opens again, or the save is refused and says so.

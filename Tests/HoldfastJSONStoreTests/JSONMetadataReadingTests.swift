@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Metadata are read without the objects behind them, and so without the digest at the end of the file.

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files in which an object lacks what its model says every object has. Whether a value is there is checked by saves, not when a

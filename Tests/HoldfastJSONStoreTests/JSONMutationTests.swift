@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Files in which random values are others, opened without regard to the digest: what opens can be read whole, changed, saved and
@@ -31,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func whateverOpensCanBeReadChangedSavedAndOpenedAgain(_ round: Int) throws {
-    var random = Seeded("Changed values, \(round)")
+    var random = SeededGenerator("Changed values, \(round)")
     var opened = 0
     for _ in 0..<150 {
       var changed = text

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import HoldfastAtomicStore
@@ -9,7 +10,7 @@ import Testing
   private func integer(_ text: String) -> Int64? { Array(text.utf8).withUnsafeBytes { NumberText.integer($0) } }
 
   @Test func randomNumbersReadAsTheBitsThatWereWritten() {
-    var random = Seeded("Numbers")
+    var random = SeededGenerator("Numbers")
     for _ in 0..<200_000 {
       let value = Double(bitPattern: random.next())
       if !value.isFinite { continue }
@@ -22,7 +23,7 @@ import Testing
   }
 
   @Test func numbersAreWrittenByTheirShortestTexts() throws {
-    var random = Seeded("Written numbers")
+    var random = SeededGenerator("Written numbers")
     for round in 0..<100_000 {
       let digits = Double(Int64.random(in: -100_000_000...100_000_000, using: &random))
       let value =

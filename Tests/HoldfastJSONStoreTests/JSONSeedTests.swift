@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// The files from which the fuzzer starts.
@@ -19,7 +20,7 @@ import Testing
 
   @Test(arguments: ["values.json", "links.json"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = try seed(name)
-    var numbers = Seeded("changed seeds")
+    var numbers = SeededGenerator("changed seeds")
     for _ in 0..<1_000 {
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {

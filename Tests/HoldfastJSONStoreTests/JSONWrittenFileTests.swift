@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastJSONStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Whatever is written opens again, also at the limits of what can be read; what could not be read is refused when it is saved.

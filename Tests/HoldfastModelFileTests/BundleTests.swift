@@ -1,12 +1,13 @@
 import Foundation
 import HoldfastModelFile
+import TestSupport
 import Testing
 
 /// Which versions a model on disk has, and which one is current.
 @Suite struct BundleTests {
   private let folder: TemporaryFolder
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func makeVersions(_ names: String..., in bundle: String = "Zoo.xcdatamodeld") throws {
     for name in names { try folder.write("<model name=\"\(name)\"/>", to: "\(bundle)/\(name).xcdatamodel/contents") }

@@ -1,12 +1,13 @@
 import Foundation
 import HoldfastModelFile
+import TestSupport
 import Testing
 
 /// Models are written so that nothing that was there is lost.
 @Suite struct BundleWritingTests {
   private let folder: TemporaryFolder
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func document(_ name: String) -> ModelDocument { ModelDocument(root: ModelElement("model", ["name": name])) }
 
@@ -18,7 +19,7 @@ import Testing
   @Test func aNewModelIsWrittenAsXcodeKeepsIt() throws {
     try ModelBundle.write(["Zoo": document("a"), "Zoo 2": document("b")], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld/"))
     #expect(
-      folder.names == [
+      folder.namesOfAllLevels == [
         "Zoo.xcdatamodeld", "Zoo.xcdatamodeld/.xccurrentversion", "Zoo.xcdatamodeld/Zoo 2.xcdatamodel",
         "Zoo.xcdatamodeld/Zoo 2.xcdatamodel/contents", "Zoo.xcdatamodeld/Zoo.xcdatamodel", "Zoo.xcdatamodeld/Zoo.xcdatamodel/contents",
       ])
@@ -51,7 +52,7 @@ import Testing
     try ModelBundle.write(document("b"), to: folder.file("Ark.xcdatamodel"))
     #expect(try ModelBundle(contentsOf: folder.file("Zoo.xcdatamodeld")).versionNames == ["Zoo"])
     #expect(try ModelBundle(contentsOf: folder.file("Ark.xcdatamodel")).document() == document("b"))
-    #expect(folder.names.filter { $0.hasPrefix("Ark") } == ["Ark.xcdatamodel", "Ark.xcdatamodel/contents"])
+    #expect(folder.namesOfAllLevels.filter { $0.hasPrefix("Ark") } == ["Ark.xcdatamodel", "Ark.xcdatamodel/contents"])
   }
 
   @Test func whatElseIsInTheFolderStays() throws {
@@ -67,7 +68,7 @@ import Testing
     #expect(bundle.versionNames == ["Old", "Zoo"])
     #expect(bundle.currentVersionName == "Zoo")
     #expect(try bundle.document() == document("b"))
-    #expect(!folder.names.contains { $0.contains("holdfast") })
+    #expect(!folder.namesOfAllLevels.contains { $0.contains("holdfast") })
   }
 
   @Test func aFileThatNamesTheCurrentVersionStaysAsItIs() throws {
@@ -90,7 +91,7 @@ import Testing
     #expect(code { try ModelBundle.write(document("a"), to: folder.file("Zoo")) } == .unwritable)
     #expect(code { try ModelBundle.write([:], currentVersion: "", to: folder.file("Zoo.xcdatamodel")) } == .unwritable)
     #expect(code { try ModelBundle.write(document("a"), to: folder.file("none/Zoo.xcdatamodeld")) } == .notFound)
-    #expect(folder.names == [])
+    #expect(folder.namesOfAllLevels == [])
     try folder.write("x", to: "Zoo.xcdatamodeld")
     #expect(code { try ModelBundle.write(document("a"), to: folder.file("Zoo.xcdatamodeld")) } == .notAModel)
     #expect(try folder.text("Zoo.xcdatamodeld") == "x")
@@ -99,7 +100,7 @@ import Testing
   @Test(arguments: ["", ".", "..", "../Zoo", "a/b", "/a", ".hidden", "a\0b", "a\nb", String(repeating: "x", count: 201)])
   func namesThatLeaveTheFolderAreNotWritten(_ name: String) {
     #expect(code { try ModelBundle.write([name: document("a")], currentVersion: name, to: folder.file("Zoo.xcdatamodeld")) } == .unwritable)
-    #expect(folder.names == [])
+    #expect(folder.namesOfAllLevels == [])
   }
 
   @Test func linksAreNotWrittenThrough() throws {
@@ -133,7 +134,7 @@ import Testing
       }
     }
     #expect(try folder.text("Zoo.xcdatamodel/contents") == "<model name=\"old\"/>")
-    #expect(folder.names == ["Zoo.xcdatamodel", "Zoo.xcdatamodel/contents"])
+    #expect(folder.namesOfAllLevels == ["Zoo.xcdatamodel", "Zoo.xcdatamodel/contents"])
   }
 
   @Test func permissionsOfAFileAreKept() throws {

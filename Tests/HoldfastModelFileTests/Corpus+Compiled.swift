@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 extension Corpus {
@@ -22,7 +23,7 @@ extension Corpus {
 
   /// What a store of Core Data keeps of its model: the cache and the property list of its metadata. The store is copied with its log first.
   static func store(_ file: String) throws -> (cache: [UInt8]?, metadata: PropertyList) {
-    let folder = try TemporaryFolder()
+    let folder = TemporaryFolder()
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path(file) + end) {
       try FileManager.default.copyItem(atPath: path(file) + end, toPath: folder.file("store") + end)
     }

@@ -3,6 +3,7 @@ import Foundation
 import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// A SQLite store that is made for a model has the tables and columns that Core Data makes for it.
@@ -49,7 +50,7 @@ import Testing
   }
 
   @Test(arguments: VersionHashTests.stores) func aNewStoreHasTheTablesOfCoreDatas(_ store: String, _ contents: String) throws {
-    let folder = try TemporaryFolder()
+    let folder = TemporaryFolder()
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: Corpus.path(store) + end) {
       try FileManager.default.copyItem(atPath: Corpus.path(store) + end, toPath: folder.file("real.sqlite\(end)"))
     }
@@ -93,7 +94,7 @@ import Testing
     // How Core Data lays composite attributes out was never seen.
     if !model.composites.isEmpty { return }
     let said = try #require(Self.secondOpinion[contents])
-    let made = try Self.created(model, try TemporaryFolder()).filter {
+    let made = try Self.created(model, TemporaryFolder()).filter {
       !Self.isOfTheFramework($0.key) && !["Z_PRIMARYKEY", "Z_METADATA"].contains($0.key)
     }
     #expect(Set(made.keys) == Set(said.keys))

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// What elements of a file mean, and how models are written.

@@ -1,5 +1,6 @@
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Several models become one.
@@ -31,7 +32,7 @@ import Testing
   }
 
   @Test func bundlesAreMergedByTheirCurrentVersions() throws {
-    let folder = try TemporaryFolder()
+    let folder = TemporaryFolder()
     for name in ["A", "B"] {
       let model = try ManagedObjectModel(entities: [entity(name)])
       try ModelBundle.write(try ModelDocument(model), to: folder.file("\(name).xcdatamodeld"))

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 
 /// Models with any setting that declarations can have, in Xcode's order. The odd ones also say what a model file may not be able to.
 struct RandomModels {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What the fuzzer starts from, and what it found, keeps to what must hold of all bytes; so does what is close to it.

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Models that are read from files have the version hashes that Core Data gave them.
@@ -19,7 +20,7 @@ import Testing
   @Test func thereAreStores() { #expect(Self.stores.count >= 25) }
 
   @Test(arguments: stores) func aModelHasTheHashesOfTheStoreThatWasMadeWithIt(_ store: String, _ contents: String) throws {
-    let folder = try TemporaryFolder()
+    let folder = TemporaryFolder()
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: Corpus.path(store) + end) {
       try FileManager.default.copyItem(atPath: Corpus.path(store) + end, toPath: folder.file("store.sqlite\(end)"))
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -13,9 +14,9 @@ import Testing
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     try other.begin(.immediate)
     database.writer.operation = "save 3 rows"
-    let began = TestFile.seconds()
+    let began = System.seconds()
     let error = storeError { () throws(StoreError) in try database.writer.begin(.immediate) }
-    let waited = TestFile.seconds() - began
+    let waited = System.seconds() - began
     #expect(error?.code == .locked)
     #expect(error?.isRetryable == true)
     #expect(error?.operation == "save 3 rows")
@@ -33,11 +34,11 @@ import Testing
     try other.begin(.deferred)
     _ = try other.int64("SELECT count(*) FROM item")
     try database.insert()
-    let began = TestFile.seconds()
+    let began = System.seconds()
     let error = storeError { () throws(StoreError) in try other.run("INSERT INTO item (name) VALUES ('late')") }
     #expect(error?.code == .locked)
     #expect(error?.reason.contains("Begin the transaction again") == true)
-    #expect(TestFile.seconds() - began < 1800, "It waited for a lock that no wait would get.")
+    #expect(System.seconds() - began < 1800, "It waited for a lock that no wait would get.")
   }
 
   @Test func aConnectionIsRefusedInAForkedChildAndTheParentGoesOn() async {
@@ -47,7 +48,7 @@ import Testing
       try database.insert()
       let statement = try database.writer.statement("SELECT count(*) FROM item")
       let lease = try database.readers.lease(.snapshot, to: "read")
-      let result = TestFile.inForkedChild {
+      let result = System.inForkedChild {
         guard storeError({ () throws(StoreError) in try statement.step() })?.code == .failed else { return 1 }
         guard storeError({ () throws(StoreError) in try database.insert() })?.code == .failed else { return 2 }
         guard storeError({ () throws(StoreError) in try database.readers.lease(.request, to: "x") })?.code == .failed else { return 3 }

@@ -1,15 +1,16 @@
 import Foundation
 import HoldfastFiles
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 /// Paths beyond the 512 bytes that SQLite's own file system takes.
 @Suite(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fd"))) struct LongPathTests {
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try ScratchFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   /// A path of a certain length below the scratch folder, whose folders are made.
   private func path(bytes: Int, nameBytes: Int = 20) throws -> String {
@@ -86,7 +87,7 @@ import Testing
   }
 
   @Test func `a path is as long as its folder without links, however short a link makes it`() throws {
-    let path = try path(bytes: 900), link = folder.path("link")
+    let path = try path(bytes: 900), link = folder.file("link")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SQLiteFile.split(path).folder)
     let tested = try store(link + "/" + SQLiteFile.split(path).name)
     try tested.insert("Person", [["id": .int64(1)]])

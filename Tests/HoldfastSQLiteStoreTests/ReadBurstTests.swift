@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore

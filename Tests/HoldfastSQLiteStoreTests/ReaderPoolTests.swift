@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore

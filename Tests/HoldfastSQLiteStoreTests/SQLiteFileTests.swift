@@ -1,4 +1,5 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -84,7 +85,7 @@ import Testing
       TestFile.makeFolder(folder.file("locked"))
       TestFile.setPermissions(0o000, of: folder.file("locked"))
       TestFile.setPermissions(0o555, of: folder.path)
-      precondition(TestFile.dropRights())
+      precondition(System.dropRights())
 
       func code(_ name: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreError.Code? {
         storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: folder.file(name), options: options) }?.code

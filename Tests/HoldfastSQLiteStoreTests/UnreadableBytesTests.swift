@@ -1,5 +1,6 @@
 import CSQLite
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore

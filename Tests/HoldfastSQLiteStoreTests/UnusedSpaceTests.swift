@@ -2,18 +2,19 @@ import CSQLite
 import Foundation
 import Holdfast
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 /// Unused space in a file: what saves give back, and what compaction gives back.
 @Suite struct UnusedSpaceTests {
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try ScratchFolder() }
+  init() throws { folder = TemporaryFolder() }
 
-  private func size() throws -> Int { try #require(TestFile.size(folder.path())) }
-  private func unusedPages() throws -> Int { Int(try LayoutTests.sql(folder.path(), "PRAGMA freelist_count")[0][0]) ?? -1 }
+  private func size() throws -> Int { try #require(TestFile.size(folder.file())) }
+  private func unusedPages() throws -> Int { Int(try LayoutTests.sql(folder.file(), "PRAGMA freelist_count")[0][0]) ?? -1 }
 
   /// A store with companies whose names fill about so many pages.
   private func store(pages: Int, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> StoreUnderTest {
@@ -35,7 +36,7 @@ import Testing
     #expect(try size() < 600 * 4096)
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try keys(again) == Array(2501...3000))
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA integrity_check") == [["ok"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA integrity_check") == [["ok"]])
   }
 
   @Test(arguments: [(600, 600), (6000, 1400)]) func `little unused space, or a small share of the file, stays for later rows`(
@@ -61,7 +62,7 @@ import Testing
     tested = try StoreUnderTest(folder, tested.model)
     // The rows that stay are at the end of the file, so each of them is moved.
     try tested.save(try tested.deletion("Company", Array(1...Int64(UnusedPages.slice * 2))))
-    #expect(try #require(TestFile.size(folder.path() + "-wal")) < (UnusedPages.slice + remaining) / 2 * 4120)
+    #expect(try #require(TestFile.size(folder.file() + "-wal")) < (UnusedPages.slice + remaining) / 2 * 4120)
     try tested.store.close()
     #expect(try unusedPages() == 0)
   }
@@ -89,15 +90,15 @@ import Testing
   }
 
   @Test func `a file without auto-vacuum keeps its size until it is compacted`() throws {
-    _ = try LayoutTests.sql(folder.path(), "CREATE TABLE x (y)")
-    for sql in ["PRAGMA auto_vacuum = 0", "VACUUM", "DROP TABLE x"] { _ = try LayoutTests.sql(folder.path(), sql) }
+    _ = try LayoutTests.sql(folder.file(), "CREATE TABLE x (y)")
+    for sql in ["PRAGMA auto_vacuum = 0", "VACUUM", "DROP TABLE x"] { _ = try LayoutTests.sql(folder.file(), sql) }
     let tested = try store(pages: 2000)
     try tested.save(try tested.deletion("Company", Array(1...1900)))
     #expect(try unusedPages() >= 1900)
     try tested.store.compact()
     try tested.store.close()
     #expect(try unusedPages() == 0)
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA auto_vacuum") == [["0"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["0"]])
   }
 
   // MARK: Compaction
@@ -107,39 +108,39 @@ import Testing
     let tested = try store(pages: 2000, options: SQLiteStoreOptions(journalMode: mode, cacheBytes: cacheBytes))
     try tested.save(try tested.deletion("Company", Array(stride(from: 1, through: 1000, by: 1))))
     let rows = try tested.all("Company").map(\.values)
-    let schema = try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master ORDER BY name")
+    let schema = try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name")
     try tested.store.compact()
     #expect(try unusedPages() == 0)
     #expect(try size() < 1100 * 4096)
     #expect(try tested.all("Company").map(\.values) == rows)
     #expect(try tested.insert("Company", [["name": .string("later")]]) == [2001])
     try tested.store.close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master ORDER BY name") == schema)
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA integrity_check") == [["ok"]])
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA auto_vacuum") == [["2"]])
+    #expect(try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name") == schema)
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA integrity_check") == [["ok"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.sqlite"])
   }
 
   @Test func `a closed store is compacted without its model, and one that this process has open is refused`() throws {
     let tested = try store(pages: 1500)
     try tested.save(try tested.deletion("Company", Array(1...1000)))
-    let compact = try #require(StoreDescription.sqlite(at: folder.path()).compact)
+    let compact = try #require(StoreDescription.sqlite(at: folder.file()).compact)
     #expect(try thrown { try compact(nil) }.code == .alreadyOpen)
     try tested.store.close()
     let before = try size()
     try compact(nil)
     #expect(try size() < before && unusedPages() == 0)
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.path("none")).compact?(nil) }.code == .notFound)
-    #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
-    _ = try LayoutTests.sql(folder.path("other"), "CREATE TABLE t (x)")
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.path("other")).compact?(nil) }.code == .notAStore)
+    #expect(try thrown { try StoreDescription.sqlite(at: folder.file("none")).compact?(nil) }.code == .notFound)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("none")))
+    _ = try LayoutTests.sql(folder.file("other"), "CREATE TABLE t (x)")
+    #expect(try thrown { try StoreDescription.sqlite(at: folder.file("other")).compact?(nil) }.code == .notAStore)
   }
 
   @Test func `a coordinator compacts an open store and a closed one, and refuses a store with nothing to compact`() throws {
     let tested = try store(pages: 1500)
     try tested.save(try tested.deletion("Company", Array(1...1000)))
     try tested.store.close()
-    let description = StoreDescription.sqlite(at: folder.path())
+    let description = StoreDescription.sqlite(at: folder.file())
     let coordinator = try PersistentStoreCoordinator(model: tested.model, store: description)
     #expect(try thrown { try PersistentStoreCoordinator.compact(description) }.code == .alreadyOpen)
     let before = try size()
@@ -171,7 +172,7 @@ import Testing
   @Test func `compaction is refused while another process writes, or reads a file without a log`() throws {
     let options = SQLiteStoreOptions(busyTimeoutSeconds: 0)
     let tested = try store(pages: 10, options: options)
-    let other = try OtherConnection(folder.path())
+    let other = try OtherConnection(folder.file())
     try other.run("BEGIN IMMEDIATE")
     #expect(try thrown { try tested.store.compact() }.code == .locked)
     try other.run("COMMIT")
@@ -201,7 +202,7 @@ import Testing
     let reader = try StoreUnderTest(folder, tested.model, options: options)
     #expect(try thrown { try reader.store.compact() }.code == .readOnly)
     try reader.store.close()
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.path(), options: options).compact?(nil) }.code == .readOnly)
+    #expect(try thrown { try StoreDescription.sqlite(at: folder.file(), options: options).compact?(nil) }.code == .readOnly)
   }
 
   @Test func `without room for the copy the store is as it was`() async {
@@ -228,7 +229,7 @@ import Testing
   #if os(Linux)
     @Test func `temporary files of a compaction have no name and are in the store's folder`() throws {
       try store(pages: 10).store.close()
-      let database = try SQLiteDatabase(path: folder.path(), options: SQLiteStoreOptions(cacheBytes: 64 << 10))
+      let database = try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions(cacheBytes: 64 << 10))
       defer { database.close() }
       let connection = try database.connectForCompaction()
       let names = TemporaryNames(beside: database.file.name)

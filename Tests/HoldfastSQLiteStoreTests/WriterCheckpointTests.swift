@@ -1,4 +1,5 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -48,12 +49,12 @@ import Testing
     for _ in 0..<50 { try database.insert(bytes: 8000) }
     let before = TestFile.size(folder.file())
     try other.begin(.immediate)
-    let began = TestFile.seconds()
+    let began = System.seconds()
     guard case .postponed = database.checkpoint.afterCommit() else {
       Issue.record("It checkpointed without the lock.")
       return
     }
-    #expect(TestFile.seconds() - began < 1800, "It waited for the lock.")
+    #expect(System.seconds() - began < 1800, "It waited for the lock.")
     #expect(TestFile.size(folder.file()) == before)
     #expect(try database.writer.int64("PRAGMA busy_timeout") == 3_600_000)
 

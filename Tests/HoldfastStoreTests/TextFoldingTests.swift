@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HoldfastStore
@@ -264,9 +265,9 @@ private enum FoldingModel {
 
 /// Random bytes that are mostly text of the kinds on which folding has something to decide.
 private struct RandomText {
-  var generator: SplitMix64
+  var generator: SeededGenerator
 
-  init(seed: UInt64) { generator = SplitMix64(state: seed) }
+  init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
   mutating func next() -> [UInt8] {
     let wantsOnlyASCII = Int.random(in: 0..<3, using: &generator) == 0
@@ -292,17 +293,6 @@ private struct RandomText {
 
   private mutating func ascii() -> [UInt8] {
     [Array("aAbBeEsSkKiI[`@{ ".utf8).randomElement(using: &generator)!]
-  }
-}
-
-private struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return word ^ (word >> 31)
   }
 }
 

@@ -1,5 +1,6 @@
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast

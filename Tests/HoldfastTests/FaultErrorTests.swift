@@ -1,4 +1,5 @@
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast

@@ -1,5 +1,6 @@
 import Holdfast
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Objects are found by their keys, whatever steps these come in.

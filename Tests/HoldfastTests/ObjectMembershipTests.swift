@@ -1,4 +1,5 @@
 import Holdfast
+import TestSupport
 import Testing
 
 /// Objects that are among others, by their IDs.

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import TestSupport
 import Testing
 
 /// Random requests with and without changes that were not saved, against an evaluator of a few lines that works on

@@ -1,4 +1,5 @@
 import Holdfast
+import TestSupport
 import Testing
 
 /// Random changes, saves, rollbacks and fresh contexts against plain dictionaries: after every step both must tell the

@@ -3,6 +3,7 @@ import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// XML stores that Core Data wrote: old stores of an application, and mapping models, which are such stores too.

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// Every change of a sealed file is found.
@@ -82,23 +83,5 @@ import Testing
     try context.persistentStoreCoordinator.close()
     #expect(file.refusal() == nil)
     #expect(try file.text().contains("Volume two"))
-  }
-}
-
-/// Random numbers from a seed that tests print; `HOLDFAST_SEED` repeats a run.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ purpose: String) {
-    state = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
-    print("\(purpose): HOLDFAST_SEED=\(state)")
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

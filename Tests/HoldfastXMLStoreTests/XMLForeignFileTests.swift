@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// Files that another program wrote.

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// Files that somebody made to harm who reads them: refused, with a typed error, in little time and memory.

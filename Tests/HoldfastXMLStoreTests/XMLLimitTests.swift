@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastXMLStore

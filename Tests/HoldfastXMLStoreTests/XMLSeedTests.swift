@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// The files from which the fuzzer starts.
@@ -20,7 +21,7 @@ import Testing
 
   @Test(arguments: ["values.xml", "links.xml", "identifier.xml"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
-    var numbers = Seeded("changed seeds")
+    var numbers = SeededGenerator("changed seeds")
     for _ in 0..<1_000 {
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastAtomicStore
+import TestSupport
 import Testing
 
 @testable import HoldfastXMLStore
@@ -29,7 +30,7 @@ import Testing
   }
 
   @Test func everyDateIsReadAsItWasWritten() {
-    var numbers = Seeded("dates")
+    var numbers = SeededGenerator("dates")
     let edges = [
       0.1, -0.1, 1, 0x1p33, (0x1p33).nextDown, 0x1p32, 0x1p31, 0x1p52, 0x1p53, 0x1p63, (0x1p63).nextDown, 0x1p-11, (0x1p-11).nextDown,
       .leastNonzeroMagnitude, .leastNormalMagnitude, .greatestFiniteMagnitude, .ulpOfOne, 1.0.nextDown, 1.0.nextUp, -63_113_904_000,
@@ -77,7 +78,7 @@ import Testing
   }
 
   @Test func everyTextIsReadAsItWasWritten() {
-    var numbers = Seeded("texts")
+    var numbers = SeededGenerator("texts")
     let pieces = [
       "<", ">", "&", "\\", "\u{0}", "\n", "\t", "\r", "a", "lorem ipsum", "é", "\u{FFFE}", "\u{FFFF}", "\u{FEFF}", "\u{1F4DA}", "\\u3c00",
       "日本", "ﬁ",

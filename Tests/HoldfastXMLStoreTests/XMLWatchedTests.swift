@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// What is written opens again as it was, and looks as Core Data's files do.

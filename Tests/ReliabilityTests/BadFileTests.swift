@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,10 +12,10 @@ import Testing
 
 /// Files that are no stores, or not this one.
 @Suite struct BadFileTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   // MARK: No store at all
 
@@ -25,7 +26,7 @@ import Testing
   }
 
   @Test func E3_anEmptyFileIsANewStore() throws {
-    try Folder.write([], to: path)
+    try TemporaryFolder.write([], to: path)
     try Harbour.makeFile(path)
     let context = try Harbour.context(.sqlite(at: path))
     #expect(try Voyage.check(context) == (12, nil))
@@ -33,7 +34,7 @@ import Testing
   }
 
   @Test func E3_anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
-    try Folder.write([], to: path)
+    try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(createsIfMissing: false))
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
@@ -50,13 +51,13 @@ import Testing
 
   @Test(arguments: OtherKind.allCases)
   private func E3_aFileOfSomethingElseIsRefused(kind: OtherKind) throws {
-    try Folder.write(kind.bytes, to: path)
+    try TemporaryFolder.write(kind.bytes, to: path)
     try expectRefusal(.notAStore, of: path, in: folder)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
   @Test func E3_aDatabaseOfAnotherProgramIsRefused() throws {
-    try Folder.write([], to: path)
+    try TemporaryFolder.write([], to: path)
     try BareDatabase.change(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Anna')")
     try expectRefusal(.notAStore, of: path, in: folder)
   }
@@ -206,7 +207,7 @@ import Testing
   @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
     try Harbour.makeFile(path)
     let list = try metadata()
-    var random = Seeded("Changed metadata")
+    var random = SeededGenerator("Changed metadata")
     var refused = 0
     for round in 0..<400 {
       var bytes = list

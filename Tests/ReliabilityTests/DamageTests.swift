@@ -7,9 +7,9 @@ import Testing
 /// Stores that are damaged inside: an answer or a typed error, never a trap. Each test damages files in a process of its
 /// own, so that a trap is one test's failure.
 @Suite struct DamageTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test func E2_aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
@@ -17,17 +17,18 @@ import Testing
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
       [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
-      let whole = try Folder.read(job.folder + "/whole")
+      let whole = try TemporaryFolder.read(job.folder + "/whole")
       var random = job.random
       var lengths = [1, 15, 16, 17, 99, 100, 101, 511, 512, 1024, 2048, 4095, 4096, 4097, whole.count - 1]
       lengths += stride(from: 8192, to: whole.count, by: 4096)
       for _ in 0..<job.rounds { lengths.append(Int.random(in: 1..<whole.count, using: &random)) }
       var refused = 0
       for length in lengths {
-        try Folder.write(Array(whole.prefix(length)), to: damaged)
+        try TemporaryFolder.write(Array(whole.prefix(length)), to: damaged)
         if try Damaged(damaged).use() != nil { refused += 1 }
         // SQLite itself may take no more than the loss of the end's unused pages for harmless.
-        precondition(length > 4096 || (try? Folder.read(damaged)) == Array(whole.prefix(length)), "A file of \(length) bytes was changed.")
+        precondition(
+          length > 4096 || (try? TemporaryFolder.read(damaged)) == Array(whole.prefix(length)), "A file of \(length) bytes was changed.")
         try Damaged(damaged).removeFiles()
       }
       print("\(lengths.count) lengths, \(refused) refused")
@@ -41,7 +42,7 @@ import Testing
     let job = Job("Changed bytes", folder, rounds: 300)
     do {
       let damaged = job.folder + "/harbour.sqlite"
-      let whole = try Folder.read(job.folder + "/whole")
+      let whole = try TemporaryFolder.read(job.folder + "/whole")
       var random = job.random
       var codes: [String: Int] = [:]
       for round in 0..<job.rounds {
@@ -52,7 +53,7 @@ import Testing
           let place = page * 4096 + Int.random(in: 0..<(round % 2 == 0 ? 4096 : 48), using: &random)
           bytes[place] ^= UInt8.random(in: 1...255, using: &random)
         }
-        try Folder.write(bytes, to: damaged)
+        try TemporaryFolder.write(bytes, to: damaged)
         codes[try Damaged(damaged).use() ?? "answered", default: 0] += 1
         try Damaged(damaged).removeFiles()
       }
@@ -70,7 +71,7 @@ import Testing
     let job = Job("Changed log", folder, rounds: 100)
     await #expect(processExitsWith: .success) { [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
-      let (whole, log) = (try Folder.read(job.folder + "/whole"), try Folder.read(job.folder + "/whole-wal"))
+      let (whole, log) = (try TemporaryFolder.read(job.folder + "/whole"), try TemporaryFolder.read(job.folder + "/whole-wal"))
       var random = job.random
       for round in 0..<job.rounds {
         var bytes = log
@@ -79,8 +80,8 @@ import Testing
         } else {
           bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
         }
-        try Folder.write(whole, to: damaged)
-        try Folder.write(bytes, to: damaged + "-wal")
+        try TemporaryFolder.write(whole, to: damaged)
+        try TemporaryFolder.write(bytes, to: damaged + "-wal")
         _ = try Damaged(damaged).use()
         try Damaged(damaged).removeFiles()
       }
@@ -179,13 +180,13 @@ struct Job: Codable {
   let seed: UInt64
   let rounds: Int
 
-  init(_ purpose: String, _ folder: Folder, rounds: Int) {
+  init(_ purpose: String, _ folder: TemporaryFolder, rounds: Int) {
     self.folder = folder.path
-    seed = Seeded(purpose).seed
+    seed = SeededGenerator(purpose).seed
     self.rounds = TestTier.count(rounds, full: 5 * rounds)
   }
 
-  var random: Seeded { Seeded(seed: seed) }
+  var random: SeededGenerator { SeededGenerator(seed: seed) }
 
   /// Prints what the process printed.
   static func show(_ child: ExitTest.Result?) {
@@ -270,7 +271,7 @@ struct Damaged {
 
   /// Removes the file and what SQLite keeps beside it.
   func removeFiles() throws {
-    for suffix in ["", "-wal", "-shm", "-journal"] where Folder.exists(path + suffix) {
+    for suffix in ["", "-wal", "-shm", "-journal"] where TemporaryFolder.exists(path + suffix) {
       try FileManager.default.removeItem(atPath: path + suffix)
     }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -13,7 +14,7 @@ import Testing
 @Suite struct DiskFullTests {
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
   func aSaveBeyondTheLargestFileFailsAndLeavesTheContextAsItWas(journal: SQLiteStoreOptions.JournalMode) throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let options = SQLiteStoreOptions(journalMode: journal, maximumFileBytes: 400_000)
     try Harbour.makeFile(folder.file(), options: options)
     let context = try Harbour.context(.sqlite(at: folder.file(), options: options))
@@ -35,7 +36,7 @@ import Testing
   func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
-      let folder = try Folder()
+      let folder = TemporaryFolder()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [path = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
@@ -51,7 +52,7 @@ import Testing
   @Test func C5_aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
-      let folder = try Folder()
+      let folder = TemporaryFolder()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
         for kilobytes in stride(from: 0, through: 400, by: 20) { try FullDisk.saveUntilFull(path, freeBytes: kilobytes * 1024) }
@@ -163,7 +164,7 @@ enum FullDisk {
       var status = statvfs()
       precondition(statvfs((ballast as NSString).deletingLastPathComponent, &status) == 0)
       let bytes = max(0, Int(status.f_bavail) * Int(status.f_frsize) - free)
-      try Folder.write(Array(repeating: 1, count: bytes), to: ballast)
+      try TemporaryFolder.write(Array(repeating: 1, count: bytes), to: ballast)
     }
   #endif
 }

@@ -4,6 +4,7 @@ import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -19,8 +20,8 @@ import Testing
   enum Opening { case writable, readOnly, metadata, model }
 
   @Test(arguments: HostileStore.allCases) func openingIsBounded(_ attack: HostileStore) async throws {
-    let folder = try Folder(), victim = try Folder()
-    try Folder.write(Array("precious".utf8), to: victim.file("victim"))
+    let folder = TemporaryFolder(), victim = TemporaryFolder()
+    try TemporaryFolder.write(Array("precious".utf8), to: victim.file("victim"))
     let path = folder.file(attack.fileName)
     try attack.make(at: path, victim: victim.file("victim"))
     let before = try (folder.snapshot(), victim.snapshot())
@@ -80,7 +81,7 @@ import Testing
 
   @Test(arguments: [HostileStore.emptyRowsInJSON, .emptyRowsInXML, .emptyRowsInBinary])
   func rowsBeyondWhatTheOptionsAllowAreNeitherSavedNorRead(_ kind: HostileStore) throws {
-    let folder = try Folder(), path = folder.file(kind.fileName)
+    let folder = TemporaryFolder(), path = folder.file(kind.fileName)
     let size = 3 * (try #require(kind.model.entity(named: "Wide")).layout.fixedByteCount)
     func context(_ largestRows: Int?) throws -> ManagedObjectContext {
       let store = kind.description(path, largestRows: largestRows)
@@ -104,22 +105,5 @@ import Testing
     let error = #expect(throws: StoreError.self) { try context(size - 1) }
     #expect(
       error?.code == .tooLarge && error?.path == path && error?.reason.contains("largestRows") == true, "\(String(describing: error))")
-  }
-}
-
-/// What a process may take.
-enum ProcessLimits {
-  /// Limits this process: memory besides what it has, in bytes, and processor time. A process that hangs without using any ends after an hour.
-  static func set(memory: Int, processorSeconds: UInt) {
-    #if os(Linux)
-      let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-      let pages = text.split(separator: " ").first.flatMap { Int($0) } ?? 0
-      let most = rlim_t(pages * sysconf(Int32(_SC_PAGESIZE)) + memory)
-      var space = rlimit(rlim_cur: most, rlim_max: most)
-      setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &space)
-      var time = rlimit(rlim_cur: rlim_t(processorSeconds), rlim_max: rlim_t(processorSeconds))
-      setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &time)
-    #endif
-    alarm(3600)
   }
 }

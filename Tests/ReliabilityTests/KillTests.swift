@@ -29,21 +29,21 @@ import Testing
       "DELETE FROM Z_3SHIPS WHERE rowid = (SELECT max(rowid) FROM Z_3SHIPS)",
     ])
   func A1_whatTheRoundsLookForWouldShow(change: String) throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     try Harbour.makeFile(folder.file())
     #expect(try victim(folder).survey().fault == nil)
     try BareDatabase.change(folder.file(), change)
     #expect(try victim(folder).survey().fault != nil)
   }
 
-  private func victim(_ folder: Folder) -> Victim {
+  private func victim(_ folder: TemporaryFolder) -> Victim {
     Victim(path: folder.file(), acks: folder.file("acks"), store: .sqlite(.wal), microseconds: 0, countsOpening: false)
   }
 
   /// All rounds work on one file, which so goes through many recoveries.
   private func kill(rounds: Int, journal: SQLiteStoreOptions.JournalMode) async throws {
-    let folder = try Folder()
-    var random = Seeded("Kill, \(rounds) rounds, \(journal)")
+    let folder = TemporaryFolder()
+    var random = SeededGenerator("Kill, \(rounds) rounds, \(journal)")
     var saves = 0, acknowledged = 0, unacknowledged = 0
     for round in 0..<rounds {
       // Some are killed while they open the store.
@@ -53,7 +53,7 @@ import Testing
         path: folder.file(), acks: folder.file("acks"), store: .sqlite(journal), microseconds: microseconds, saves: round % 3,
         countsOpening: countsOpening)
       await #expect(processExitsWith: .signal(SIGKILL)) { [victim = victim as Victim] in try victim.run() }
-      let acks = (try? Folder.read(victim.acks).count) ?? 0
+      let acks = (try? TemporaryFolder.read(victim.acks).count) ?? 0
       let found = try victim.survey()
       #expect(found.fault == nil, "round \(round)")
       #expect((acks...acks + 1).contains(found.saves - saves), "round \(round): \(acks) saves acknowledged, \(found.saves - saves) found")

@@ -15,9 +15,9 @@ import Testing
   private static let stores: [FileStore] = FileStore.wholeFile + SQLiteStoreOptions.JournalMode.allCases.map { .sqlite($0) }
   private static let processes = 8
 
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   /// A process that comes too late to make the file opens the one that is there.
   @Test(arguments: MakingTests.stores)
@@ -31,7 +31,7 @@ import Testing
             for round in 0..<rounds {
               try MakingTests.meet(in: folder, process: process, round: round)
               do { try MakingTests.save(process, store, folder + "/harbour\(round)") } catch {
-                try Folder.write(Array("\(error)".utf8), to: folder + "/error\(round)-\(process)")
+                try TemporaryFolder.write(Array("\(error)".utf8), to: folder + "/error\(round)-\(process)")
               }
             }
           }
@@ -39,7 +39,7 @@ import Testing
       }
     }
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("error") {
-      Issue.record("\(name): \(String(decoding: try Folder.read(folder.file(name)), as: UTF8.self))")
+      Issue.record("\(name): \(String(decoding: try TemporaryFolder.read(folder.file(name)), as: UTF8.self))")
     }
     for round in 0..<rounds { try expectAll(store, folder.file("harbour\(round)")) }
   }
@@ -74,8 +74,8 @@ import Testing
 
   /// Waits until all processes have come so far.
   private static func meet(in folder: String, process: Int, round: Int) throws {
-    try Folder.write([], to: folder + "/ready\(round)-\(process)")
-    for other in 0..<processes { while !Folder.exists(folder + "/ready\(round)-\(other)") { usleep(200) } }
+    try TemporaryFolder.write([], to: folder + "/ready\(round)-\(process)")
+    for other in 0..<processes { while !TemporaryFolder.exists(folder + "/ready\(round)-\(other)") { usleep(200) } }
   }
 
   private static func save(_ number: Int, _ store: FileStore, _ path: String) throws {

@@ -1,18 +1,19 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// More contexts read one SQLite store at the same time than it has connections.
 @Suite struct ManyReadersTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
   /// 600 ships at three berths, each with a price, which SQLite doesn't compare.
   private static let ships = 600
 
   init() throws {
-    folder = try Folder()
+    folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file()))
     let berths = (0..<3).map { number in
       let berth = context.insert(Berth.self)

@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Misuse by the programmer ends the process with a sentence, whatever the build: here each precondition of the public
@@ -185,7 +186,7 @@ import Testing
   }
 
   @Test func negativeOptionsAreNoWayToOpenAFile() async throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = folder.file() as String] in
       _ = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(maximumReaders: 0)))
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,11 +12,11 @@ import Testing
 
 /// Another process that holds the lock, or writes between a read and a save.
 @Suite struct OtherProcessTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
   init() throws {
-    folder = try Folder()
+    folder = TemporaryFolder()
     try Harbour.makeFile(folder.file())
   }
 
@@ -25,7 +26,7 @@ import Testing
 
   @Test func aLockThatAnotherProcessHoldsTooLongCanBeWaitedForAgain() async throws {
     async let other: Void = holdLock()
-    while !Folder.exists(folder.file("locked")) { try await Task.sleep(for: .milliseconds(5)) }
+    while !TemporaryFolder.exists(folder.file("locked")) { try await Task.sleep(for: .milliseconds(5)) }
     let refused = try whileLocked()
     #expect(refused.code == .locked && refused.isRetryable && refused.path == path, "\(refused)")
     #expect(refused.coreDataCode == 134_090)
@@ -40,10 +41,10 @@ import Testing
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let database = try BareDatabase(folder + "/harbour.sqlite")
       try database.run("BEGIN IMMEDIATE; UPDATE ZJOURNAL SET ZSAVES = 77")
-      try Folder.write([], to: folder + "/locked")
-      while !Folder.exists(folder + "/release") { try await Task.sleep(for: .milliseconds(5)) }
+      try TemporaryFolder.write([], to: folder + "/locked")
+      while !TemporaryFolder.exists(folder + "/release") { try await Task.sleep(for: .milliseconds(5)) }
       try database.run("ROLLBACK")
-      try Folder.write([], to: folder + "/released")
+      try TemporaryFolder.write([], to: folder + "/released")
     }
   }
 
@@ -60,8 +61,8 @@ import Testing
     let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
     #expect(try Voyage.check(reader) == (12, nil))
     #expect(throws: StoreError.self) { try context.save() }
-    try Folder.write([], to: folder.file("release"))
-    while !Folder.exists(folder.file("released")) { usleep(5000) }
+    try TemporaryFolder.write([], to: folder.file("release"))
+    while !TemporaryFolder.exists(folder.file("released")) { usleep(5000) }
     try context.save()
     #expect(!context.hasChanges)
     try context.persistentStoreCoordinator.close()

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -12,10 +13,10 @@ import Testing
 /// SQLite stores that are opened read-only where nothing can be written. Root can write everywhere, so these run in processes that give
 /// their rights up, or on a disk that is mounted read-only.
 @Suite struct ReadOnlyPlaceTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
   func C7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
@@ -92,7 +93,7 @@ import Testing
       try database.run("PRAGMA cache_size=1; BEGIN IMMEDIATE; UPDATE ZSHIP SET ZLOG = zeroblob(20000)")
       kill(getpid(), SIGKILL)
     }
-    #expect(Folder.exists(path + "-journal"))
+    #expect(TemporaryFolder.exists(path + "-journal"))
     try ReadOnlyPlace.forbid(folder)
     await #expect(processExitsWith: .success) { [path = path as String] in
       try ReadOnlyPlace.giveUpRights()
@@ -190,7 +191,7 @@ private final class MeddlingSink: RowSink {
 
 private enum ReadOnlyPlace {
   /// Lets everyone read the files, and nobody but root write them or beside them.
-  static func forbid(_ folder: Folder) throws {
+  static func forbid(_ folder: TemporaryFolder) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { #expect(chmod(folder.file(name), 0o644) == 0) }
     if !System.isRoot { for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { chmod(folder.file(name), 0o444) } }
     #expect(chmod(folder.path, 0o555) == 0)

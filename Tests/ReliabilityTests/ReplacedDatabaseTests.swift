@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,10 +12,10 @@ import Testing
 
 /// Another program removes, replaces or overwrites the files of an open SQLite store.
 @Suite struct ReplacedDatabaseTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func store(_ journal: SQLiteStoreOptions.JournalMode, checkpointPages: Int = 1000) -> StoreDescription {
     .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: checkpointPages))
@@ -46,7 +47,7 @@ import Testing
     case .other: try Harbour.makeFile(.sqlite(at: copy, options: SQLiteStoreOptions(journalMode: journal)), saves: 5)
     }
     defer { unlink(copy) }
-    return try Folder.read(copy)
+    return try TemporaryFolder.read(copy)
   }
 
   /// Waits until a file that is written now has a later time than this one.
@@ -56,7 +57,7 @@ import Testing
       precondition(stat(path, &status) == 0)
       return (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
-    repeat { try Folder.write([1], to: folder.file("clock")) } while time(folder.file("clock")) <= time(path)
+    repeat { try TemporaryFolder.write([1], to: folder.file("clock")) } while time(folder.file("clock")) <= time(path)
     unlink(folder.file("clock"))
   }
 
@@ -110,7 +111,7 @@ import Testing
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
   func D3_aBackupThatIsMovedIntoItsPlaceStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
     let context = try opened(journal)
-    try Folder.write(try backup(kind, journal), to: folder.file("restored"))
+    try TemporaryFolder.write(try backup(kind, journal), to: folder.file("restored"))
     for _ in 0..<2 { try Voyage.saveNext(context) }
     #expect(rename(folder.file("restored"), path) == 0)
     try expectRefusals(context)
@@ -139,13 +140,13 @@ import Testing
     let context = try opened(.wal)
     let backup = try backup(kind, .wal)
     try Voyage.saveNext(context)
-    let log = try Folder.read(path + "-wal")
+    let log = try TemporaryFolder.read(path + "-wal")
     try waitForClock()
     try overwrite(path, backup)
     try expectRefusals(context)
     let kept = try keptLogs()
     #expect(kept.count == 1)
-    #expect(try Folder.read(folder.file(try #require(kept.first))) == log)
+    #expect(try TemporaryFolder.read(folder.file(try #require(kept.first))) == log)
     #expect(Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) == Set(["harbour.sqlite"] + kept))
     try expectSound(saves: kind == .older ? 12 : 5, .wal)
     #expect(try keptLogs() == kept)
@@ -155,9 +156,9 @@ import Testing
   @Test func D3_aCopyThatDiffersInNoPartOfItsFirstPageIsRecognised() throws {
     try Harbour.makeFile(store(.wal), saves: 9)
     try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 76")
-    let backup = try Folder.read(path)
+    let backup = try TemporaryFolder.read(path)
     try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 77")
-    let now = try Folder.read(path)
+    let now = try TemporaryFolder.read(path)
     #expect(now != backup)
     #expect(now.count == backup.count && now.prefix(100) == backup.prefix(100))
     let context = try Harbour.context(store(.wal))
@@ -184,7 +185,7 @@ import Testing
     let context = try opened(.wal)
     let backup = try backup(.other, .wal)
     try Voyage.saveNext(context)
-    let log = try Folder.read(path + "-wal")
+    let log = try TemporaryFolder.read(path + "-wal")
     try waitForClock()
     try overwrite(path, backup)
     if isNoticed {
@@ -193,10 +194,10 @@ import Testing
     }
     #expect(rename(path, folder.file("elsewhere")) == 0)
     try context.persistentStoreCoordinator.close()
-    #expect(try Folder.read(folder.file("elsewhere")) == backup)
+    #expect(try TemporaryFolder.read(folder.file("elsewhere")) == backup)
     let kept = try keptLogs()
     #expect(Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) == Set(["elsewhere"] + kept))
-    #expect(try Folder.read(folder.file(try #require(kept.first))) == log)
+    #expect(try TemporaryFolder.read(folder.file(try #require(kept.first))) == log)
   }
 
   @Test(arguments: [0, 100, 5000])
@@ -217,14 +218,14 @@ import Testing
     if inPlace {
       try overwrite(path, backup)
     } else {
-      try Folder.write(backup, to: folder.file("restored"))
+      try TemporaryFolder.write(backup, to: folder.file("restored"))
       #expect(rename(folder.file("restored"), path) == 0)
     }
     let error = #expect(throws: StoreError.self) { try store.compact() }
     #expect(error?.code == .storeReplaced && error?.path == path, "\(error as Any)")
-    #expect(try Folder.read(path) == backup)
+    #expect(try TemporaryFolder.read(path) == backup)
     try store.close()
-    #expect(try Folder.read(path) == backup)
+    #expect(try TemporaryFolder.read(path) == backup)
     try expectSound(saves: 5, journal)
   }
 
@@ -264,7 +265,7 @@ import Testing
     let backup = isReplaced ? try backup(.older, journal) : []
     try Voyage.saveNext(context)
     #expect(rename(path, folder.file("elsewhere")) == 0)
-    if isReplaced { try Folder.write(backup, to: path) }
+    if isReplaced { try TemporaryFolder.write(backup, to: path) }
     try context.persistentStoreCoordinator.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == (isReplaced ? 2 : 1))
     if isReplaced { try expectSound(saves: 12, journal) }
@@ -282,7 +283,7 @@ import Testing
     }
     let context = try Harbour.context(store(.wal))
     #expect(try Voyage.check(context) == (12, nil))
-    try Folder.write(try backup(.other, .wal), to: folder.file("restored"))
+    try TemporaryFolder.write(try backup(.other, .wal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)
     let before = try folder.snapshot()["harbour.sqlite"]
     try context.persistentStoreCoordinator.close()
@@ -306,7 +307,7 @@ import Testing
   @Test(arguments: ["-wal", "-shm"])
   func D3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUntouched(suffix: String) throws {
     let context = try opened(.wal)
-    try Folder.write(try Folder.read(path + suffix), to: folder.file("copy"))
+    try TemporaryFolder.write(try TemporaryFolder.read(path + suffix), to: folder.file("copy"))
     #expect(rename(folder.file("copy"), path + suffix) == 0)
     try expectRefusals(context)
     try expectSound(saves: 12, .wal)
@@ -334,13 +335,13 @@ import Testing
     try Harbour.makeFile(other + "/harbour.sqlite", options: options, saves: 5)
     #expect(rename(inner, folder.file("old")) == 0)
     if isReplaced { #expect(rename(other, inner) == 0) }
-    let before = isReplaced ? try Folder.read(path) : []
+    let before = isReplaced ? try TemporaryFolder.read(path) : []
     context.insert(Journal.self).saves = 99
     let error = #expect(throws: StoreError.self) { try context.save() }
     #expect(error?.code == .storeReplaced && context.hasChanges, "\(error as Any)")
     try context.persistentStoreCoordinator.close()
     if isReplaced {
-      #expect(try Folder.read(path) == before)
+      #expect(try TemporaryFolder.read(path) == before)
       #expect(try FileManager.default.contentsOfDirectory(atPath: inner) == ["harbour.sqlite"])
     }
     // The old folder still has the store, and all of its saves.
@@ -372,8 +373,8 @@ import Testing
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
   func D3_aBackupThatIsRestoredBySQLiteIsAnOrdinaryWriteUnlessItIsOfAnotherStore(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
-    try Folder.write(try backup(.older, journal), to: folder.file("older"))
-    try Folder.write(try backup(.other, journal), to: folder.file("other"))
+    try TemporaryFolder.write(try backup(.older, journal), to: folder.file("older"))
+    try TemporaryFolder.write(try backup(.other, journal), to: folder.file("other"))
     try Voyage.saveNext(context)
     try BareDatabase.restore(path, from: folder.file("older"))
     context.reset()
@@ -389,7 +390,7 @@ import Testing
 
   @Test func D3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
     let context = try opened(.wal)
-    try Folder.write(try backup(.other, .wal), to: folder.file("restored"))
+    try TemporaryFolder.write(try backup(.other, .wal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)
     let error = #expect(throws: StoreError.self) { try Harbour.context(store(.wal)) }
     #expect(error?.code == .alreadyOpen && error?.reason.contains("replaced") == true, "\(error as Any)")
@@ -403,7 +404,7 @@ import Testing
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
   func D3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
-    try Folder.write(try backup(.other, journal), to: folder.file("restored"))
+    try TemporaryFolder.write(try backup(.other, journal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)
     context.reset()
     do { #expect(try Voyage.check(context) == (12, nil)) } catch let error as StoreError {

@@ -5,6 +5,7 @@ import HoldfastFiles
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -15,17 +16,17 @@ import Testing
 
 /// Files beside a store's file are as untrusted as the file: another local user, or whoever packed the folder, may have made them.
 @Suite struct UntrustedNeighbourTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   /// A file elsewhere that must stay as it is.
   private let victim: String
-  private let victimFolder: Folder
+  private let victimFolder: TemporaryFolder
   private var path: String { folder.file() }
 
   init() throws {
-    folder = try Folder()
-    victimFolder = try Folder()
+    folder = TemporaryFolder()
+    victimFolder = TemporaryFolder()
     victim = victimFolder.file("victim")
-    try Folder.write(Array("precious".utf8), to: victim)
+    try TemporaryFolder.write(Array("precious".utf8), to: victim)
   }
 
   // MARK: Journals
@@ -34,7 +35,7 @@ import Testing
   @Test(arguments: Opening.allCases)
   func aJournalThatNamesASuperJournalDeletesNothing(opening: Opening) throws {
     try makeStore()
-    try Folder.write(RollbackJournal.bytes(for: path, superJournal: victim), to: path + "-journal")
+    try TemporaryFolder.write(RollbackJournal.bytes(for: path, superJournal: victim), to: path + "-journal")
     try expectNothingChanges { try expectRefusal(opening) }
   }
 
@@ -42,8 +43,8 @@ import Testing
   @Test func aJournalThatNamesAnotherStoresLogDeletesNothing() throws {
     try makeStore()
     let log = victimFolder.file("other.sqlite-wal")
-    try Folder.write([1, 2, 3], to: log)
-    try Folder.write(RollbackJournal.bytes(for: path, superJournal: log), to: path + "-journal")
+    try TemporaryFolder.write([1, 2, 3], to: log)
+    try TemporaryFolder.write(RollbackJournal.bytes(for: path, superJournal: log), to: path + "-journal")
     try expectNothingChanges { for opening in Opening.allCases { try expectRefusal(opening) } }
   }
 
@@ -51,7 +52,7 @@ import Testing
   @Test(arguments: [Opening.readOnly, .metadata])
   func aJournalDoesNotShortenAFileThatIsOnlyRead(opening: Opening) throws {
     try makeStore()
-    try Folder.write(RollbackJournal.bytes(for: path, pages: 1), to: path + "-journal")
+    try TemporaryFolder.write(RollbackJournal.bytes(for: path, pages: 1), to: path + "-journal")
     try expectNothingChanges { try expectRefusal(opening, reason: "-journal") }
   }
 
@@ -79,7 +80,7 @@ import Testing
       #expect(planted == .folder && error.reason.count > 20, "\(error)")
     }
     try context.persistentStoreCoordinator.close()
-    #expect(try Folder.read(victim) == Array("precious".utf8))
+    #expect(try TemporaryFolder.read(victim) == Array("precious".utf8))
   }
 
   // MARK: What is at the names
@@ -111,7 +112,7 @@ import Testing
     for suffix in ["-journal", "-wal", "-shm"] {
       let path = folder.file("of\(suffix).sqlite")
       try Harbour.makeFile(.sqlite(at: path))
-      try Folder.write([], to: path + suffix)
+      try TemporaryFolder.write([], to: path + suffix)
       #expect(chown(path + suffix, 65_534, 65_534) == 0)
       let error = #expect(throws: StoreError.self) { _ = try Harbour.context(.sqlite(at: path)) }
       #expect(error?.code == .notPermitted && error?.reason.contains("another user") == true)
@@ -120,7 +121,7 @@ import Testing
     // Root opens the store of another user, who has a log of their own.
     let path = folder.file("theirs.sqlite")
     try Harbour.makeFile(.sqlite(at: path))
-    try Folder.write([], to: path + "-wal")
+    try TemporaryFolder.write([], to: path + "-wal")
     for name in [path, path + "-wal"] { #expect(chown(name, 65_534, 65_534) == 0) }
     try Harbour.context(.sqlite(at: path)).persistentStoreCoordinator.close()
   }
@@ -196,7 +197,7 @@ import Testing
     let other = try BareDatabase(path)
     try other.run("UPDATE ZSHIP SET ZCREW = 7")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-    let bytes = try (Folder.read(path), Folder.read(path + "-wal"))
+    let bytes = try (TemporaryFolder.read(path), TemporaryFolder.read(path + "-wal"))
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
     #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 7 })
     try other.run("UPDATE ZSHIP SET ZCREW = 8")
@@ -204,7 +205,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 8 })
     try context.persistentStoreCoordinator.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == names)
-    #expect(try Folder.read(path) == bytes.0 && Folder.read(path + "-wal").starts(with: bytes.1.prefix(32)))
+    #expect(try TemporaryFolder.read(path) == bytes.0 && TemporaryFolder.read(path + "-wal").starts(with: bytes.1.prefix(32)))
     other.close()
   }
 
@@ -224,7 +225,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 3 })
     // The program could not remove its log while it was read, and who only reads removes nothing.
     try context.persistentStoreCoordinator.close()
-    #expect(Folder.exists(path + "-wal"))
+    #expect(TemporaryFolder.exists(path + "-wal"))
     try expectNothingChanges { try readAllShips(crew: 3) }
     try Harbour.context(.sqlite(at: path)).persistentStoreCoordinator.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])

@@ -5,6 +5,7 @@ import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// Values at the edges of what attributes can hold: they come back bit for bit, or are refused by a typed error that
@@ -19,11 +20,11 @@ import Testing
 
   /// A store whose contents can be opened again.
   private final class Place {
-    let folder: Folder
+    let folder: TemporaryFolder
     let description: StoreDescription
 
     init(_ kind: Kind) throws {
-      folder = try Folder()
+      folder = TemporaryFolder()
       description =
         switch kind {
         case .memory: .memory(contents: MemoryStoreContents())
@@ -132,7 +133,7 @@ import Testing
 
   /// Without the option that keeps their digits, SQLite has numbers for decimals, which do not have all of them.
   @Test func H2_aDecimalThatSQLiteWouldRoundIsRefusedAndEveryOtherComesBack() throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file()))
     let samples = try #require(Self.samples.first { $0.0 == "price" }).1
     var refused = 0, kept: [(ManagedObjectID, StoreValue)] = []
@@ -290,7 +291,7 @@ import Testing
   }
 
   @Test func H2_aValueLargerThanTheStoresLimitIsRefused() throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(maximumValueBytes: 1 << 20)))
     let ship = context.insert(Ship.self)
     ship.name = "Ship"

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A program of `Sources/Examples`, run as its user runs it: in a process of its own.
 enum Example: String {
@@ -26,14 +27,14 @@ enum Example: String {
   /// Runs it in a folder, to the end. What it prints goes into files, which never fill up as pipes do.
   ///
   /// - Parameter input: what it reads from its standard input.
-  func run(_ arguments: [String], in folder: Folder, input: String? = nil) throws -> Outcome {
+  func run(_ arguments: [String], in folder: TemporaryFolder, input: String? = nil) throws -> Outcome {
     try start(arguments, in: folder, input: input).finish()
   }
 
-  func run(_ arguments: String..., in folder: Folder) throws -> Outcome { try run(arguments, in: folder) }
+  func run(_ arguments: String..., in folder: TemporaryFolder) throws -> Outcome { try run(arguments, in: folder) }
 
   /// Starts it; several may run at the same time.
-  func start(_ arguments: [String], in folder: Folder, input: String? = nil) throws -> Running {
+  func start(_ arguments: [String], in folder: TemporaryFolder, input: String? = nil) throws -> Running {
     let running = try Running(folder, input)
     running.process.executableURL = program
     running.process.arguments = arguments
@@ -47,7 +48,7 @@ enum Example: String {
     private let output: URL
     private let errors: URL
 
-    fileprivate init(_ folder: Folder, _ input: String?) throws {
+    fileprivate init(_ folder: TemporaryFolder, _ input: String?) throws {
       let name = ".run-\(UUID().uuidString)"
       output = URL(fileURLWithPath: folder.file(name + ".out"))
       errors = URL(fileURLWithPath: folder.file(name + ".err"))
@@ -79,23 +80,4 @@ enum ExampleStore: String, CaseIterable {
 
   /// The options that choose it, in a folder.
   var options: [String] { ["--store", rawValue] + (self == .memory ? [] : ["--at", "store.\(rawValue)"]) }
-}
-
-/// A folder of its own for one test, removed with everything in it when the test is done.
-final class Folder: Sendable {
-  let path: String
-
-  init() throws {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-example-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    path = url.path
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func file(_ name: String) -> String { path + "/" + name }
-
-  func write(_ text: String, to name: String) throws { try text.write(toFile: file(name), atomically: false, encoding: .utf8) }
-
-  func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: file(name)) }
 }

@@ -1,11 +1,12 @@
 import Foundation
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct CompiledBundleTests {
   private static func bundle(_ info: PropertyList?, versions: [String] = ["Zoo", "Zoo 2"]) throws -> TemporaryFolder {
-    let folder = try TemporaryFolder()
+    let folder = TemporaryFolder()
     try FileManager.default.createDirectory(atPath: folder.file("Zoo.momd"), withIntermediateDirectories: true)
     for name in versions { try Data(ZooArchive().bytes()).write(to: URL(fileURLWithPath: folder.file("Zoo.momd/\(name).mom"))) }
     try folder.write("private", to: "Zoo.momd/Zoo.omo")

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// What the fuzzer starts from keeps to what must hold of all bytes; so does what is close to it.

@@ -1,14 +1,15 @@
 import CSQLite
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 /// Views beside saves, other connections on the file, and a full disk.
 @Suite struct ConcurrencyTests {
-  private func people(_ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> (ScratchFolder, StoreUnderTest) {
-    let folder = try ScratchFolder()
+  private func people(_ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> (TemporaryFolder, StoreUnderTest) {
+    let folder = TemporaryFolder()
     return (folder, try StoreUnderTest(folder, try TestModels.peopleModel(), options: options))
   }
 
@@ -43,7 +44,7 @@ import Testing
     let view = try tested.store.beginRead(.snapshot)
     try tested.store.close()
     #expect(try thrown { _ = try tested.all("Company", in: view) }.code == .notOpen)
-    #expect(!FileManager.default.fileExists(atPath: folder.path() + "-wal"))
+    #expect(!FileManager.default.fileExists(atPath: folder.file() + "-wal"))
     _ = try StoreUnderTest(folder, tested.model)
   }
 
@@ -107,7 +108,7 @@ import Testing
     let (folder, tested) = try people(SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
     try tested.insert("Company", [["name": .string("A")]])
     var other: OpaquePointer?
-    try #require(sqlite3_open(folder.path(), &other) == SQLITE_OK)
+    try #require(sqlite3_open(folder.file(), &other) == SQLITE_OK)
     defer { sqlite3_close(other) }
     try #require(sqlite3_exec(other, "BEGIN IMMEDIATE; UPDATE ZCOMPANY SET ZNAME = 'theirs', Z_OPT = 2", nil, nil, nil) == SQLITE_OK)
     let error = try thrown { try tested.update("Company", [(1, 1, ["name": .string("mine")], ["name"])]) }

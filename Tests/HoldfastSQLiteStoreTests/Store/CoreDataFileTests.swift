@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -8,16 +9,16 @@ import Testing
 @Suite struct CoreDataFileTests {
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
-  private func copy(_ path: String, to folder: ScratchFolder) throws {
+  private func copy(_ path: String, to folder: TemporaryFolder) throws {
     let corpus = try #require(CoreDataFileTests.corpus)
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: corpus + "/sqlite/" + path + end) {
       let data = try Data(contentsOf: URL(fileURLWithPath: corpus + "/sqlite/" + path + end))
-      try data.write(to: URL(fileURLWithPath: folder.path() + end))
+      try data.write(to: URL(fileURLWithPath: folder.file() + end))
     }
   }
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store of one entity is read, changed and read again`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     try copy("CoreDataPlus/Tests/Resources/SampleModel3/Fixtures/SampleModel3_V1.sqlite", to: folder)
     let model = try ManagedObjectModel(
       entities: [
@@ -36,10 +37,10 @@ import Testing
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store with a relationship is read as plain SQL reads it`() throws
   {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     try copy("CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", to: folder)
-    let post = try LayoutTests.sql(folder.path(), "SELECT Z_PK, ZDATE, ZHEXCOLOR, ZPOSTID FROM ZPOST ORDER BY Z_PK")
-    let sections = try LayoutTests.sql(folder.path(), "SELECT ZPOST, Z_PK FROM ZSECTION ORDER BY ZPOST, Z_PK")
+    let post = try LayoutTests.sql(folder.file(), "SELECT Z_PK, ZDATE, ZHEXCOLOR, ZPOSTID FROM ZPOST ORDER BY Z_PK")
+    let sections = try LayoutTests.sql(folder.file(), "SELECT ZPOST, Z_PK FROM ZSECTION ORDER BY ZPOST, Z_PK")
     let tested = try StoreUnderTest(
       folder,
       try ManagedObjectModel(entities: [

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -44,38 +45,38 @@ import Testing
   }
 
   /// Copies a file, and says in its metadata that the model made it.
-  private func copy(_ path: String, _ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
+  private func copy(_ path: String, _ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
     let from = try #require(Self.corpus) + "/sqlite/" + path
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: from + end) {
-      try Data(contentsOf: URL(fileURLWithPath: from + end)).write(to: URL(fileURLWithPath: folder.path() + end))
+      try Data(contentsOf: URL(fileURLWithPath: from + end)).write(to: URL(fileURLWithPath: folder.file() + end))
     }
-    let hex = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
     let bytes = stride(from: 0, to: hex.utf8.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
     var plist = try #require(try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
     plist["NSStoreModelVersionHashes"] = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, Data($0.versionHash)) })
     plist["NSStoreModelVersionHashesDigest"] = nil
     let changed = try PropertyListSerialization.data(fromPropertyList: plist, format: .binary, options: 0)
-    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
+    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
   }
 
   /// A file of ours with the triggers of the corpus file, without the calls of Apple's functions, which plain SQL could not run.
-  private func makeFile(_ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
-    try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.path())).close()
+  private func makeFile(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
+    try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.file())).close()
     for trigger in [
       "PARAMETER_INSERT AFTER INSERT ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = IFNULL(ZPAGESCOUNT, 0) + 1 WHERE Z_PK = NEW.ZBOOK; SELECT NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK WHERE Z_PK = NEW.ZBOOK; END",
       "PARAMETER_UPDATE_INCREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT + 1 WHERE Z_PK = NEW.ZBOOK; END",
       "PARAMETER_UPDATE_DECREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
       "PARAMETER_DELETE AFTER DELETE ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
-    ] { _ = try LayoutTests.sql(folder.path(), "CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_\(trigger)") }
+    ] { _ = try LayoutTests.sql(folder.file(), "CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_\(trigger)") }
     _ = try LayoutTests.sql(
-      folder.path(),
+      folder.file(),
       "CREATE TRIGGER Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT AFTER INSERT ON ZBOOK FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT IFNULL(COUNT(ZBOOK), 0) FROM ZPAGE WHERE ZBOOK = NEW.Z_PK) WHERE Z_PK = NEW.Z_PK; END"
     )
   }
 
   /// Inserts, moves and deletes pages, and compares the counts with what plain SQL counts.
-  private func exercise(_ folder: ScratchFolder, _ model: ManagedObjectModel) throws {
-    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.path()))
+  private func exercise(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.file()))
     let context = try ManagedObjectContext(coordinator: coordinator)
     func page(of book: ManagedObject) throws -> ManagedObject {
       let page = try context.insert(entityNamed: "Page")
@@ -86,7 +87,7 @@ import Testing
     func expectRight(_ step: String) throws {
       try context.save()
       let wrong = try LayoutTests.sql(
-        folder.path(), "SELECT Z_PK FROM ZBOOK AS b WHERE ZPAGESCOUNT IS NOT (SELECT COUNT(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK)")
+        folder.file(), "SELECT Z_PK FROM ZBOOK AS b WHERE ZPAGESCOUNT IS NOT (SELECT COUNT(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK)")
       #expect(wrong.isEmpty, "\(step)")
       for book in try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")) {
         #expect(try book.value(forKey: "pagesCount") == .int64(Int64(try book.toMany(forKey: "pages").count)), "\(step)")
@@ -112,25 +113,25 @@ import Testing
   }
 
   @Test func `triggers and the stack do not count a page twice`() throws {
-    let folder = try ScratchFolder(), model = try Self.books()
+    let folder = TemporaryFolder(), model = try Self.books()
     try makeFile(folder, model)
     try exercise(folder, model)
   }
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set"), arguments: [1, 2])
   func `a file of Core Data with such triggers keeps right counts`(_ version: Int) throws {
-    let folder = try ScratchFolder(), model = try Self.books()
+    let folder = TemporaryFolder(), model = try Self.books()
     try copy("CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_V\(version).sqlite", folder, model)
-    if version == 1 { _ = try LayoutTests.sql(folder.path(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
-    let before = try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
+    if version == 1 { _ = try LayoutTests.sql(folder.file(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
+    let before = try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
     #expect(before.count == 5)
     try exercise(folder, model)
-    #expect(try LayoutTests.sql(folder.path(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
+    #expect(try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
   }
 
   @Test func `our own files have no triggers`() throws {
-    let folder = try ScratchFolder()
-    try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.path())).close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)
+    let folder = TemporaryFolder()
+    try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.file())).close()
+    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -23,11 +24,11 @@ import Testing
     "backwards", elements: [FetchIndexElement("title", isAscending: false), FetchIndexElement("place", isAscending: false)])
 
   @Test func `an index has its columns in the order and the directions of its elements`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest, FetchIndexTests.backwards]))
     try tested.store.close()
     let made = try LayoutTests.sql(
-      folder.path(), "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY' ORDER BY name")
+      folder.file(), "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY' ORDER BY name")
     #expect(
       made == [
         ["CREATE INDEX Z_Entry_backwards ON ZENTRY (ZTITLE COLLATE BINARY DESC, ZPLACE COLLATE BINARY DESC)"],
@@ -36,10 +37,10 @@ import Testing
   }
 
   @Test func `a fetch in the order of a descending index does not sort`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest])).store.close()
     func plan(_ order: String) throws -> String {
-      try LayoutTests.sql(folder.path(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(
+      try LayoutTests.sql(folder.file(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(
         separator: "; ")
     }
     #expect(try plan("ZDATE DESC, ZTITLE ASC").contains("Z_Entry_newest") && !plan("ZDATE DESC, ZTITLE ASC").contains("TEMP B-TREE"))
@@ -47,12 +48,12 @@ import Testing
   }
 
   @Test func `an index over several dimensions is declared and not made`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let box = FetchIndexDescription(
       "box", elements: [FetchIndexElement("date", kind: .rTree), FetchIndexElement("place", kind: .rTree)])
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([box]))
     #expect(tested.model.entities[0].indexes == [box])
     try tested.store.close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY'").isEmpty)
+    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY'").isEmpty)
   }
 }

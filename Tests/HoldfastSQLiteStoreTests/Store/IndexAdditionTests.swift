@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -8,9 +9,9 @@ import Testing
 @Suite struct IndexAdditionTests {
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try ScratchFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func model(indexed: Bool) throws -> ManagedObjectModel {
     var entities = TestModels.people
@@ -26,12 +27,12 @@ import Testing
     list["_HoldfastLayout"] = nil
     list["_HoldfastModel"] = nil
     let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
-    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
-    _ = try LayoutTests.sql(folder.path(), "PRAGMA wal_checkpoint(TRUNCATE)")
+    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    _ = try LayoutTests.sql(folder.file(), "PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
-  private func schema() throws -> [[String]] { try LayoutTests.sql(folder.path(), "SELECT * FROM sqlite_master ORDER BY rowid") }
-  private func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: folder.path())) }
+  private func schema() throws -> [[String]] { try LayoutTests.sql(folder.file(), "SELECT * FROM sqlite_master ORDER BY rowid") }
+  private func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: folder.file())) }
   private func hasIndex() throws -> Bool { try schema().contains { $0[1] == "Z_Person_byName" } }
 
   @Test func `opening another program's store for writing changes no byte, and saving adds no index`() throws {
@@ -56,7 +57,7 @@ import Testing
 
   @Test func `another program's index of another name is recognised by its columns`() throws {
     try makeForeignFile()
-    _ = try LayoutTests.sql(folder.path(), "CREATE INDEX theirs ON ZPERSON (ZNAME COLLATE BINARY ASC)")
+    _ = try LayoutTests.sql(folder.file(), "CREATE INDEX theirs ON ZPERSON (ZNAME COLLATE BINARY ASC)")
     try StoreUnderTest(folder, try model(indexed: true), options: SQLiteStoreOptions(indexAddition: .allStores)).store.close()
     #expect(try !hasIndex())
   }
@@ -74,7 +75,7 @@ import Testing
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set"))
   func `a store that Core Data wrote keeps its bytes when it is opened for writing, and its schema when it is saved`() throws {
     let source = try #require(Self.corpus) + "/sqlite/CoreDataPlus/Tests/Resources/SampleModel3/Fixtures/SampleModel3_V1.sqlite"
-    try Data(contentsOf: URL(fileURLWithPath: source)).write(to: URL(fileURLWithPath: folder.path()))
+    try Data(contentsOf: URL(fileURLWithPath: source)).write(to: URL(fileURLWithPath: folder.file()))
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "User", attributes: [AttributeDescription("name", .string), AttributeDescription("petName", .string, isOptional: true)],

@@ -1,14 +1,15 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 /// Models whose parts would have the same name in a file.
 @Suite struct IndexNameTests {
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try ScratchFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   private static let attributes = ["a", "b", "a_b"].map { AttributeDescription($0, .integer64, isOptional: true) }
 
@@ -47,7 +48,7 @@ import Testing
   ]
 
   private func indexes() throws -> [String] {
-    try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name").map {
+    try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name").map {
       $0[0]
     }
   }
@@ -59,9 +60,9 @@ import Testing
     let model = try ManagedObjectModel(entities: entities)
     try StoreUnderTest(folder, model).store.close()
     #expect(try indexes() == names)
-    let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.path()))
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.file()))
     try StoreUnderTest(folder, model).store.close()
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path())) == bytes)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == bytes)
   }
 
   @Test func `constraints whose index names collide are both in force`() throws {
@@ -82,7 +83,7 @@ import Testing
     #expect(try indexes() == ["Z_A_b_c"])
     for _ in 0..<2 {
       try StoreUnderTest(folder, try model([FetchIndexDescription("b_c", ["b"])])).store.close()
-      let tables = try LayoutTests.sql(folder.path(), "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name")
+      let tables = try LayoutTests.sql(folder.file(), "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name")
       #expect(tables == [["Z_A_b_c", "ZA_B"], ["Z_A_b_c_2", "ZA"]])
     }
   }

@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -26,10 +27,10 @@ import Testing
   }
 
   @Test func `a new file has the tables, columns and indexes of Core Data`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
-    let found = try LayoutTests.sql(folder.path(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
     #expect(
       found == [
         "CREATE TABLE ZCOMPANY ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZFOUNDED TIMESTAMP, ZNAME VARCHAR )",
@@ -44,16 +45,16 @@ import Testing
         "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
       ])
     #expect(
-      try LayoutTests.sql(folder.path(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
+      try LayoutTests.sql(folder.file(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
         ["1", "Company", "0", "0"], ["2", "Person", "0", "0"],
       ])
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA auto_vacuum") == [["2"]])
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA page_size") == [["4096"]])
-    #expect(try LayoutTests.sql(folder.path(), "PRAGMA journal_mode") == [["wal"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA page_size") == [["4096"]])
+    #expect(try LayoutTests.sql(folder.file(), "PRAGMA journal_mode") == [["wal"]])
   }
 
   @Test func `rows, links and keys lie where Core Data puts them`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     let company = try tested.insert("Company", [["name": .string("A"), "founded": .date(86_400)]])[0]
     let person = try tested.entity("Person")
@@ -67,15 +68,15 @@ import Testing
       ], links: [links])
     try tested.store.close()
     #expect(
-      try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [
+      try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [
         ["1", "1", "1", "integer", "A"]
       ])
     #expect(
-      try LayoutTests.sql(folder.path(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
+      try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
         == [["1", "2", "1", "7", "x", "1", "1"], ["2", "2", "1", "8", "NULL", "NULL", "NULL"]])
     // friendOf of 1 is 2: the column with the key of the object that has friendOf is named after friends, which points to it.
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_2FRIENDS, Z_2FRIENDOF FROM Z_2FRIENDOF") == [["1", "2"]])
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") == [["1"], ["2"]])
+    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_2FRIENDS, Z_2FRIENDOF FROM Z_2FRIENDOF") == [["1", "2"]])
+    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") == [["1"], ["2"]])
   }
 
   @Test func `join columns that would be equal get digits`() throws {
@@ -94,7 +95,7 @@ import Testing
   }
 
   @Test func `a model whose parts need the same name is refused`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     for name in ["_primarykey", "_metadata"] {
       let model = try ManagedObjectModel(entities: [EntityDescription(name)])
       #expect(try thrown { _ = try StoreUnderTest(folder, model, name: name) }.code == .unsupportedModel)
@@ -106,7 +107,7 @@ import Testing
   /// Beside the key by which a target points back, in a table of the targets' family, and beside that of a target without inverse.
   @Test(arguments: [("Part", "_fok_list"), ("Special", "_fok_list"), ("Other", "_fok_list"), ("Part", "_fok_2loose")])
   func `a property that needs the column of an order is refused`(_ entity: String, _ property: String) throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     var entities = [
       EntityDescription("Part", relationships: [.toOne("list", to: "Owner", inverse: "parts")]),
       EntityDescription("Special", superentity: "Part"), EntityDescription("Other", superentity: "Part"),
@@ -126,7 +127,7 @@ import Testing
   }
 
   @Test func `relationships whose orders would need the same column are refused`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Part", relationships: [.toOne("list", to: "Owner", inverse: "a"), .toOne("_list", to: "Owner", inverse: "b")]),
       EntityDescription(

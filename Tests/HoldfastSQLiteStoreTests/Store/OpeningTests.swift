@@ -1,15 +1,16 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 @Suite struct OpeningTests {
   @Test func `a store of another model is refused with the names of the entities that differ, and left as it was`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
-    let before = try Data(contentsOf: URL(fileURLWithPath: folder.path()))
+    let before = try Data(contentsOf: URL(fileURLWithPath: folder.file()))
     var entities = TestModels.people
     entities[1].attributes.removeLast()
     entities.append(EntityDescription("Extra"))
@@ -17,25 +18,25 @@ import Testing
     #expect(error.code == .incompatibleModel)
     #expect(error.reason.contains("Extra (not in the store), Person."))
     #expect(!error.reason.contains("Company"))
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path())) == before)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == before)
     _ = try StoreUnderTest(folder, tested.model)
   }
 
   @Test func `files that are no store are refused as what they are`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let model = try TestModels.peopleModel()
     let text = Data((0..<200).map { _ in UInt8(ascii: "x") })
-    try text.write(to: URL(fileURLWithPath: folder.path("text")))
+    try text.write(to: URL(fileURLWithPath: folder.file("text")))
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "text") }.code == .notAStore)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path("text"))) == text)
-    _ = try LayoutTests.sql(folder.path("other"), "CREATE TABLE t (x)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file("text"))) == text)
+    _ = try LayoutTests.sql(folder.file("other"), "CREATE TABLE t (x)")
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "other") }.code == .notAStore)
     let readOnly = SQLiteStoreOptions(isReadOnly: true)
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: readOnly) }.code == .notFound)
     #expect(
       try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: SQLiteStoreOptions(createsIfMissing: false)) }.code
         == .notFound)
-    #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
+    #expect(!FileManager.default.fileExists(atPath: folder.file("none")))
   }
 
   @Test(arguments: [
@@ -43,10 +44,10 @@ import Testing
     ("UPDATE Z_METADATA SET Z_PLIST = x'62706C6973743030'", .damaged), ("UPDATE Z_METADATA SET Z_PLIST = NULL", .damaged),
     ("UPDATE Z_METADATA SET Z_PLIST = 'no list'", .damaged),
   ]) func `metadata that cannot be right are refused`(change: String, code: StoreError.Code) throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
-    _ = try LayoutTests.sql(folder.path(), change)
+    _ = try LayoutTests.sql(folder.file(), change)
     #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == code)
   }
 
@@ -69,15 +70,15 @@ import Testing
   }
 
   @Test func `a database without tables, as a crash can leave it, becomes a store`() throws {
-    let folder = try ScratchFolder()
-    _ = try LayoutTests.sql(folder.path(), "PRAGMA journal_mode = wal")
+    let folder = TemporaryFolder()
+    _ = try LayoutTests.sql(folder.file(), "PRAGMA journal_mode = wal")
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     #expect(try tested.all("Company").count == 1)
   }
 
   @Test func `a file is opened once per process`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == .alreadyOpen)
     try tested.store.close()
@@ -87,11 +88,11 @@ import Testing
   }
 
   @Test func `a read-only store reads, refuses to write and leaves no file behind`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     try tested.store.close()
-    let before = try Data(contentsOf: URL(fileURLWithPath: folder.path()))
+    let before = try Data(contentsOf: URL(fileURLWithPath: folder.file()))
     let again = try StoreUnderTest(folder, tested.model, options: SQLiteStoreOptions(isReadOnly: true))
     #expect(try again.all("Company").count == 1)
     #expect(try thrown { try again.insert("Company", [["name": .string("B")]]) }.code == .readOnly)
@@ -99,11 +100,11 @@ import Testing
     #expect(try thrown { try again.store.setMetadata([:]) }.code == .readOnly)
     try again.store.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.sqlite"])
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path())) == before)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == before)
   }
 
   @Test func `the user's metadata comes back in its types, and what belongs to others stays`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     #expect(tested.metadata.userInfo.isEmpty)
     let info: [String: StoreValue] = [
@@ -115,11 +116,11 @@ import Testing
     try tested.store.setMetadata(info)
     try tested.store.close()
     // Another program adds a list of its own.
-    let hex = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
+    let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
     var list = try MetadataRecord(uuid: hex[1], bytes: ValueParsing.bytes(hex[0])).list
     list["theirs"] = .array([.string("x"), .uid(7), .dictionary(["k": .real(1.5)])])
     let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
-    _ = try LayoutTests.sql(folder.path(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(again.metadata.userInfo == info)
     try again.store.setMetadata(["only": .int64(1)])
@@ -128,7 +129,7 @@ import Testing
     let last = try StoreUnderTest(folder, tested.model)
     #expect(last.metadata.userInfo == ["only": .int64(1)])
     try last.store.close()
-    let end = try LayoutTests.sql(folder.path(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let end = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
     #expect(try MetadataRecord(uuid: "U", bytes: ValueParsing.bytes(end)).list["theirs"] == list["theirs"])
   }
 
@@ -145,18 +146,18 @@ import Testing
   }
 
   @Test func `a fetch index that the file lacks is made when it is opened`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     var entities = TestModels.people
     entities[1].indexes = []
     let tested = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities))
     try tested.store.close()
     let again = try StoreUnderTest(folder, try TestModels.peopleModel())
     try again.store.close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
+    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
   }
 
   @Test func `a file whose layout another program made is looked up by name`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     try tested.insert("Person", [["id": .int64(1)], ["id": .int64(2)]])
@@ -173,7 +174,7 @@ import Testing
       "INSERT INTO Z_12FRIENDS (Z_12FRIENDS1, Z_12FRIENDOF) VALUES (1, 2)", "CREATE TABLE ZOTHER (x)",
       "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER",
       "UPDATE ZPERSON SET Z_ENT = 12",
-    ] { _ = try LayoutTests.sql(folder.path(), change) }
+    ] { _ = try LayoutTests.sql(folder.file(), change) }
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.targets("Person", "friends", [1, 2]) == [[], [1]])
     #expect(try again.targets("Person", "friendOf", [1, 2]) == [[2], []])
@@ -181,9 +182,9 @@ import Testing
     try again.save(try again.deletion("Person", [2]))
     #expect(try again.targets("Person", "friendOf", [1]) == [[]])
     try again.store.close()
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 3") == [["12"]])
-    #expect(try LayoutTests.sql(folder.path(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 12") == [["3"]])
-    _ = try LayoutTests.sql(folder.path(), "ALTER TABLE ZPERSON DROP COLUMN ZAVATAR")
+    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 3") == [["12"]])
+    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 12") == [["3"]])
+    _ = try LayoutTests.sql(folder.file(), "ALTER TABLE ZPERSON DROP COLUMN ZAVATAR")
     let error = try thrown { _ = try StoreUnderTest(folder, tested.model) }
     #expect(error.code == .damaged && error.reason.contains("ZPERSON.ZAVATAR"))
   }

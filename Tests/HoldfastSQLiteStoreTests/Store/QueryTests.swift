@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -10,14 +11,14 @@ import Testing
   private static let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...1_000_000)
 
   private struct Graph {
-    let folder: ScratchFolder
+    let folder: TemporaryFolder
     let tested: StoreUnderTest
     var random: RandomGraph
     let source: CollectedRows
   }
 
   private func graph(seed: UInt64) throws -> Graph {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let model = try ManagedObjectModel(entities: RandomGraph.entities)
     let tested = try StoreUnderTest(folder, model, options: SQLiteStoreOptions(storesExactDecimals: true))
     var random = RandomGraph(random: SeededGenerator(seed: seed), identity: tested.metadata.identity, model: model)
@@ -118,7 +119,7 @@ import Testing
   }
 
   @Test func `a sum beyond 64 bits is an error`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", [["id": .int64(.max)], ["id": .int64(1)]])
     let slot = try #require(try tested.entity("Person").slot(named: "id"))
@@ -128,7 +129,7 @@ import Testing
   }
 
   @Test func `queries that differ only in constants share one statement, which costs no more than itself`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...20).map { ["id": .int64($0), "name": .string("n\($0)")] })
     _ = try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(1)), [])))
@@ -141,7 +142,7 @@ import Testing
   }
 
   @Test func `a long list and a wide condition are within SQLite's bounds`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...50).map { ["id": .int64($0)] })
     for count in [32, 33, 32_767, 100_000] as [Int64] {
@@ -154,7 +155,7 @@ import Testing
   }
 
   @Test func `long lists of every length share one statement, in a snapshot and in a burst of requests too`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...50).map { ["id": .int64($0), "name": .string("n\($0)")] })
     let view = try tested.store.beginRead(.snapshot)
@@ -173,7 +174,7 @@ import Testing
 
   @Test func `a sum of whole numbers is exact whatever the order of the rows, and so is the average`() throws {
     for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max]] {
-      let folder = try ScratchFolder()
+      let folder = TemporaryFolder()
       let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
       try tested.insert("Person", numbers.map { ["id": .int64($0)] })
       let slot = try #require(try tested.entity("Person").slot(named: "id"))

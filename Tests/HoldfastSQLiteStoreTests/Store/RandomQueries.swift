@@ -1,22 +1,8 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 
 @testable import HoldfastSQLiteStore
-
-/// A generator whose whole sequence follows from its seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-}
 
 /// A small graph with every type, and random rows, predicates and sorts on it. Values are drawn from few, so that
 /// comparisons often hold, with the awkward ones among them.

@@ -2,6 +2,7 @@ import CSQLite
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// The file from which the fuzzer starts, and files that are nearly it.
@@ -10,9 +11,9 @@ import Testing
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/SQLiteStores/items.sqlite")
 
   @Test func theSeedOpens() throws {
-    let folder = try ScratchFolder(), bytes = Array(try Data(contentsOf: Self.seed))
-    try Data(bytes).write(to: URL(fileURLWithPath: folder.path()))
-    let store = StoreDescription.sqlite(at: folder.path(), options: SQLiteStoreOptions(isReadOnly: true))
+    let folder = TemporaryFolder(), bytes = Array(try Data(contentsOf: Self.seed))
+    try Data(bytes).write(to: URL(fileURLWithPath: folder.file()))
+    let store = StoreDescription.sqlite(at: folder.file(), options: SQLiteStoreOptions(isReadOnly: true))
     let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: SQLiteStoreProperty.model, store: store))
     #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 4)
     #expect(SQLiteStoreProperty.violation(bytes) == nil)

@@ -1,12 +1,13 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 @Suite struct SaveTests {
-  private func people() throws -> (ScratchFolder, StoreUnderTest) {
-    let folder = try ScratchFolder()
+  private func people() throws -> (TemporaryFolder, StoreUnderTest) {
+    let folder = TemporaryFolder()
     return (folder, try StoreUnderTest(folder, try TestModels.peopleModel()))
   }
 
@@ -31,7 +32,7 @@ import Testing
     let store = try tested.store.opened("look at the writer")
     func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
     #expect(try syncing() == 3)
-    _ = try LayoutTests.sql(folder.path(), "DELETE FROM Z_PRIMARYKEY")
+    _ = try LayoutTests.sql(folder.file(), "DELETE FROM Z_PRIMARYKEY")
     let error = #expect(throws: StoreError.self) { try tested.store.allocateKeys(entity: tested.entity("Company").index, count: 1) }
     #expect(error?.code == .damaged)
     #expect(try syncing() == 3)
@@ -120,9 +121,9 @@ import Testing
     #expect(error.code == .constraintConflict)
     try tested.store.close()
     let names = try LayoutTests.sql(
-      folder.path(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZPERSON' ORDER BY 1")
+      folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZPERSON' ORDER BY 1")
     #expect(names == [["ZPERSON_ZEMPLOYER_INDEX"], ["Z_Person_UNIQUE_id"], ["Z_Person_byName"]])
-    let second = try ScratchFolder()
+    let second = TemporaryFolder()
     let other = try StoreUnderTest(second, tested.model)
     let twice = try thrown { try other.insert("Person", (0..<2000).map { ["id": .int64($0 % 1999)] }) }
     #expect(twice.constraintConflicts.map(\.objectID.key) == [2000])

@@ -1,22 +1,9 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
-
-/// A folder that goes away with the object.
-final class ScratchFolder {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
-  func path(_ name: String = "store.sqlite") -> String { url.appendingPathComponent(name).path }
-}
 
 /// Keeps what a store delivers.
 final class CollectingSink: RowSink {
@@ -45,15 +32,16 @@ final class StoreUnderTest {
   let metadata: StoreMetadata
 
   /// Stays as long as the store, which has its file open.
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
 
   convenience init(
-    _ folder: ScratchFolder, _ model: ManagedObjectModel, name: String = "store.sqlite", options: SQLiteStoreOptions = SQLiteStoreOptions()
+    _ folder: TemporaryFolder, _ model: ManagedObjectModel, name: String = "store.sqlite",
+    options: SQLiteStoreOptions = SQLiteStoreOptions()
   ) throws {
-    try self.init(folder, model, path: folder.path(name), options: options)
+    try self.init(folder, model, path: folder.file(name), options: options)
   }
 
-  init(_ folder: ScratchFolder, _ model: ManagedObjectModel, path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws {
+  init(_ folder: TemporaryFolder, _ model: ManagedObjectModel, path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws {
     self.folder = folder
     self.model = model
     store = SQLiteStore(path: path, options: options)

@@ -2,11 +2,12 @@ import CSQLite
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// The schema of a file is as untrusted as its rows: what would run code or compute values is refused when the store is opened.
 @Suite struct UnsafeSchemaTests {
-  private let folder: ScratchFolder
+  private let folder: TemporaryFolder
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [
@@ -25,10 +26,10 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  init() throws { folder = try ScratchFolder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func makeStore() throws {
-    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.path()))
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.file()))
     let context = try ManagedObjectContext(coordinator: coordinator)
     for number in Int64(0)..<5 { try context.insert(entityNamed: "Book").setValue(.int64(number), forKey: "year") }
     try context.save()
@@ -38,14 +39,14 @@ import Testing
   /// Runs statements as another program would.
   private func run(_ sql: String) throws {
     var handle: OpaquePointer?
-    try #require(sqlite3_open(folder.path(), &handle) == SQLITE_OK)
+    try #require(sqlite3_open(folder.file(), &handle) == SQLITE_OK)
     defer { sqlite3_close(handle) }
     try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
   }
 
   private func open(isReadOnly: Bool) throws {
     let options = SQLiteStoreOptions(isReadOnly: isReadOnly)
-    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.path(), options: options))
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.file(), options: options))
     #expect(try ManagedObjectContext(coordinator: coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Book")).count == 5)
     try coordinator.close()
   }
@@ -76,14 +77,14 @@ import Testing
     try makeStore()
     try run("ALTER TABLE \(table) ADD COLUMN extra VARCHAR DEFAULT 'x'")
     try expectRefusal(isReadOnly: false, table)
-    let error = #expect(throws: StoreError.self) { _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: folder.path())) }
+    let error = #expect(throws: StoreError.self) { _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: folder.file())) }
     #expect(error?.code == .unsafeSchema)
   }
 
   @Test func joinTablesAreCheckedAsWell() throws {
     try makeStore()
     let name = try #require(
-      LayoutTests.sql(folder.path(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
+      LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
     try run("ALTER TABLE \(name) ADD COLUMN extra VARCHAR DEFAULT 'x'")
     try expectRefusal(isReadOnly: false, name)
   }

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
@@ -56,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: AttributeType.storedCases) func `values come back bit by bit, also after reopening`(type: AttributeType) throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let samples = try ValueTests.samples(type) + [.null]
     let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
     let keys = try tested.insert("Thing", samples.map { [type.rawValue: $0] })
@@ -72,7 +73,7 @@ import Testing
   }
 
   @Test func `negative zero becomes zero`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [["double": .double(-0.0)]])
     guard case .double(let value)? = try tested.value("Thing", 1, "double") else { throw CancellationError() }
@@ -88,11 +89,11 @@ import Testing
   ]
 
   @Test func `decimals are numbers in the file where that loses nothing, and keep their digits if the option says so`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
     try tested.insert("Thing", try ValueTests.decimals.map { ["decimal": .decimal(try #require(Decimal(string: $0.text)))] })
     try tested.store.close()
-    let kept = try LayoutTests.sql(folder.path(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
+    let kept = try LayoutTests.sql(folder.file(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
     #expect(kept == ValueTests.decimals.map(\.kept))
     // They are read whatever the option says, and another attribute's change leaves them alone.
     let again = try StoreUnderTest(folder, tested.model)
@@ -107,7 +108,7 @@ import Testing
   @Test(arguments: ValueTests.decimals.map(\.text)) func `a decimal that would lose digits is refused and nothing is saved`(text: String)
     throws
   {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     let value = StoreValue.decimal(try #require(Decimal(string: text)))
     let isRefused = ValueTests.decimals.first { $0.text == text }?.kept[0] == "blob"
@@ -131,11 +132,11 @@ import Testing
   ]) func `a value of the wrong storage class is an error that names table, column and key`(
     column: String, literal: String, storage: String
   ) throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:], [:]])
     try tested.store.close()
-    _ = try LayoutTests.sql(folder.path(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
+    _ = try LayoutTests.sql(folder.file(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.row("Thing", 1) != nil)
     let error = try thrown { _ = try again.all("Thing") }
@@ -145,12 +146,12 @@ import Testing
   }
 
   @Test func `what Core Data writes in other classes is read`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:]])
     try tested.store.close()
     _ = try LayoutTests.sql(
-      folder.path(), "UPDATE ZTHING SET ZDATE = 5, ZDECIMAL = '0.5', ZBINARYDATA = 'text', ZDOUBLE = 2, Z_OPT = NULL WHERE Z_PK = 1")
+      folder.file(), "UPDATE ZTHING SET ZDATE = 5, ZDECIMAL = '0.5', ZBINARYDATA = 'text', ZDOUBLE = 2, Z_OPT = NULL WHERE Z_PK = 1")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.value("Thing", 1, "date") == .date(5))
     #expect(try again.value("Thing", 1, "decimal") == .decimal(Decimal(string: "0.5")!))
@@ -161,7 +162,7 @@ import Testing
   }
 
   @Test func `many slots need several words of presence bits`() throws {
-    let folder = try ScratchFolder()
+    let folder = TemporaryFolder()
     let names = (0..<150).map { "a\($0)" }
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Wide", attributes: names.map { AttributeDescription($0, .integer64, isOptional: true) })

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct BinaryPropertyListTests {
@@ -22,7 +23,7 @@ import Testing
   }
 
   @Test func whatIsWrittenIsReadAgain() throws {
-    var random = Seeded("Binary property lists")
+    var random = SeededGenerator("Binary property lists")
     for _ in 0..<300 {
       let list = RandomPropertyLists.list([.null, .uid], using: &random)
       #expect(try PropertyList(list.binary) == list)
@@ -132,7 +133,7 @@ import Testing
   }
 
   @Test func everyCutAndEveryChangedByteIsReadOrRefused() throws {
-    var random = Seeded("Damaged binary property lists")
+    var random = SeededGenerator("Damaged binary property lists")
     for _ in 0..<20 {
       let bytes = RandomPropertyLists.list([.null, .uid], using: &random).binary
       for count in 0..<bytes.count where bytes.count < 2000 {

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct KeyedArchiveTests {
@@ -23,7 +24,7 @@ import Testing
   }
 
   @Test func whatIsWrittenIsReadAgain() throws {
-    var random = Seeded("Keyed archives")
+    var random = SeededGenerator("Keyed archives")
     for _ in 0..<200 {
       let list = RandomPropertyLists.list(.null, using: &random)
       #expect(try KeyedArchive(KeyedArchive.bytes(of: list)).propertyListValue() == list)
@@ -151,7 +152,7 @@ import Testing
   }
 
   @Test func changedArchivesAreReadOrRefused() throws {
-    var random = Seeded("Changed keyed archives")
+    var random = SeededGenerator("Changed keyed archives")
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
     let object: NSDictionary = ["a": NSSet(object: NSURL(string: "x:y") as Any), "b": [NSUUID(), NSNull(), Date()] as [Any]]
     archiver.encode(object, forKey: "root")

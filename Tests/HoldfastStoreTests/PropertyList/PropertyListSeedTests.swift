@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// What the fuzzer starts from keeps to what must hold of all bytes; so does what is close to it.
@@ -21,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: seeds) func aSeedAndWhatIsCloseToItKeepsToTheRules(_ name: String) throws {
-    var random = Seeded("Changed \(name)")
+    var random = SeededGenerator("Changed \(name)")
     let original = try Self.bytes(name)
     #expect(PropertyListProperty.violation(original) == nil)
     for _ in 0..<2_000 {

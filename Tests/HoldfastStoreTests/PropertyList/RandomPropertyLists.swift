@@ -1,22 +1,6 @@
 import Foundation
 import HoldfastStore
-
-/// Random numbers from a seed that tests print; `HOLDFAST_SEED` repeats a run.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ purpose: String) {
-    state = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
-    print("\(purpose): HOLDFAST_SEED=\(state)")
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
-  }
-}
+import TestSupport
 
 /// Property lists of all kinds of values.
 enum RandomPropertyLists {
@@ -27,7 +11,7 @@ enum RandomPropertyLists {
     static let uid = Kinds(rawValue: 2)
   }
 
-  static func list(_ kinds: Kinds, depth: Int = 0, using random: inout Seeded) -> PropertyList {
+  static func list(_ kinds: Kinds, depth: Int = 0, using random: inout SeededGenerator) -> PropertyList {
     switch Int.random(in: 0..<(depth < 4 ? 14 : 10), using: &random) {
     case 0: .bool(.random(using: &random))
     case 1: .integer([0, -1, 255, 256, 65_536, .max, .min, 1 << 32].randomElement(using: &random) ?? 0)
@@ -48,7 +32,7 @@ enum RandomPropertyLists {
     }
   }
 
-  private static func text(using random: inout Seeded) -> String {
+  private static func text(using random: inout SeededGenerator) -> String {
     let parts = ["a", "Zoë", "<&>\"'", " ", "\n", "\t", "😀", "]]>", "name", "x\r\ny", "&#13;", "𝄞", String(repeating: "long", count: 9)]
     return (0..<Int.random(in: 0..<5, using: &random)).map { _ in parts.randomElement(using: &random) ?? "" }.joined()
   }

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct XMLPropertyListTests {
@@ -19,7 +20,7 @@ import Testing
   }
 
   @Test func whatIsWrittenIsReadAgain() throws {
-    var random = Seeded("XML property lists")
+    var random = SeededGenerator("XML property lists")
     for _ in 0..<300 {
       let list = RandomPropertyLists.list(.uid, using: &random)
       let text = try list.xml()
@@ -85,7 +86,7 @@ import Testing
 
   @Test func datesAgreeWithFoundationsCalendar() throws {
     let formatter = ISO8601DateFormatter()
-    var random = Seeded("Dates")
+    var random = SeededGenerator("Dates")
     for _ in 0..<2000 {
       let seconds = Double(Int.random(in: -12_000_000_000...250_000_000_000, using: &random))
       let text = formatter.string(from: Date(timeIntervalSinceReferenceDate: seconds))
@@ -177,7 +178,7 @@ import Testing
   }
 
   @Test func everyCutAndEveryChangedByteIsReadOrRefused() throws {
-    var random = Seeded("Damaged XML property lists")
+    var random = SeededGenerator("Damaged XML property lists")
     for _ in 0..<20 {
       let bytes = Array(try RandomPropertyLists.list(.uid, using: &random).xml().utf8)
       let parts = ["<", ">", "&", "/", "<!--", "]]>", "<![CDATA[", "dict", "key", "[", "\"", "\u{0}", "&#x", ";"].map { Array($0.utf8) }

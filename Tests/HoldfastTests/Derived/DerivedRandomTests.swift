@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Holdfast
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// Random changes in two contexts: after every save all derived values are those that a recomputation from nothing gives. Prints its

@@ -1,4 +1,5 @@
 import Holdfast
+import TestSupport
 
 extension RandomModel: CustomStringConvertible {
   /// Entities with their relationships, a line each.

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// `IN` against one comparison after the other, for every type and every length at which something else tests the list.

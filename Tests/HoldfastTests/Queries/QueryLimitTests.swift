@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// Queries around and beyond every limit that a store declares: each store answers as the store in memory does.

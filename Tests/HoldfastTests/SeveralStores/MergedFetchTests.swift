@@ -1,5 +1,6 @@
 import Holdfast
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// The same objects once in one store and once divided between two: every question has the same answer.

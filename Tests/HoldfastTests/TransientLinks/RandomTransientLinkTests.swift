@@ -1,4 +1,5 @@
 import Holdfast
+import TestSupport
 import Testing
 
 /// Random links, saves, deletions, rollbacks and refreshes of objects that come and go, against plain dictionaries. Prints its seed;

@@ -20,10 +20,10 @@ import Testing
   func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
     let rounds = TestTier.count(30, full: 500)
     let gallery = try GalleryFolder(kind)
-    let random = Seeded("External data, kill \(kind), \(rounds) rounds")
+    let random = SeededGenerator("External data, kill \(kind), \(rounds) rounds")
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {
       [kind = kind as FileStore, path = gallery.folder.path as String, seed = random.seed as UInt64, rounds = rounds as Int] in
-      var random = Seeded(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let report = try KilledGallery(kind, path).run(rounds, &random)
       print("REPORT \(report)")
     }
@@ -87,7 +87,7 @@ import Testing
   func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
-      let folder = try Folder()
+      let folder = TemporaryFolder()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [path = folder.path as String, kind = kind as FileStore] in
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a small disk.") }
@@ -195,7 +195,7 @@ private struct KilledGallery {
     self.folder = folder
   }
 
-  func run(_ rounds: Int, _ random: inout Seeded) throws -> String {
+  func run(_ rounds: Int, _ random: inout SeededGenerator) throws -> String {
     var saves: Int64 = 0, interrupted = 0
     for round in 0..<rounds {
       var acks: [Int32] = [0, 0]

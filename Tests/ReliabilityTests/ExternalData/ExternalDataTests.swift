@@ -2,6 +2,7 @@ import Foundation
 import HoldfastFiles
 import HoldfastMemoryStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -37,7 +38,7 @@ import Testing
 
   @Test(arguments: FileStore.all)
   func aStoreWhoseModelAllowsNoFilesMakesNone(kind: FileStore) throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let path = folder.file("harbour.store")
     try Harbour.makeFile(kind.description(at: path, Gallery.small))
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).allSatisfy { !$0.contains("_SUPPORT") })
@@ -219,7 +220,7 @@ import Testing
 
   @Test(arguments: FileStore.all)
   func randomSavesLeaveTheFilesThatRowsNameAndNoOthers(kind: FileStore) throws {
-    var random = Seeded("External data, random saves, \(kind)")
+    var random = SeededGenerator("External data, random saves, \(kind)")
     let gallery = try GalleryFolder(kind)
     var expected: [Int64: Data?] = [:]
     var next: Int64 = 0

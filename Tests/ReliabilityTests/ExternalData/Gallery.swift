@@ -2,6 +2,7 @@ import Foundation
 import HoldfastFiles
 import HoldfastMemoryStore
 import HoldfastStoreConformance
+import TestSupport
 
 @testable import Holdfast
 
@@ -82,12 +83,12 @@ extension FileStore {
 /// A store in a folder of its own, and the files beside it.
 struct GalleryFolder {
   let kind: FileStore
-  let folder: Folder
+  let folder: TemporaryFolder
   let path: String
 
   init(_ kind: FileStore) throws {
     self.kind = kind
-    folder = try Folder()
+    folder = TemporaryFolder()
     path = folder.file("gallery.store")
   }
 

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastFiles
 import HoldfastJSONStore
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -35,7 +36,7 @@ import Testing
     let name = try #require(names[0])
     // Outside, and longer, so that a link that is followed shows.
     let secret = gallery.folder.file("secret")
-    try Folder.write(Array("secret".utf8), to: secret)
+    try TemporaryFolder.write(Array("secret".utf8), to: secret)
     try apply(harm, gallery.data + "/" + name, gallery, other: try #require(names[2]), secret)
     let context = try gallery.open(ExternalDataOptions(threshold: 1000, largestByteCount: 1 << 20))
     let photos = try Gallery.photos(context)
@@ -60,28 +61,28 @@ import Testing
       #expect(photos[0].image == Gallery.bytes(7, 5000))
     }
     try context.persistentStoreCoordinator.close()
-    #expect(try Folder.read(secret) == Array("secret".utf8))
+    #expect(try TemporaryFolder.read(secret) == Array("secret".utf8))
     #expect(gallery.folder.openDescriptors == 0)
   }
 
   private func apply(_ harm: Harm, _ path: String, _ gallery: GalleryFolder, other: String, _ secret: String) throws {
-    var bytes = try Folder.read(path)
+    var bytes = try TemporaryFolder.read(path)
     if harm != .noFolder && harm != .linkedFolder { unlink(path) }
     switch harm {
     case .removed: break
     case .flippedByte:
       bytes[1234] ^= 1
-      try Folder.write(bytes, to: path)
-    case .truncated: try Folder.write(Array(bytes.dropLast()), to: path)
-    case .lengthened: try Folder.write(bytes + [0], to: path)
-    case .emptied: try Folder.write([], to: path)
-    case .zeros: try Folder.write([UInt8](repeating: 0, count: bytes.count), to: path)
+      try TemporaryFolder.write(bytes, to: path)
+    case .truncated: try TemporaryFolder.write(Array(bytes.dropLast()), to: path)
+    case .lengthened: try TemporaryFolder.write(bytes + [0], to: path)
+    case .emptied: try TemporaryFolder.write([], to: path)
+    case .zeros: try TemporaryFolder.write([UInt8](repeating: 0, count: bytes.count), to: path)
     case .link: #expect(symlink(gallery.data + "/" + other, path) == 0)
     case .danglingLink: #expect(symlink("/nowhere/at/all", path) == 0)
     case .folder: #expect(mkdir(path, 0o700) == 0)
     case .pipe: #expect(mkfifo(path, 0o600) == 0)
     case .huge:
-      try Folder.write([1], to: path)
+      try TemporaryFolder.write([1], to: path)
       #expect(truncate(path, 1 << 40) == 0)
     case .otherValue: try FileManager.default.copyItem(atPath: gallery.data + "/" + other, toPath: path)
     case .noFolder: try FileManager.default.removeItem(atPath: gallery.data)
@@ -97,20 +98,20 @@ import Testing
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 1500)])[0])
     let path = gallery.data + "/" + name
-    let bytes = try Folder.read(path)
+    let bytes = try TemporaryFolder.read(path)
     let context = try gallery.open()
     let photo = try #require(try Gallery.photos(context).first)
     for place in bytes.indices {
       var flipped = bytes
       flipped[place] ^= UInt8(1 << (place % 8))
-      try Folder.write(flipped, to: path)
+      try TemporaryFolder.write(flipped, to: path)
       #expect(throws: StoreError.self, "byte \(place)") { try photo.value(forKey: "image") }
     }
     for length in stride(from: 0, to: bytes.count, by: 7) {
-      try Folder.write(Array(bytes[..<length]), to: path)
+      try TemporaryFolder.write(Array(bytes[..<length]), to: path)
       #expect(throws: StoreError.self, "cut at \(length)") { try photo.value(forKey: "image") }
     }
-    try Folder.write(bytes, to: path)
+    try TemporaryFolder.write(bytes, to: path)
     #expect(photo.image == Gallery.bytes(1, 1500))
     try context.persistentStoreCoordinator.close()
   }
@@ -143,9 +144,9 @@ import Testing
   func X15_aTextThatNamesNoFileIsRefusedWithItsStore(text: String) throws {
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
-    let file = String(decoding: try Folder.read(gallery.path), as: UTF8.self)
+    let file = String(decoding: try TemporaryFolder.read(gallery.path), as: UTF8.self)
     #expect(file.contains("\"external:\(name)\"") && file.contains("\"version\":2,"))
-    try Folder.write(Array(file.replacingOccurrences(of: "external:\(name)", with: text).utf8), to: gallery.path)
+    try TemporaryFolder.write(Array(file.replacingOccurrences(of: "external:\(name)", with: text).utf8), to: gallery.path)
     var options = JSONStore.Options(wholeFile: WholeFileOptions(externalData: Gallery.small))
     options.wholeFile.allowsUnverified = true
     let error = #expect(throws: StoreError.self) {
@@ -156,7 +157,7 @@ import Testing
 
   /// Where no file is allowed, the same bytes and texts are values or damage, and no names.
   @Test func whereAnAttributeAllowsNoFilesNothingIsTakenForAName() throws {
-    let folder = try Folder()
+    let folder = TemporaryFolder()
     let column = [2] + Array("01234567-89AB-8DEF-8123-456789ABCDEF".utf8) + [0]
     let context = try Harbour.context(.sqlite(at: folder.file()))
     let ship = context.insert(Ship.self)
@@ -199,24 +200,24 @@ import Testing
     let uuid = context.persistentStoreCoordinator.metadataIdentifierForTests
     try context.persistentStoreCoordinator.close()
     let secret = gallery.folder.file("secret")
-    try Folder.write([1], to: secret)
+    try TemporaryFolder.write([1], to: secret)
     let orphan = "01234567-89AB-4DEF-8123-456789ABCDEF", unknown = "11234567-89AB-4DEF-8123-456789ABCDEF"
-    for file in [orphan, unknown] { try Folder.write([1], to: gallery.data + "/" + file) }
+    for file in [orphan, unknown] { try TemporaryFolder.write([1], to: gallery.data + "/" + file) }
     let lines = [
       "../../secret\t1\tPhoto\timage", "\(secret)\t1\tPhoto\timage", "\(name)\t1\tPhoto\timage", "\(name.lowercased())\t1\tPhoto\timage",
       "\(orphan)\t99999999999999999999\tPhoto\timage", "\(orphan)\t-5\tPhoto\timage", "\u{0}\t\t\t", String(repeating: "x", count: 100_000),
       orphan,
     ]
     let note = gallery.support + "/.holdfast-\(uuid).0123456789abcdef.save"
-    try Folder.write(Array((lines.joined(separator: "\n") + "\n" + unknown + "\t1\tPho").utf8), to: note)
+    try TemporaryFolder.write(Array((lines.joined(separator: "\n") + "\n" + unknown + "\t1\tPho").utf8), to: note)
     let other = gallery.support + "/.holdfast-\(UUID().uuidString).0123456789abcdef.save"
-    try Folder.write(Array("\(name)\t77\tPhoto\timage\n".utf8), to: other)
+    try TemporaryFolder.write(Array("\(name)\t77\tPhoto\timage\n".utf8), to: other)
     #expect(symlink(secret, gallery.support + "/.holdfast-\(uuid).1123456789abcdef.save") == 0)
     #expect(mkfifo(gallery.support + "/.holdfast-\(uuid).2123456789abcdef.save", 0o600) == 0)
     let again = try gallery.open()
     #expect(try Gallery.photos(again).map(\.image) == [Gallery.bytes(1, 4000)])
     try again.persistentStoreCoordinator.close()
-    #expect(Folder.exists(secret) && !Folder.exists(note) && Folder.exists(other))
+    #expect(TemporaryFolder.exists(secret) && !TemporaryFolder.exists(note) && TemporaryFolder.exists(other))
     #expect(gallery.files == [name, unknown].sorted(), "The file that a note named and no row has is gone, the others are there.")
   }
 
@@ -229,8 +230,8 @@ import Testing
     let uuid = context.persistentStoreCoordinator.metadataIdentifierForTests
     try context.persistentStoreCoordinator.close()
     let orphan = "01234567-89AB-4DEF-8123-456789ABCDEF"
-    try Folder.write([1], to: gallery.data + "/" + orphan)
-    try Folder.write(
+    try TemporaryFolder.write([1], to: gallery.data + "/" + orphan)
+    try TemporaryFolder.write(
       Array("\(orphan)\t1\tFilm\timage\n".utf8), to: gallery.support + "/.holdfast-\(uuid).0123456789abcdef.save")
     let again = try gallery.open()
     try again.persistentStoreCoordinator.close()

@@ -13,9 +13,9 @@ import Testing
 
 /// Calls of SQLite to its file system that fail, one after the other, each in a file of its own.
 @Suite(.serialized) struct SQLiteFaultTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteFaults.Work.allCases)
   func C2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
@@ -114,7 +114,7 @@ struct SQLiteFaults {
   /// A file with twelve saves, and how often the work makes each call.
   private func measured() throws -> (base: [UInt8], counts: [WatchedFileSystem.Call: Int]) {
     try Harbour.makeFile(store)
-    let base = try Folder.read(path)
+    let base = try TemporaryFolder.read(path)
     let context = try prepared(base)
     WatchedFileSystem.set(nil)
     let opened = try perform(context)
@@ -126,7 +126,7 @@ struct SQLiteFaults {
   /// What has to be there before the work begins.
   private func prepared(_ base: [UInt8]) throws -> ManagedObjectContext? {
     try clear()
-    if work != .making { try Folder.write(base, to: path) }
+    if work != .making { try TemporaryFolder.write(base, to: path) }
     if work == .making || work == .opening { return nil }
     let context = try Harbour.context(store)
     switch work {
@@ -199,8 +199,8 @@ struct SQLiteFaults {
     let copy = folder + "/crashed"
     try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: copy) }
-    for name in ["harbour", "harbour-wal", "harbour-journal"] where Folder.exists(folder + "/" + name) {
-      try Folder.write(Folder.read(folder + "/" + name), to: copy + "/" + name)
+    for name in ["harbour", "harbour-wal", "harbour-journal"] where TemporaryFolder.exists(folder + "/" + name) {
+      try TemporaryFolder.write(TemporaryFolder.read(folder + "/" + name), to: copy + "/" + name)
     }
     let context = try Harbour.context(.sqlite(at: copy + "/harbour"))
     let found = try Voyage.check(context)

@@ -14,9 +14,9 @@ import Testing
 
 /// Power losses during saves to SQLite: what SQLite writes is replayed on a simulated disk, whose states after a power loss are opened.
 @Suite(.serialized) struct SQLitePowerLossTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   /// 10,000 states with `HOLDFAST_TESTS=full`.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteStoreOptions.Durability.allCases)
@@ -74,13 +74,13 @@ struct SQLitePowerLosses {
 
   mutating func run() throws {
     WatchedFileSystem.install()
-    let random = Seeded("B4, \(journal), \(durability)")
+    let random = SeededGenerator("B4, \(journal), \(durability)")
     let workloads = TestTier.count(2, full: 10)
     for workload in 0..<workloads {
       let before = 12 + workload * 3
       try clear(folder)
       try Harbour.makeFile(.sqlite(at: path, options: options), saves: before)
-      let base = try Folder.read(path)
+      let base = try TemporaryFolder.read(path)
       let events = try recorded()
       let disk = try replayed(events, on: base)
       let summary = try disk.forEachCrashState(
@@ -133,7 +133,7 @@ struct SQLitePowerLosses {
   private mutating func look(at state: CrashState, _ before: Int) throws {
     let place = folder + "/lost"
     try clear(place)
-    for name in state.fileSystem.names { try Folder.write(state.fileSystem.contents(of: name) ?? [], to: place + "/" + name) }
+    for name in state.fileSystem.names { try TemporaryFolder.write(state.fileSystem.contents(of: name) ?? [], to: place + "/" + name) }
     let confirmed = state.lastMark ?? before
     do {
       let context = try Harbour.context(.sqlite(at: place + "/harbour", options: options))

@@ -1,6 +1,7 @@
 import HoldfastFiles
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 
 /// What goes wrong on a disk, real or simulated: calls that fail by chance, transfers that are short, and bytes that are read as others
 /// than were written, of which nobody is told.
@@ -10,7 +11,7 @@ final class DisturbedFileSystem: ForwardingFileSystem {
   private let state: Mutex<State>
 
   private struct State: Sendable {
-    var random: Seeded
+    var random: SeededGenerator
     /// One of so many calls fails; none with 0.
     var failing = 0
     var numbers: [Int32] = []
@@ -23,7 +24,7 @@ final class DisturbedFileSystem: ForwardingFileSystem {
 
   init(_ base: any StoreFileSystem, seed: UInt64 = 0) {
     self.base = base
-    state = Mutex(State(random: Seeded(seed: seed)))
+    state = Mutex(State(random: SeededGenerator(seed: seed)))
   }
 
   /// Lets one of so many calls fail, with one of some `errno` numbers.

@@ -4,6 +4,7 @@ import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -81,8 +82,8 @@ enum HostileStore: String, CaseIterable, Codable {
     default: try Harbour.makeFile(description(path))
     }
     switch self {
-    case .superJournal: try Folder.write(RollbackJournal.bytes(for: path, superJournal: victim), to: path + "-journal")
-    case .shortJournal: try Folder.write(RollbackJournal.bytes(for: path, pages: 1), to: path + "-journal")
+    case .superJournal: try TemporaryFolder.write(RollbackJournal.bytes(for: path, superJournal: victim), to: path + "-journal")
+    case .shortJournal: try TemporaryFolder.write(RollbackJournal.bytes(for: path, pages: 1), to: path + "-journal")
     case .pipeAsJournal: mkfifo(path + "-journal", 0o600)
     case .pipeAsLog: mkfifo(path + "-wal", 0o600)
     case .deepJSON: try replace("\n\"metadata\":{", by: "\n\"metadata\":{\"x\":" + String(repeating: "[", count: 500_000), in: path)
@@ -93,10 +94,10 @@ enum HostileStore: String, CaseIterable, Codable {
 
   /// Replaces the first occurrence of a text. The file need not be sealed again: bounds hold before a seal is compared.
   private func replace(_ old: String, by new: String, in path: String) throws {
-    var text = String(decoding: try Folder.read(path), as: UTF8.self)
+    var text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
     guard let place = text.range(of: old) else { throw CocoaError(.formatting) }
     text.replaceSubrange(place, with: new)
-    try Folder.write(Array(text.utf8), to: path)
+    try TemporaryFolder.write(Array(text.utf8), to: path)
   }
 
   private func makeEmptyRows(_ path: String, count: Int) throws {
@@ -110,7 +111,7 @@ enum HostileStore: String, CaseIterable, Codable {
   /// Rows that take a gigabyte, in a file of less than one megabyte.
   private func makeEmptyRowsInJSON(_ path: String) throws {
     try makeEmptyRows(path, count: 1)
-    var text = String(decoding: try Folder.read(path), as: UTF8.self)
+    var text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
     let row = "{\"$key\":1}"
     guard let place = text.range(of: row), let seal = text.range(of: ",\n\"digest\"") else { throw CocoaError(.formatting) }
     text = String(text[..<seal.lowerBound])
@@ -118,7 +119,7 @@ enum HostileStore: String, CaseIterable, Codable {
     let digest = Array(text.utf8).withUnsafeBytes { ContentDigest.value(of: $0) }
     let digits = String(digest, radix: 16)
     text += ",\n\"digest\":\"xxh64:" + String(repeating: "0", count: 16 - digits.count) + digits + "\"}\n"
-    try Folder.write(Array(text.utf8), to: path)
+    try TemporaryFolder.write(Array(text.utf8), to: path)
   }
 
   private var sql: String? {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -31,7 +32,7 @@ struct Nursery {
   var order = Order.afterSaving
 
   /// All rounds work on one file. They end at the first fault.
-  func run(rounds: Int, random: inout Seeded) throws -> Report {
+  func run(rounds: Int, random: inout SeededGenerator) throws -> Report {
     var report = Report()
     var saves = try victim.survey().saves + 1
     while report.kills < rounds && report.faults.isEmpty {
@@ -76,7 +77,7 @@ struct Nursery {
     var status: Int32 = 0
     waitpid(child, &status, 0)
     precondition(status & 0x7F == SIGKILL, "A process ended by itself.")
-    return try Folder.read(victim.acks).count
+    return try TemporaryFolder.read(victim.acks).count
   }
 
   private func save() throws {

@@ -1,12 +1,13 @@
 import Holdfast
 import HoldfastSQLiteStore
+import TestSupport
 import Testing
 
 /// Opens a store that must not open, and checks what every refusal has to keep: a typed error that names the file and a
 /// cause, the folder's bytes as they were, no descriptor left open.
 @discardableResult
 func expectRefusal(
-  _ codes: StoreError.Code..., of path: String, in folder: Folder, model: ManagedObjectModel = Harbour.model,
+  _ codes: StoreError.Code..., of path: String, in folder: TemporaryFolder, model: ManagedObjectModel = Harbour.model,
   options: SQLiteStoreOptions = SQLiteStoreOptions(), sourceLocation: SourceLocation = #_sourceLocation
 ) throws -> StoreError? {
   try expectRefusal(
@@ -16,7 +17,7 @@ func expectRefusal(
 /// The same for any store.
 @discardableResult
 func expectRefusal(
-  _ codes: [StoreError.Code], by store: StoreDescription, of path: String, in folder: Folder,
+  _ codes: [StoreError.Code], by store: StoreDescription, of path: String, in folder: TemporaryFolder,
   model: ManagedObjectModel = Harbour.model, _ comment: String = "", sourceLocation: SourceLocation = #_sourceLocation
 ) throws -> StoreError? {
   let before = try folder.snapshot()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -10,7 +11,7 @@ import Foundation
 enum Rendezvous {
   /// Waits until so many processes have come to a folder.
   static func wait(in folder: String, process: Int, of count: Int) throws {
-    try Folder.write([], to: folder + "/ready\(process)")
+    try TemporaryFolder.write([], to: folder + "/ready\(process)")
     while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < count { usleep(1000) }
   }
 }

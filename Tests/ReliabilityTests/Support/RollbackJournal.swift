@@ -1,10 +1,12 @@
+import TestSupport
+
 /// Rollback journals as an attacker makes them (SQLite, *Database File Format*, 3).
 enum RollbackJournal {
   private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
 
   /// A journal that looks hot: no pages, the length that the database had, and the name of a super-journal.
   static func bytes(for database: String, pages: UInt32? = nil, superJournal: String? = nil) throws -> [UInt8] {
-    let size = try Folder.read(database).count
+    let size = try TemporaryFolder.read(database).count
     var bytes = magic
     for number in [0, 0, pages ?? UInt32(size / 4096), 512, 4096] as [UInt32] { bytes += bigEndian(number) }
     bytes += [UInt8](repeating: 0, count: 512 - bytes.count)

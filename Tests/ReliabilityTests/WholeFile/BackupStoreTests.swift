@@ -1,13 +1,14 @@
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastFiles
+import TestSupport
 import Testing
 
 /// The previous versions that a store keeps beside its file.
 @Suite struct BackupStoreTests {
   @Test(arguments: FileStore.wholeFile)
   func eachBackupOpensAsAStoreAndHasTheGraphOfItsSave(store: FileStore) throws {
-    let folder = try Folder(), path = folder.file("harbour")
+    let folder = TemporaryFolder(), path = folder.file("harbour")
     let options = DurableFileOptions(backupCount: 2)
     let context = try Harbour.context(store.description(at: path, file: options))
     for _ in 0..<3 { try Voyage.saveNext(context) }
@@ -16,9 +17,9 @@ import Testing
     try context.persistentStoreCoordinator.close()
     #expect(try folder.snapshot().keys.sorted() == [".harbour.lock", "harbour", "harbour~1", "harbour~2"])
     for (name, saves) in [("harbour", 3), ("harbour~1", 2), ("harbour~2", 1)] {
-      let before = try Folder.read(folder.file(name))
+      let before = try TemporaryFolder.read(folder.file(name))
       try expectGraph(store.description(at: folder.file(name), file: DurableFileOptions(isReadOnly: true)), saves, name)
-      let isAsBefore = try Folder.read(folder.file(name)) == before
+      let isAsBefore = try TemporaryFolder.read(folder.file(name)) == before
       #expect(isAsBefore, "\(name)")
     }
   }
@@ -26,17 +27,17 @@ import Testing
   /// Whoever goes on from a backup changes neither the file nor the other backup.
   @Test(arguments: FileStore.wholeFile)
   func aBackupCanBeSavedToAndLeavesTheOthersAlone(store: FileStore) throws {
-    let folder = try Folder(), options = DurableFileOptions(backupCount: 2)
+    let folder = TemporaryFolder(), options = DurableFileOptions(backupCount: 2)
     let context = try Harbour.context(store.description(at: folder.file("harbour"), file: options))
     for _ in 0..<3 { try Voyage.saveNext(context) }
     try context.persistentStoreCoordinator.close()
-    let others = try ["harbour", "harbour~2"].map { try Folder.read(folder.file($0)) }
+    let others = try ["harbour", "harbour~2"].map { try TemporaryFolder.read(folder.file($0)) }
 
     let backup = try Harbour.context(store.description(at: folder.file("harbour~1")))
     #expect(try Voyage.saveNext(backup) == 3 && Voyage.saveNext(backup) == 4)
     try backup.persistentStoreCoordinator.close()
     try expectGraph(store.description(at: folder.file("harbour~1")), 4, "harbour~1")
-    let isAsBefore = try ["harbour", "harbour~2"].map { try Folder.read(folder.file($0)) } == others
+    let isAsBefore = try ["harbour", "harbour~2"].map { try TemporaryFolder.read(folder.file($0)) } == others
     #expect(isAsBefore)
   }
 

@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastFiles
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -13,10 +14,10 @@ import Testing
 
 /// Stores that keep previous versions of their file, through the whole stack.
 @Suite(.serialized) struct BackupTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   // MARK: Several processes
 
@@ -27,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile) func C1_twoProcessesThatKeepBackupsLoseNothingThoughCallsFail(store: FileStore) async throws {
-    let random = Seeded("C1, two processes with backups, \(store)")
+    let random = SeededGenerator("C1, two processes with backups, \(store)")
     try Counting.begin(store, path)
     let reports = try await runTwoProcesses(store, saves: 40, failing: 60, seed: random.seed)
     #expect(reports.allSatisfy { $0.faults > 0 }, "\(reports)")
@@ -56,13 +57,13 @@ import Testing
               failing = failing as Int, seed = seed &+ UInt64(process) as UInt64
             ] in
             let report = try Ring.run(store, folder, process: process, saves: saves, failing: failing, seed: seed)
-            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+            try TemporaryFolder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
           }
         }
       }
     }
     let reports = try (0..<2).map {
-      try JSONDecoder().decode(Ring.Report.self, from: Data(try Folder.read(folder.file("report\($0)"))))
+      try JSONDecoder().decode(Ring.Report.self, from: Data(try TemporaryFolder.read(folder.file("report\($0)"))))
     }
     #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never met.")
     return reports
@@ -70,7 +71,7 @@ import Testing
 
   /// How often each version of the file was saved, the youngest first. Each has to open by itself.
   private func versions(_ store: FileStore, _ path: String) throws -> [Int] {
-    try ["", "~1", "~2", "~3", "~4"].filter { Folder.exists(path + $0) }.map { name in
+    try ["", "~1", "~2", "~3", "~4"].filter { TemporaryFolder.exists(path + $0) }.map { name in
       let context = try Harbour.context(store.description(at: path + name, file: DurableFileOptions(isReadOnly: true)))
       defer { try? context.persistentStoreCoordinator.close() }
       let counts = try Counting.berths(context).map(\.count)

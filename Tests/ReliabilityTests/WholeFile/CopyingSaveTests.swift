@@ -20,7 +20,7 @@ import Testing
   // MARK: Random programs
 
   @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesTheFileThatTheObjectsSay(store: FileStore) throws {
-    var program = try Program(store, Seeded("Copying saves, \(store)"))
+    var program = try Program(store, SeededGenerator("Copying saves, \(store)"))
     for save in 0..<TestTier.count(30, full: 300) {
       try program.change(count: Int.random(in: 1...[1, 3, 40][save % 3], using: &program.random))
       try program.save("after save \(save)", comparesObjects: save % 4 == 3)
@@ -31,7 +31,7 @@ import Testing
 
   /// A key beyond all others switches copying off for its family, and for no other one; not for the rows of a binary store.
   @Test(arguments: FileStore.wholeFile) func aKeyFarBeyondAllOthersMakesNoFileWrong(store: FileStore) throws {
-    var program = try Program(store, Seeded("Copying saves with a key beyond all others, \(store)"))
+    var program = try Program(store, SeededGenerator("Copying saves with a key beyond all others, \(store)"))
     let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
     try program.setAsideKeys(upTo: 1 << 40)
     let far = try program.context.insert(entityNamed: "Ship")
@@ -141,12 +141,12 @@ import Testing
 private struct Program {
   let store: FileStore
   let disk = SimulatedFileSystem()
-  var random: Seeded
+  var random: SeededGenerator
   private(set) var context: ManagedObjectContext
   /// A number that no object has.
   private var next: Int64 = 100_000
 
-  init(_ store: FileStore, _ random: Seeded) throws {
+  init(_ store: FileStore, _ random: SeededGenerator) throws {
     (self.store, self.random) = (store, random)
     context = try CopyingFleet.context(store, disk)
     try CopyingFleet.fill(1_500, context)

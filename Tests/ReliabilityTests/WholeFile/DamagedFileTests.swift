@@ -57,7 +57,7 @@ import Testing
   @Test(arguments: FileStore.wholeFile)
   func E1_everyChangedByteIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
-    var random = Seeded("E1, \(store), bytes")
+    var random = SeededGenerator("E1, \(store), bytes")
     for place in whole.indices {
       var bytes = whole
       bytes[place] ^= UInt8.random(in: 1...255, using: &random)
@@ -71,7 +71,7 @@ import Testing
   @Test(arguments: FileStore.wholeFile)
   func E1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
-    var random = Seeded("E1, \(store), bits")
+    var random = SeededGenerator("E1, \(store), bits")
     let step = TestTier.count(19, full: 1)
     for place in stride(from: Int.random(in: 0..<step, using: &random), to: whole.count, by: step) {
       for bit in 0..<8 {
@@ -147,7 +147,7 @@ import Testing
     var renamed = Harbour.entities
     renamed[ship].relationships[0].isOptional = false
     for (others, name) in [(entities, "Ship"), (Harbour.entities + [EntityDescription("Lamp")], "Lamp"), (renamed, "Ship")] {
-      let folder = try Folder()
+      let folder = TemporaryFolder()
       let path = folder.file("harbour")
       let coordinator = try PersistentStoreCoordinator(model: Harbour.made(others), store: store.description(at: path))
       try coordinator.close()

@@ -11,9 +11,9 @@ import Testing
 
 /// The calls of stores as the operating system saw them, and processes that are killed at each of them.
 @Suite(.serialized) struct EveryCallTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   /// A process is killed instead of each call that opening, saving twice and closing make, one after the other.
   @Test(arguments: FileStore.all, EveryCall.Start.allCases)
@@ -84,7 +84,7 @@ struct EveryCall {
     }
   }
 
-  private func acknowledged() -> Int { (try? Folder.read(folder + "/acks").count) ?? 0 }
+  private func acknowledged() -> Int { (try? TemporaryFolder.read(folder + "/acks").count) ?? 0 }
 
   private func survey(_ call: Tracer.Call, isKilled: Bool) throws {
     let acks = acknowledged()

@@ -1,3 +1,4 @@
+import TestSupport
 #if os(Linux)
   import Foundation
   import Holdfast
@@ -14,11 +15,11 @@
 
     @Test(arguments: FileStore.wholeFile, Shape.allCases)
     func openingAndReadingTakesNoMoreMemoryThanIsSaid(store: FileStore, shape: Shape) async throws {
-      let folder = try Folder(), path = folder.file("file")
+      let folder = TemporaryFolder(), path = folder.file("file")
       try FileOfShape(shape: shape, store: store, path: path).make()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as FileStore, shape = shape as Shape, path = path as String] in
-        let file = FileOfShape(shape: shape, store: store, path: path), size = try Folder.read(path).count
+        let file = FileOfShape(shape: shape, store: store, path: path), size = try TemporaryFolder.read(path).count
         // Code that is run for the first time takes memory too.
         try file.readAnotherOne()
         let taken = try ProcessMemory.taken { try file.read() }

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastAtomicStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,9 +12,9 @@ import Testing
 
 /// Files and folders that may be read only, or not at all. In processes without rights, because root may do everything.
 @Suite struct ForbiddenTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile)
   func C7_everyCombinationOfRightsIsASaveOrATypedErrorAndReadOnlyLeavesNoFile(store: FileStore) async throws {

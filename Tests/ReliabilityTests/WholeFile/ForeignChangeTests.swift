@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastAtomicStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,10 +12,10 @@ import Testing
 
 /// Somebody else replaces, cuts off, removes or locks away the file of a store that is open, or opens it a second time.
 @Suite struct ForeignChangeTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func opened(_ store: FileStore) throws -> ManagedObjectContext {
     try Harbour.makeFile(store.description(at: path))
@@ -142,12 +143,12 @@ import Testing
       (own[0].name, own[1].name) = ("Ours", "Ours")
       let number = try #require(own[0].number)
       try await replaceByLaterVersion(store, deletes ? .delete(number) : .rename(number, "Theirs"))
-      let theirs = try Folder.read(path)
+      let theirs = try TemporaryFolder.read(path)
       for _ in 0..<2 {
         let conflict = try #require(throws: ContextError.self) { try context.save() }
         #expect(conflict.code == .conflict && conflict.objectIDs == [own[0].objectID], "\(conflict)")
         #expect((conflict.cause as? StoreError)?.path == path && context.hasChanges)
-        let isTheirs = try Folder.read(path) == theirs
+        let isTheirs = try TemporaryFolder.read(path) == theirs
         #expect(isTheirs)
       }
       context.reset()
@@ -163,7 +164,7 @@ import Testing
   func D3_aCopyOfItselfInItsPlaceIsNoConflict(store: FileStore) throws {
     let context = try opened(store)
     try Voyage.saveNext(context)
-    try Folder.write(try Folder.read(path), to: folder.file("copy"))
+    try TemporaryFolder.write(try TemporaryFolder.read(path), to: folder.file("copy"))
     #expect(rename(folder.file("copy"), path) == 0)
     #expect(try Voyage.saveNext(context) == 14)
     context.reset()
@@ -174,9 +175,9 @@ import Testing
   @Test(arguments: FileStore.wholeFile)
   func D3_anOlderVersionThatSomebodyPutBackIsNotOverwrittenUnseen(store: FileStore) throws {
     let context = try opened(store)
-    let older = try Folder.read(path)
+    let older = try TemporaryFolder.read(path)
     try Voyage.saveNext(context)
-    try Folder.write(older, to: folder.file("older"))
+    try TemporaryFolder.write(older, to: folder.file("older"))
     #expect(rename(folder.file("older"), path) == 0)
     _ = try Voyage.changeNext(context)
     let conflict = try #require(throws: ContextError.self) { try context.save() }
@@ -193,8 +194,8 @@ import Testing
   func D3_aVersionThatWentItsOwnWayIsNotOverwrittenUnseen(store: FileStore, further: Int) throws {
     let context = try opened(store)
     let ship = try ships(context)[0]
-    let copy = try Folder()
-    try Folder.write(try Folder.read(path), to: copy.file("harbour"))
+    let copy = TemporaryFolder()
+    try TemporaryFolder.write(try TemporaryFolder.read(path), to: copy.file("harbour"))
     let other = try Harbour.context(store.description(at: copy.file("harbour")))
     let theirs = try ships(other)
     theirs[0].name = "Theirs"
@@ -208,14 +209,14 @@ import Testing
     try context.save()
     #expect(rename(copy.file("harbour"), path) == 0)
 
-    let before = try Folder.read(path)
+    let before = try TemporaryFolder.read(path)
     ship.tons = 77
     for _ in 0..<2 {
       let error = try #require(throws: StoreError.self) { try context.save() }
       #expect(error.code == .storeReplaced && error.path == path && error.reason.contains("older copy") && context.hasChanges, "\(error)")
     }
     #expect(ship.name == "Ours" && ship.tons == 77)
-    let isAsBefore = try Folder.read(path) == before
+    let isAsBefore = try TemporaryFolder.read(path) == before
     #expect(isAsBefore)
     try context.persistentStoreCoordinator.close()
     let again = try Harbour.context(store.description(at: path))
@@ -242,13 +243,13 @@ import Testing
   @Test(arguments: FileStore.wholeFile)
   func D3_aFileThatWasCutOffIsNotOverwrittenAndCanBePutBack(store: FileStore) throws {
     let context = try opened(store)
-    let whole = try Folder.read(path)
+    let whole = try TemporaryFolder.read(path)
     _ = try Voyage.changeNext(context)
     for length in [whole.count - 1, whole.count / 2, 100, 0] {
       #expect(truncate(path, off_t(length)) == 0)
       try expectRefusedSave(context, [.damaged, .notAStore], "\(length) bytes")
     }
-    try Folder.write(whole, to: path)
+    try TemporaryFolder.write(whole, to: path)
     try context.save()
     context.reset()
     #expect(try Voyage.check(context) == (13, nil))
@@ -262,7 +263,7 @@ import Testing
     #expect(rename(path, folder.file("elsewhere")) == 0)
     for _ in 0..<2 { try expectRefusedSave(context, [.storeReplaced]) }
     #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.setMetadata([:]) }
-    #expect(!Folder.exists(path))
+    #expect(!TemporaryFolder.exists(path))
     #expect(rename(folder.file("elsewhere"), path) == 0)
     try context.save()
     #expect(try Voyage.check(context) == (13, nil))

@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// The first save after opening a file of text copies what lies there as the store writes it, and nothing else.
@@ -27,7 +28,7 @@ import Testing
 
     /// Rewrites the lines of objects; nil where the format cannot say it so.
     func rewrite(_ text: String, _ store: FileStore) -> String? {
-      var random = Seeded("Found files, \(store), \(rawValue)")
+      var random = SeededGenerator("Found files, \(store), \(rawValue)")
       switch (self, store) {
       case (.asItWas, _): return text
       case (.descending, .json): return FoundText.json(text) { $0.reversed() }
@@ -159,7 +160,7 @@ import Testing
           })
       }
     }
-    var random = Seeded("Found files of small entities, \(store), \(count)")
+    var random = SeededGenerator("Found files of small entities, \(store), \(count)")
     var open = try context(disk)
     for name in names {
       for number in 0..<Int.random(in: 1...count, using: &random) {

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// Links to objects that are gone, which deletions leave behind whose rule does nothing: the file opens again, and everything else is
@@ -37,9 +38,9 @@ import Testing
     }
   }
 
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.all, Shape.all)
   func aFileWithLinksToObjectsThatAreGoneOpensAgain(store: FileStore, shape: Shape) throws {

@@ -14,17 +14,17 @@ import Testing
 /// Transfers that are short and synchronizations that fail, through whole stores on the file system of this machine. On a simulated disk
 /// ``WholeFileFaultTests`` tries every call.
 @Suite(.serialized) struct RealDiskTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile) func C3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
-    let random = Seeded("C3 on a real disk, \(store)")
+    let random = SeededGenerator("C3 on a real disk, \(store)")
     let disturbed = DisturbedFileSystem(POSIXFileSystem(), seed: random.seed)
     let (path, shortPath) = (folder.file("harbour"), folder.file("short"))
     // Of one store, so that the files are equal to the last byte.
     try Harbour.makeFile(store.description(at: path), saves: 1)
-    try Folder.write(Folder.read(path), to: shortPath)
+    try TemporaryFolder.write(TemporaryFolder.read(path), to: shortPath)
     disturbed.shortenAllTransfers()
     func opened() throws -> [ManagedObjectContext] {
       try [
@@ -35,7 +35,7 @@ import Testing
     var contexts = try opened()
     for save in 2...TestTier.count(30, full: 10_000) {
       for context in contexts { #expect(try Voyage.saveNext(context) == save) }
-      let isSame = try Folder.read(path) == Folder.read(shortPath)
+      let isSame = try TemporaryFolder.read(path) == TemporaryFolder.read(shortPath)
       try #require(isSame, "Save \(save) made another file.")
       if save % 10 == 0 {
         for context in contexts { try context.persistentStoreCoordinator.close() }
@@ -70,7 +70,7 @@ private struct FailedSynchronization {
       _ = try Voyage.changeNext(context)
       return context
     } _: { (context: ManagedObjectContext) in
-      let old = try Folder.read(path)
+      let old = try TemporaryFolder.read(path)
       do {
         try context.save()
         complain("The save did not fail.")
@@ -78,7 +78,7 @@ private struct FailedSynchronization {
         let cause = error.cause as? FileSystemError
         demand(error.code == .inputOutput && cause?.operation == .synchronize && cause?.number == EIO && error.path == path, "\(error)")
       }
-      let isSame = try Folder.read(path) == old
+      let isSame = try TemporaryFolder.read(path) == old
       demand(isSame && context.hasChanges, "The file or the changes are others.")
       try context.save()
       try context.persistentStoreCoordinator.close()

@@ -6,10 +6,10 @@ import Testing
 
 /// Several processes save into one file, each of them what it has worked out from what it has read.
 @Suite(.serialized) struct SeveralProcessesTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile, [2, 8])
   func D1_noUpdateOfSeveralProcessesIsLostAndNoKeyGivenTwice(store: FileStore, processes: Int) async throws {
@@ -25,13 +25,13 @@ import Testing
               saves = saves as Int
             ] in
             let report = try Counting.run(store, folder, process: process, of: processes, saves: saves)
-            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+            try TemporaryFolder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
           }
         }
       }
     }
     let reports = try (0..<processes).map {
-      try JSONDecoder().decode(Counting.Report.self, from: Data(try Folder.read(folder.file("report\($0)"))))
+      try JSONDecoder().decode(Counting.Report.self, from: Data(try TemporaryFolder.read(folder.file("report\($0)"))))
     }
     let seconds = Int(Date().timeIntervalSince(began).rounded())
     print(
@@ -54,13 +54,13 @@ import Testing
               folder = folder as String, store = store as FileStore, process = process as Int, processes = processes as Int
             ] in
             let report = try Inserting.run(store, folder, process: process, of: processes)
-            try Folder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
+            try TemporaryFolder.write(Array(try JSONEncoder().encode(report)), to: folder + "/report\(process)")
           }
         }
       }
     }
     let given = try (0..<processes).map {
-      try JSONDecoder().decode([String: Int].self, from: Data(try Folder.read(folder.file("report\($0)"))))
+      try JSONDecoder().decode([String: Int].self, from: Data(try TemporaryFolder.read(folder.file("report\($0)"))))
     }
     try Inserting.expect(given, store, path)
     #expect(try store.fault(at: path) == nil)

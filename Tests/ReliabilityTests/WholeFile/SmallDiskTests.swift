@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -10,9 +11,9 @@ import Testing
 
 /// Whole-file stores on real disks that have hardly any space, or hardly any files.
 @Suite(.serialized) struct SmallDiskTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   #if os(Linux)
     @Test(arguments: FileStore.wholeFile)
@@ -115,8 +116,8 @@ import Testing
 
     /// What another program finds on the full disk that opens a copy of the file.
     private func look(_ saved: Int, while context: ManagedObjectContext?) throws {
-      guard Folder.exists(path) else { return demand(context == nil, "\(options): there is no file.") }
-      let found = try SimulatedHarbour.found(store, Folder.read(path))
+      guard TemporaryFolder.exists(path) else { return demand(context == nil, "\(options): there is no file.") }
+      let found = try SimulatedHarbour.found(store, TemporaryFolder.read(path))
       demand(found == (saved, nil), "\(options): \(found) after \(saved) saves")
     }
   }

@@ -13,10 +13,10 @@ import Testing
 
 /// Signals, and limits that the operating system sets a process, while whole-file stores open and save.
 @Suite(.serialized) struct SystemLimitTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   #if os(Linux)
     /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `HOLDFAST_TESTS=full`.
@@ -104,18 +104,18 @@ import Testing
         signal(SIGXFSZ, SIG_IGN)
         let path = folder + "/harbour"
         try Harbour.makeFile(store.description(at: path))
-        let size = try Folder.read(path).count
+        let size = try TemporaryFolder.read(path).count
         let context = try Harbour.context(store.description(at: path))
         var (saves, refused, saved) = (12, 0, 0)
         for limit in stride(from: 0, through: 2 * size, by: max(1, size / 16)) {
-          let (before, descriptors) = (try Folder.read(path), Limits.openDescriptors)
+          let (before, descriptors) = (try TemporaryFolder.read(path), Limits.openDescriptors)
           let made = Limits.with(RLIMIT_FSIZE, limit) { Result { try Voyage.saveNext(context) } }
           saves += 1
           if case .failure(let error) = made {
             refused += 1
             let storeError = error as? StoreError
             demand(storeError?.code == .diskFull && storeError?.path == path && context.hasChanges, "\(limit) bytes: \(error)")
-            demand(try Folder.read(path) == before, "\(limit) bytes: the file was changed.")
+            demand(try TemporaryFolder.read(path) == before, "\(limit) bytes: the file was changed.")
             demand(try store.fault(at: path) == nil && Limits.openDescriptors == descriptors, "\(limit) bytes: something is left.")
             try context.save()
           } else {

@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -123,8 +124,8 @@ import Testing
   }
 
   /// A real file with these bytes, opened, of which nothing but its beginning and end was read.
-  private func opened(_ contents: [UInt8], _ store: FileStore, in folder: Folder) throws -> ManagedObjectContext {
-    try Folder.write(contents, to: folder.file("harbour"))
+  private func opened(_ contents: [UInt8], _ store: FileStore, in folder: TemporaryFolder) throws -> ManagedObjectContext {
+    try TemporaryFolder.write(contents, to: folder.file("harbour"))
     return try Harbour.context(store.description(at: folder.file("harbour")))
   }
 
@@ -135,9 +136,9 @@ import Testing
     let answers = try contents.map { try SampleAnswers(store, $0, sample.ids).answers } ?? sample.answers
     var refused = 0
     for reading in Reading.allCases {
-      let folder = try Folder()
+      let folder = TemporaryFolder()
       let context = try opened(contents ?? sample.contents, store, in: folder)
-      try Folder.overwrite(folder.file("harbour"), other)
+      try TemporaryFolder.overwrite(folder.file("harbour"), other)
       for _ in 0..<2 {
         do {
           #expect(try reading.perform(in: context, sample.ids) == answers[reading], "\(reading)")
@@ -160,24 +161,24 @@ import Testing
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases.filter { ![.laterVersion, .earlierVersion].contains($0) })
   func D3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedAndSucceedsWhenItWasPutBack(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
-    let folder = try Folder(), path = folder.file("harbour")
+    let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
     // The first ship's page, or nothing.
     let ship = try #require(context.object(with: sample.ids.ship) as? Ship)
     ship.tons = 77
     context.insert(Ship.self).name = "New"
-    try Folder.overwrite(path, other)
+    try TemporaryFolder.overwrite(path, other)
     for _ in 0..<2 {
       let error = try #require(throws: StoreError.self) { try context.save() }
       #expect([.damaged, .notAStore, .storeReplaced].contains(error.code) && error.path == path && context.hasChanges, "\(error)")
-      let isAsItWas = try Folder.read(path) == other
+      let isAsItWas = try TemporaryFolder.read(path) == other
       #expect(isAsItWas)
     }
     #expect(throws: StoreError.self) { try context.persistentStoreCoordinator.setMetadata(["owner": .string("Ada")]) }
-    let isAsItWas = try Folder.read(path) == other
+    let isAsItWas = try TemporaryFolder.read(path) == other
     #expect(isAsItWas)
 
-    try Folder.overwrite(path, sample.contents)
+    try TemporaryFolder.overwrite(path, sample.contents)
     try context.save()
     try context.persistentStoreCoordinator.close()
     let again = try Harbour.context(store.description(at: path))
@@ -194,16 +195,16 @@ import Testing
   func D3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
     let sample = try Sample(store)
     let later = try Overwriting.laterVersion.apply(to: sample.contents, store)
-    let folder = try Folder(), path = folder.file("harbour")
+    let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
     context.insert(Ship.self).name = "New"
-    try Folder.overwrite(path, later)
+    try TemporaryFolder.overwrite(path, later)
     if Self.readsLater(store) {
       let error = try #require(throws: StoreError.self) { try context.save() }
       // Not damaged: what is there is whole.
       #expect(error.code == .storeReplaced && error.path == path && context.hasChanges, "\(error)")
       #expect((error.cause as? StoreError)?.path == path && error.reason.hasSuffix("open the one that is there."), "\(error)")
-      let isTheirs = try Folder.read(path) == later
+      let isTheirs = try TemporaryFolder.read(path) == later
       #expect(isTheirs)
     } else {
       try context.save()
@@ -286,7 +287,7 @@ enum Reading: String, CaseIterable, Codable, Sendable {
   }
 }
 
-extension Folder {
+extension TemporaryFolder {
   /// Changes the bytes of a file that stays the same file, as `cp` does and `mv` does not.
   static func overwrite(_ path: String, _ bytes: [UInt8]) throws {
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))

@@ -281,7 +281,7 @@ import Testing
   /// 10,000 saves with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
   func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
-    let random = Seeded("C3, \(store)")
+    let random = SeededGenerator("C3, \(store)")
     // Of one store, so that the files are equal to the last byte.
     let contents = try SimulatedHarbour.contents(store, saves: 1)
     let (whole, short) = (SimulatedHarbour(store, contents: contents), SimulatedHarbour(store, contents: contents))

@@ -13,9 +13,9 @@ import Testing
 @Suite(.serialized) struct WholeFileKillTests {
   private static let rounds = TestTier.count(60, full: 500)
 
-  private let folder: Folder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile)
   func A1_aKilledProcessLosesNoAcknowledgedSaveTearsNoneAndLeavesNothing(store: FileStore) async throws {
@@ -39,15 +39,15 @@ import Testing
   private func A1_theRoundsFindEveryHarm(store: FileStore, harm: Harm) throws {
     let victim = victim(store)
     try Harbour.makeFile(store.description(at: victim.path))
-    let older = try Folder.read(victim.path)
+    let older = try TemporaryFolder.read(victim.path)
     for saves in 13...15 {
       let found = try victim.survey()
       #expect(Nursery.fault(1, saves - 2, found) == nil && Nursery.fault(0, saves - 2, found) == nil)
     }
     switch harm {
-    case .olderFile: try Folder.write(older, to: victim.path)
-    case .half: try Folder.write(Array(try Folder.read(victim.path).prefix(older.count / 2)), to: victim.path)
-    case .temporaryFile: try Folder.write([1], to: folder.file(".other.0123456789abcdef.tmp"))
+    case .olderFile: try TemporaryFolder.write(older, to: victim.path)
+    case .half: try TemporaryFolder.write(Array(try TemporaryFolder.read(victim.path).prefix(older.count / 2)), to: victim.path)
+    case .temporaryFile: try TemporaryFolder.write([1], to: folder.file(".other.0123456789abcdef.tmp"))
     case .shipGone, .logChanged, .linkGone: try change(harm, store, victim.path)
     }
     do {
@@ -75,18 +75,18 @@ import Testing
   }
 
   private func report(_ store: FileStore, _ order: Nursery.Order, rounds: Int) async throws -> Nursery.Report {
-    let random = Seeded("Kill \(store), \(rounds) rounds")
+    let random = SeededGenerator("Kill \(store), \(rounds) rounds")
     let began = Date()
     await #expect(processExitsWith: .success) {
       [
         victim = victim(store) as Victim, order = order as Nursery.Order, rounds = rounds as Int, seed = random.seed as UInt64,
         report = folder.file("report") as String
       ] in
-      var random = Seeded(seed: seed)
+      var random = SeededGenerator(seed: seed)
       let found = try Nursery(victim: victim, order: order).run(rounds: rounds, random: &random)
-      try Folder.write(Array(try JSONEncoder().encode(found)), to: report)
+      try TemporaryFolder.write(Array(try JSONEncoder().encode(found)), to: report)
     }
-    let report = try JSONDecoder().decode(Nursery.Report.self, from: Data(try Folder.read(folder.file("report"))))
+    let report = try JSONDecoder().decode(Nursery.Report.self, from: Data(try TemporaryFolder.read(folder.file("report"))))
     let seconds = Int(Date().timeIntervalSince(began).rounded())
     print(
       "\(store), \(order): \(report.kills) kills in \(seconds) s, \(report.acknowledged) acknowledged saves found, "

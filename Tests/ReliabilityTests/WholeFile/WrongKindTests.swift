@@ -4,6 +4,7 @@ import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -14,10 +15,10 @@ import Testing
 
 /// Things at the path of a whole-file store that are no stores, or not of its kind.
 @Suite struct WrongKindTests {
-  private let folder: Folder
+  private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 
-  init() throws { folder = try Folder() }
+  init() throws { folder = TemporaryFolder() }
 
   private func expectRefusal(_ codes: StoreError.Code..., by store: FileStore, _ comment: String = "") throws {
     try ReliabilityTests.expectRefusal(codes, by: store.description(at: path), of: path, in: folder, comment)
@@ -29,7 +30,7 @@ import Testing
   func E3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
     #expect(OtherKinds.all.count >= 40)
     for (name, bytes) in OtherKinds.all {
-      try Folder.write(bytes, to: path)
+      try TemporaryFolder.write(bytes, to: path)
       let disk = ReadCountingFileSystem()
       _ = try? store.description(at: path, file: DurableFileOptions(fileSystem: disk)).makeStore().open(model: Harbour.model)
       // Once, and what the lock file keeps.
@@ -63,7 +64,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile)
   func E3_anEmptyFileIsRefused(store: FileStore) throws {
-    try Folder.write([], to: path)
+    try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, by: store)
   }
 
@@ -104,7 +105,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile)
   func E3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
-    try Folder.write([0x7B], to: path)
+    try TemporaryFolder.write([0x7B], to: path)
     #expect(truncate(path, 1 << 40) == 0)
     // Its bytes are not compared: there are a million million of them.
     let disk = ReadCountingFileSystem()

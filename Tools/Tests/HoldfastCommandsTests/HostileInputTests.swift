@@ -250,20 +250,3 @@ enum HostileFile: String, CaseIterable, Codable {
       + number(name.reduce(0) { $0 + Int($1) }) + magic
   }
 }
-
-/// What a process may take.
-enum ProcessLimits {
-  /// Limits this process: memory besides what it has, in bytes, and processor time. One that waits for ever ends after an hour.
-  static func set(memory: Int, processorSeconds: UInt) {
-    #if os(Linux)
-      let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-      let pages = text.split(separator: " ").first.flatMap { Int($0) } ?? 0
-      let most = rlim_t(pages * sysconf(Int32(_SC_PAGESIZE)) + memory)
-      var space = rlimit(rlim_cur: most, rlim_max: most)
-      setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &space)
-      var time = rlimit(rlim_cur: rlim_t(processorSeconds), rlim_max: rlim_t(processorSeconds))
-      setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &time)
-    #endif
-    alarm(3600)
-  }
-}

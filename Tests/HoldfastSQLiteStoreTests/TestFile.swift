@@ -1,3 +1,5 @@
+import TestSupport
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -7,49 +9,6 @@
 #elseif canImport(Darwin)
   import Darwin
 #endif
-
-/// A folder of its own for one test, removed with everything in it when the test is done.
-final class TemporaryFolder {
-  /// The absolute path, without links.
-  let path: String
-
-  init() {
-    var template = Array("/tmp/holdfast-sqlite-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil, let resolved = realpath(template, nil) else { fatalError("no temporary folder: \(errno)") }
-    defer { free(resolved) }
-    path = String(cString: resolved)
-  }
-
-  deinit { Self.remove(path) }
-
-  /// The path of a file in the folder, which need not exist.
-  func file(_ name: String = "store.sqlite") -> String { path + "/" + name }
-
-  /// The names in the folder, sorted.
-  var names: [String] { Self.names(in: path) }
-
-  static func names(in path: String) -> [String] {
-    guard let folder = opendir(path) else { return [] }
-    defer { closedir(folder) }
-    var names: [String] = []
-    while let entry = readdir(folder) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if name != "." && name != ".." { names.append(name) }
-    }
-    return names.sorted()
-  }
-
-  private static func remove(_ path: String) {
-    var status = stat()
-    guard lstat(path, &status) == 0 else { return }
-    if status.st_mode & S_IFMT == S_IFDIR {
-      for name in names(in: path) { remove(path + "/" + name) }
-      rmdir(path)
-    } else {
-      unlink(path)
-    }
-  }
-}
 
 /// What tests ask of files that no connection has open, and of processes.
 enum TestFile {
@@ -90,9 +49,6 @@ enum TestFile {
   static func rename(_ path: String, to target: String) { _rename(path, target) }
   static func enter(_ path: String) { precondition(chdir(path) == 0) }
 
-  /// Becomes a user without rights; only root can, and only in a process of its own.
-  static func dropRights() -> Bool { geteuid() != 0 || (setgid(65_534) == 0 && setuid(65_534) == 0) }
-
   /// Lets no file of this process grow beyond the size.
   static func limitFileSize(_ bytes: UInt64) {
     signal(SIGXFSZ, SIG_IGN)
@@ -102,24 +58,6 @@ enum TestFile {
     #else
       precondition(setrlimit(1, &limit) == 0)
     #endif
-  }
-
-  /// Runs `body` in a forked child and returns what it returned.
-  static func inForkedChild(_ body: () -> Int32) -> Int32 {
-    typealias Fork = @convention(c) () -> pid_t
-    // Swift hides `fork`, because it is seldom what one wants.
-    guard let symbol = dlsym(nil, "fork") else { return -1 }
-    let child = unsafeBitCast(symbol, to: Fork.self)()
-    if child == 0 { _exit(body()) }
-    var status: Int32 = 0
-    waitpid(child, &status, 0)
-    return (status >> 8) & 0xff
-  }
-
-  static func seconds() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   private static func unistdWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
@@ -163,3 +101,8 @@ private func _link(_ target: String, _ path: String) { _ = link(target, path) }
     }
   }
 #endif
+
+extension TemporaryFolder {
+  /// The path of the file that most tests use, which need not exist.
+  func file() -> String { file("store.sqlite") }
+}
