@@ -3,7 +3,7 @@ import PackageDescription
 
 let package = Package(
   name: "holdfast",
-  // The first with the Swift library's own locks and atomics.
+  // The first versions whose Swift library has locks and atomics.
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
@@ -46,8 +46,7 @@ let package = Package(
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
-    // Programs to run and to read. What they need of a command line is written here, so that nobody who uses a library resolves
-    // a package for their sake.
+    // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
       name: "ExampleSupport",
       dependencies: [
@@ -62,15 +61,15 @@ let package = Package(
     .executableTarget(
       name: "Packages", dependencies: ["ExampleSupport", "Holdfast", "HoldfastStore"], path: "Sources/Examples/Packages",
       exclude: ["sample-index"]),
-    // Its model is Xcode's file, copied as it is: read when the program runs, not compiled.
+    // Its model is Xcode's file, copied and not compiled. The program reads it.
     .executableTarget(
       name: "BowTies", dependencies: ["ExampleSupport", "Holdfast", "HoldfastModelFile"], path: "Sources/Examples/BowTies",
       resources: [.copy("BowTies.xcdatamodeld"), .copy("SampleData.plist")]),
-    // The targets that it depends on are the programs that it runs.
+    // It runs the programs that it depends on.
     .testTarget(
       name: "ExamplesTests",
       dependencies: ["TestSupport", "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
-    // What tests of several targets share.
+    // Shared by several test targets.
     .target(
       name: "TestSupport",
       dependencies: ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"], path: "Tests/TestSupport"),
@@ -123,7 +122,7 @@ let package = Package(
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
       ]),
-    // Bad files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
+    // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",
       dependencies: [
@@ -133,13 +132,13 @@ let package = Package(
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
       ]),
     .testTarget(name: "ArchitectureTests"),
-    // Its cases are files that must not compile, so the build leaves them alone.
+    // Its cases are files that must not compile, so the build excludes them.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),
   ],
   swiftLanguageModes: [.v6]
 )
 
-// One place says how every target is compiled; CI adds warnings as errors.
+// Compiler settings of every target. CI treats warnings as errors.
 let strict = Context.environment["HOLDFAST_WARNINGS_AS_ERRORS"] != nil
 for target in package.targets where target.type != .system {
   target.swiftSettings =

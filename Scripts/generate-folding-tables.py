@@ -2,10 +2,10 @@
 """Writes Sources/HoldfastStore/Query/FoldingTables.swift, the tables behind [c] and [d] of string comparisons.
 
     Scripts/generate-folding-tables.py            writes the file
-    Scripts/generate-folding-tables.py --check    fails when the file is not what would be written
+    Scripts/generate-folding-tables.py --check    fails if the file is out of date
 
-The data is that of Python's unicodedata, whose Unicode version is written into the file. Store files record that
-version, so another one is a change that users see: mention it in the change notes.
+The data comes from Python's unicodedata. The output contains its Unicode version. A new version can change the
+results of queries, so mention it in the changelog.
 """
 
 import pathlib
@@ -56,7 +56,7 @@ def fold_diacritics(character):
 
 
 def mappings(fold):
-    """What `fold` changes, keyed by scalar."""
+    """The scalars that `fold` changes, with their results."""
     folded = ((value, fold(chr(value))) for value in SCALARS)
     return {value: result for value, result in folded if result != chr(value)}
 
@@ -82,7 +82,7 @@ def require(condition, message):
 
 
 def verify(name, mapping):
-    """What the Swift code takes for granted of each folding."""
+    """What the Swift code assumes about each folding."""
     require(all(apply(mapping, result) == result for result in mapping.values()), f"{name} folding is not idempotent")
     require(all(len(result.encode()) < 16 for result in mapping.values()), f"a {name} folding has more than 15 bytes")
     ascii_changes = {chr(value): result for value, result in mapping.items() if value < 0x80}
