@@ -69,7 +69,10 @@ let package = Package(
     // The targets that it depends on are the programs that it runs.
     .testTarget(
       name: "ExamplesTests",
-      dependencies: ["FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
+      dependencies: [
+        "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "Holdfast", "HoldfastMemoryStore", "HoldfastModelFile",
+        "HoldfastStore", "HoldfastStoreConformance",
+      ]),
     // What tests of several targets share.
     .target(name: "TestSupport", path: "Tests/TestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),

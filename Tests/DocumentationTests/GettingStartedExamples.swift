@@ -93,7 +93,7 @@ func stores(_ folder: String) -> [StoreDescription] {
   return [memory, json, xml, binary, sqlite]
 }
 
-/// The property and error number that refuse a book; nil when it's saved.
+/// Why a book can't be saved, as a property and an error number; nil if it's saved.
 func refusal(of title: String, _ context: ManagedObjectContext) throws -> String? {
   let book = context.insert(Book.self)
   book.title = title  // no author, which the model requires
@@ -106,7 +106,7 @@ func refusal(of title: String, _ context: ManagedObjectContext) throws -> String
   }
 }
 
-/// The title in the view context before and after the refresh that shows a background context's change.
+/// The title before and after a refresh that shows the change of a background context.
 @MainActor func seeChanges(_ container: PersistentContainer) async throws -> [String] {
   let context = container.viewContext
   guard let emma = try context.fetch(FetchRequest<Book>(where: \.title == "Emma")).first else { return [] }

@@ -2,7 +2,7 @@
 // The examples of *The semantics profile*, word for word; `SnippetTests` compares them, `SemanticsTests` runs them.
 import Holdfast
 
-/// Saves. On a conflict, applies this context's changes to the rows as saved by others, and saves again.
+/// Saves. On a conflict, merges this context's changes into the rows as they are now, and saves again.
 func saveOverOthers(_ context: ManagedObjectContext) throws {
   for _ in 0..<3 {
     do {
