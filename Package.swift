@@ -68,7 +68,10 @@ let package = Package(
     // It runs the programs that it depends on.
     .testTarget(
       name: "ExamplesTests",
-      dependencies: ["TestSupport", "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HoldfastModelFile", "HoldfastStore"]),
+      dependencies: [
+        "TestSupport", "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "Holdfast", "HoldfastMemoryStore", "HoldfastModelFile",
+        "HoldfastStore", "HoldfastStoreConformance",
+      ]),
     // Shared by several test targets.
     .target(
       name: "TestSupport",

@@ -60,9 +60,9 @@ func fill(_ context: ManagedObjectContext) throws {
     let book = context.insert(Book.self)
     book.title = title
     book.year = year
-    book.author = austen  // austen.books has it too, at once
+    book.author = austen  // austen.books contains it at once
   }
-  try context.save()  // all of it, or nothing; durable when it returns
+  try context.save()  // all or nothing; durable when it returns
 }
 
 func titles(before year: Int, _ context: ManagedObjectContext) throws -> [String] {
@@ -93,24 +93,24 @@ func stores(_ folder: String) -> [StoreDescription] {
   return [memory, json, xml, binary, sqlite]
 }
 
-/// Why a book cannot be saved; nil when it can.
+/// Why a book can't be saved, as a property and an error number; nil if it's saved.
 func refusal(of title: String, _ context: ManagedObjectContext) throws -> String? {
   let book = context.insert(Book.self)
-  book.title = title  // and no author, which the model demands
+  book.title = title  // no author, which the model requires
   do {
     try context.save()
     return nil
   } catch let error as ContextError where error.code == .missingMandatoryValue {
-    context.rollback()  // a save that fails changes nothing, and the context keeps its changes until somebody gives them up
+    context.rollback()  // the store is unchanged; the context keeps its changes until you roll them back
     return "\(error.property ?? ""), \(error.coreDataCode)"  // "author, 1570"
   }
 }
 
-/// The titles in the view context before and after somebody else changed one.
+/// The title before and after a refresh that shows the change of a background context.
 @MainActor func seeChanges(_ container: PersistentContainer) async throws -> [String] {
   let context = container.viewContext
   guard let emma = try context.fetch(FetchRequest<Book>(where: \.title == "Emma")).first else { return [] }
-  let id = emma.objectID  // an ID may go anywhere, an object may not
+  let id = emma.objectID  // an ID is Sendable, an object isn't
   try await container.performBackgroundTask { context in
     guard let same = try context.existingObject(with: id) as? Book else { return }
     same.title = "Emma. A Novel"

@@ -89,7 +89,7 @@ final class Movement: ManagedObject {
   eroica.movements.move(from: 0, to: 2)
   try context.save()
 
-  // Works of every kind come as what they are; \.title is a property that Symphony inherits.
+  // A fetch of Work returns each object as an instance of its class; Symphony inherits \.title.
   let works = try context.fetch(FetchRequest<Work>(sortedBy: [FetchSortDescriptor(\Work.title)]))
   let third = try context.fetch(FetchRequest<Symphony>(where: \.title == "Eroica" && \.number == 3))
   return works.map(\.title) + third.flatMap { $0.movements.map(\.tempo) }
@@ -125,7 +125,7 @@ final class Track: ManagedObject {
   track.title = "Erbarme dich, mein Gott"
   try context.save()  // 0 new, 1 changed; 1 saved
   try context.refresh(track, mergeChanges: false)
-  return told + [track.title, track.length]  // reading the title gives the object its row, so it has its length
+  return told + [track.title, track.length]  // reading the title fires the fault, which sets the length
 }
 
 @MainActor func library() throws -> [String] {

@@ -2,7 +2,7 @@
 // The examples of *The semantics profile*, word for word; `SnippetTests` compares them, `SemanticsTests` runs them.
 import Holdfast
 
-/// Saves, and where somebody else changed the same objects meanwhile, saves this context's changes over theirs.
+/// Saves. On a conflict, merges this context's changes into the rows as they are now, and saves again.
 func saveOverOthers(_ context: ManagedObjectContext) throws {
   for _ in 0..<3 {
     do {
@@ -14,13 +14,13 @@ func saveOverOthers(_ context: ManagedObjectContext) throws {
   try context.save()
 }
 
-/// Says what a save was refused for: property and number of each failure, in their order.
+/// Saves, and returns the property and number of each failure, in the order in which they are reported.
 func failures(of context: ManagedObjectContext) -> [String] {
   do {
     try context.save()
     return []
   } catch let error as ContextError {
-    let failures = error.failures.isEmpty ? [error] : error.failures  // one failure is thrown as itself
+    let failures = error.failures.isEmpty ? [error] : error.failures  // a single failure is thrown directly
     return failures.map { "\($0.property ?? "") \($0.coreDataCode)" }
   } catch {
     return ["\(error)"]

@@ -44,7 +44,7 @@ import Testing
     #expect(
       outcome
         == .success(
-          "Rating may be at most 5. [1610]", "Another rating?", "'good' is no number.", "Another rating?",
+          "Rating may be at most 5. [1610]", "Another rating?", "'good' isn't a number.", "Another rating?",
           "Rating must be at least 0. [1620]",
           "Another rating?", "Marigold is rated 4.0."))
     #expect(try run(store, "rate", "O", "7").lines.last == "Marigold stays at 4.0.")
@@ -54,7 +54,7 @@ import Testing
   @Test func whatIsWrongIsSaidInASentence() throws {
     #expect(
       try run(.memory, "show", "X")
-        == Example.Outcome(output: "", errors: "Error: There is no bow tie X. List them to see which there are.\n", status: 1))
+        == Example.Outcome(output: "", errors: "Error: Bow tie X doesn't exist. The command list prints all keys.\n", status: 1))
     #expect(try run(.memory, "wear", "R", "--date", "today").status == 64)
     #expect(try run(.memory, "iron", "R").status == 64)
   }

@@ -90,26 +90,26 @@ import Testing
   }
 
   @Test(arguments: ExampleStore.files) func aNumberThatIsNotInTheListIsRefused(_ store: ExampleStore) throws {
-    expect(try run(store, "delete", "1"), 1, "There is no walk 1: Fido has had no walk yet.")
+    expect(try run(store, "delete", "1"), 1, "Walk 1 doesn't exist: Fido has had no walk yet.")
     try add(store, "2026-05-03T07:00:00Z")
-    expect(try run(store, "delete", "2"), 1, "There is no walk 2: Fido has had one walk.")
+    expect(try run(store, "delete", "2"), 1, "Walk 2 doesn't exist: Fido has had one walk.")
     try add(store, "2026-05-04T07:00:00Z")
-    expect(try run(store, "delete", "3"), 1, "There is no walk 3: Fido has had 2 walks. Give a number from 1 to 2.")
-    expect(try run(store, "delete", "\(Int.max)"), 1, "There is no walk \(Int.max)")
-    expect(try run(store, "delete", "0"), 64, "Walks are counted from 1, so there is no walk 0.")
-    expect(try run(store, "delete", "-1"), 64, "Walks are counted from 1, so there is no walk -1.")
-    expect(try run(store, "delete", "one"), 64, "INDEX is a whole number, not 'one'.")
+    expect(try run(store, "delete", "3"), 1, "Walk 3 doesn't exist: Fido has had 2 walks. Give a number from 1 to 2.")
+    expect(try run(store, "delete", "\(Int.max)"), 1, "Walk \(Int.max) doesn't exist")
+    expect(try run(store, "delete", "0"), 64, "Walk numbers start at 1, so 0 isn't valid.")
+    expect(try run(store, "delete", "-1"), 64, "Walk numbers start at 1, so -1 isn't valid.")
+    expect(try run(store, "delete", "one"), 64, "INDEX takes a whole number, not 'one'.")
     expect(try run(store, "delete"), 64, "INDEX is missing.")
-    expect(try run(store, "delete", "1", "2"), 64, "'2' is not known.")
-    expect(try run(store, "list", "--all"), 64, "'--all' is not known.")
-    expect(try run(store, "walk"), 64, "There is no command 'walk'.")
-    expect(try run(store, "add", "--date"), 64, "A value is missing after --date.")
-    expect(try run(store, "list", "--store", "memory"), 64, "--store is given 2 times.")
+    expect(try run(store, "delete", "1", "2"), 64, "Unknown argument '2'.")
+    expect(try run(store, "list", "--all"), 64, "Unknown argument '--all'.")
+    expect(try run(store, "walk"), 64, "Unknown command 'walk'.")
+    expect(try run(store, "add", "--date"), 64, "The value after --date is missing.")
+    expect(try run(store, "list", "--store", "memory"), 64, "--store was given 2 times. Give it once.")
     #expect(try run(store, "list").lines.count == 2)
   }
 
   @Test(arguments: ExampleStore.files) func aFileIsNeeded(_ store: ExampleStore) throws {
-    let sentence = "A \(store) store lies in a file. Say in which one with --at PATH."
+    let sentence = "A \(store) store needs a file. Name it with --at PATH."
     expect(try Example.dogWalk.run("--store", store.rawValue, "list", in: folder), 64, sentence)
     expect(try Example.dogWalk.run("--store", store.rawValue, "--at", "", "add", in: folder), 64, sentence)
   }
@@ -123,14 +123,14 @@ import Testing
   @Test func aStoreMustBeOneThatThereIs() throws {
     expect(
       try Example.dogWalk.run("--store", "yaml", "--at", "walks.yaml", "add", in: folder), 64,
-      "There is no store 'yaml'. Stores: memory, json, xml, binary, sqlite.")
-    expect(try Example.dogWalk.run("list", in: folder), 64, "Say with --store what keeps the graph: memory, json, xml, binary, sqlite.")
+      "Unknown store 'yaml'. Stores: memory, json, xml, binary, sqlite.")
+    expect(try Example.dogWalk.run("list", in: folder), 64, "Choose a store with --store: memory, json, xml, binary, sqlite.")
     #expect(!folder.exists("walks.yaml"))
   }
 
   @Test(arguments: ["2026-02-30T07:00:00Z", "2026-05-04", "2026-05-04T07:30:00", "2026-05-04T24:30:00Z", "yesterday", ""])
   func aDateMustBeOne(_ date: String) throws {
-    expect(try run(.json, "add", "--date", date), 64, "Give a date and a time with its zone, as 2026-05-04T07:30:00Z")
+    expect(try run(.json, "add", "--date", date), 64, "Give a date and a time with its zone, such as 2026-05-04T07:30:00Z")
     #expect(!folder.exists("store.json"))
   }
 

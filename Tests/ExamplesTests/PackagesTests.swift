@@ -26,8 +26,8 @@ import Testing
   }
 
   private static let summary =
-    "Imported 8 packages of 3 maintainers; they speak of 3 other names. "
-    + "Left out 1 further stanzas about packages that were there already."
+    "Imported 8 packages of 3 maintainers. They refer to 3 other names. "
+    + "Repeated stanzas skipped: 1."
 
   // MARK: Answers
 
@@ -112,7 +112,7 @@ import Testing
   @Test(arguments: ExampleStore.files) func anImportTakesThePlaceOfTheFormerIndex(_ store: ExampleStore) throws {
     try folder.write("Package: editor\nVersion: 2\nDepends: libnew\n\nPackage: libnew\nVersion: 1\n", to: "newer")
     #expect(try ask(store, "what-depends-on", "libbase").status == 0)
-    #expect(try importIndex(store, "newer") == .success("Imported 2 packages of 0 maintainers; they speak of 0 other names."))
+    #expect(try importIndex(store, "newer") == .success("Imported 2 packages of 0 maintainers. They refer to 0 other names."))
     #expect(try ask(store, "info", "editor") == .success("Package: editor", "Version: 2", "Depends: libnew"))
     #expect(try ask(store, "what-depends-on", "libnew") == .success("editor"))
     #expect(try ask(store, "maintainers") == .success())
@@ -123,7 +123,7 @@ import Testing
     try folder.write("This is no index.\n", to: "other")
     #expect(try ask(store, "what-depends-on", "spell") == .success("editor"))
     let outcome = try importIndex(store, "other")
-    #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.contains("There is no package in other"))
+    #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.contains("other contains no packages"))
     let missing = try importIndex(store, "missing")
     #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("Could not read the package index missing"))
     #expect(try ask(store, "what-depends-on", "spell") == .success("editor"))
@@ -135,7 +135,7 @@ import Testing
     for command in ["info", "what-depends-on"] {
       let outcome = try ask(store, command, "nobody")
       #expect(outcome.status == 1 && outcome.output.isEmpty)
-      #expect(outcome.errors == "Error: There is no package nobody in the index, and no package depends on it or provides it.\n")
+      #expect(outcome.errors == "Error: The index has no package nobody, and no package depends on it or provides it.\n")
     }
   }
 
@@ -147,7 +147,7 @@ import Testing
 
   @Test(arguments: ExampleStore.files) func aFileIsNeeded(_ store: ExampleStore) throws {
     let outcome = try Example.packages.run("maintainers", "--store", store.rawValue, in: folder)
-    #expect(outcome.status == 64 && outcome.output.isEmpty && outcome.errors.contains("Say in which one with --at PATH."))
+    #expect(outcome.status == 64 && outcome.output.isEmpty && outcome.errors.contains("Name it with --at PATH."))
   }
 
   @Test func aListHasALineAtLeast() throws {

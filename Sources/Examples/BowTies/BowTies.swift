@@ -2,7 +2,7 @@ import ExampleSupport
 import Foundation
 import Holdfast
 
-/// Keeps bow ties: what they look like, how often they are worn, how they are liked.
+/// Keeps a list of bow ties, with their looks, ratings and how often they are worn.
 @main enum BowTies {
   static let usage = """
     A wardrobe of bow ties.
@@ -10,11 +10,11 @@ import Holdfast
     Usage: BowTies --store memory|json|xml|binary|sqlite [--at PATH] COMMAND
 
       list                     prints every bow tie with its key
-      show KEY                 prints all that is known of one
-      wear KEY [--date DATE]   wears one: now, or at a time such as 2026-05-04T19:30:00Z
-      rate KEY RATING          rates one from 0 to 5; asks again when the rating is refused
+      show KEY                 prints all attributes of a bow tie
+      wear KEY [--date DATE]   records that it is worn: now, or at a time such as 2026-05-04T19:30:00Z
+      rate KEY RATING          rates it from 0 to 5; asks again if the rating is refused
 
-    A new store begins with four bow ties. A file is made when there is none; memory needs none.
+    A new store contains four bow ties. A missing file is created; a memory store needs no PATH.
     """
 
   static func main() {
@@ -40,12 +40,12 @@ import Holdfast
         let key = try arguments.word("KEY"), rating = try arguments.word("RATING")
         try arguments.finish()
         try rate(Wardrobe(place.description()), key, rating)
-      case let other: throw UsageError("There is no command '\(other)'.")
+      case let other: throw UsageError("Unknown command '\(other)'.")
       }
     }
   }
 
-  /// Rates a tie, and asks again as long as the rating is refused and there is somebody to ask.
+  /// Rates a tie, and asks again until the rating is accepted or the input ends.
   private static func rate(_ wardrobe: Wardrobe, _ key: String, _ first: String) throws {
     let tie = try wardrobe.tie(key)
     var answer: String? = first
@@ -54,7 +54,7 @@ import Holdfast
         guard let refusal = try wardrobe.rate(tie, rating) else { return print("\(tie.name) is rated \(tie.rating).") }
         print("\(refusal.sentence) [\(refusal.number)]")
       } else {
-        print("'\(text)' is no number.")
+        print("'\(text)' isn't a number.")
       }
       print("Another rating?")
       answer = readLine()
@@ -64,13 +64,13 @@ import Holdfast
 
   private static func parse(_ text: String) throws -> Date {
     guard let date = try? Date(text, strategy: .iso8601) else {
-      throw UsageError("Give a date and a time in UTC, as 2026-05-04T19:30:00Z.")
+      throw UsageError("Give a date and a time in UTC, such as 2026-05-04T19:30:00Z.")
     }
     return date
   }
 }
 
-/// All that is known of a tie, in lines.
+/// The attributes of a tie as lines of text.
 struct TieText: CustomStringConvertible {
   let description: String
 

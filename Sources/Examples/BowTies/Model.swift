@@ -1,7 +1,7 @@
 import Foundation
 import Holdfast
 
-/// A bow tie: one attribute of each kind that the model has.
+/// A bow tie, with an attribute of each kind in the model.
 final class BowTie: ManagedObject {
   enum Slot {
     static let id = 0, isFavorite = 1, lastWorn = 2, name = 3, photoData = 4, rating = 5, searchKey = 6, timesWorn = 7, tintColor = 8,
@@ -58,13 +58,13 @@ final class BowTie: ManagedObject {
   }
 }
 
-/// A colour, which the store keeps as the bytes that its transformer makes.
+/// A colour. The store keeps the bytes that its transformer encodes.
 struct Color: Codable, Sendable, CustomStringConvertible {
   var red: UInt8
   var green: UInt8
   var blue: UInt8
 
-  /// As web pages write it.
+  /// The colour in the notation of web pages, such as `#287846`.
   var description: String {
     "#" + [red, green, blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }

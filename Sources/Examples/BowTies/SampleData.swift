@@ -1,6 +1,6 @@
 import Foundation
 
-/// A bow tie as the property list has it.
+/// A bow tie in the property list of samples.
 struct SampleData: Decodable {
   let id: UUID
   let isFavorite: Bool
@@ -13,14 +13,14 @@ struct SampleData: Decodable {
   let tintColor: Color
   let url: URL
 
-  /// All of them.
+  /// Reads all samples.
   static func read(_ file: URL) throws -> [SampleData] {
     try PropertyListDecoder().decode([SampleData].self, from: Data(contentsOf: file))
   }
 
   private enum CodingKeys: String, CodingKey { case id, isFavorite, lastWorn, name, photo, rating, searchKey, timesWorn, tintColor, url }
 
-  /// Property lists know neither UUIDs nor addresses; both are texts there.
+  /// Property lists have no UUIDs or URLs; both are strings there.
   init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     id = try values.decode(UUID.self, forKey: .id)
@@ -34,7 +34,7 @@ struct SampleData: Decodable {
     tintColor = try values.decode(Color.self, forKey: .tintColor)
     let address = try values.decode(String.self, forKey: .url)
     guard let url = URL(string: address) else {
-      throw DecodingError.dataCorruptedError(forKey: .url, in: values, debugDescription: "It is no address.")
+      throw DecodingError.dataCorruptedError(forKey: .url, in: values, debugDescription: "The url isn't a valid URL.")
     }
     self.url = url
   }

@@ -6,7 +6,7 @@ import HoldfastModelFile
 struct Wardrobe {
   private let context: ManagedObjectContext
 
-  /// Opens a store with the model that Xcode's editor shows, and fills it when it is new.
+  /// Opens a store with the model from Xcode's file, and adds the samples if the store is empty.
   init(_ store: StoreDescription) throws {
     let model = try ManagedObjectModel(contentsOf: Bundle.module.bundlePath + "/BowTies.xcdatamodeld")
     let coordinator = try PersistentStoreCoordinator(
@@ -33,18 +33,18 @@ struct Wardrobe {
     try context.save()
   }
 
-  /// All of them, by name.
+  /// All bow ties, sorted by name.
   func ties() throws -> [BowTie] {
     try context.fetch(FetchRequest<BowTie>(sortedBy: [FetchSortDescriptor(\BowTie.name)]))
   }
 
-  /// The one with a search key.
+  /// The bow tie with a search key.
   func tie(_ key: String) throws -> BowTie {
     guard let tie = try context.fetch(FetchRequest<BowTie>(where: \.searchKey == key, limit: 1)).first else { throw NoSuchTie(key: key) }
     return tie
   }
 
-  /// Notes that a tie is worn.
+  /// Records that a tie is worn.
   func wear(_ tie: BowTie, at date: Date) throws {
     tie.timesWorn += 1
     tie.lastWorn = date
@@ -53,7 +53,7 @@ struct Wardrobe {
 
   /// Rates a tie.
   ///
-  /// - Returns: why the model does not allow it, as a sentence for people and Core Data's number; nil when it is saved.
+  /// - Returns: nil if the rating is saved. If the model refuses it, a sentence for the user and Core Data's error number.
   func rate(_ tie: BowTie, _ rating: Double) throws -> (sentence: String, number: Int)? {
     tie.rating = rating
     do {
@@ -66,8 +66,8 @@ struct Wardrobe {
   }
 }
 
-/// There is no tie with that search key.
+/// No bow tie has the search key.
 struct NoSuchTie: Error, CustomStringConvertible {
   let key: String
-  var description: String { "There is no bow tie \(key). List them to see which there are." }
+  var description: String { "Bow tie \(key) doesn't exist. The command list prints all keys." }
 }

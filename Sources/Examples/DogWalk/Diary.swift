@@ -1,11 +1,11 @@
 import Holdfast
 
-/// The walks of one dog in a store.
+/// One dog's walks in a store.
 struct Diary {
   private let context: ManagedObjectContext
   private let dog: Dog
 
-  /// Opens a store and finds the dog in it, or makes one, which the first saved walk saves too.
+  /// Opens a store and finds the dog, or inserts one, which is saved with its first walk.
   init(_ store: StoreDescription, dogNamed name: String = "Fido") throws {
     let coordinator = try PersistentStoreCoordinator(model: Diary.makeModel(), store: store)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [Dog.self, Walk.self])
@@ -20,36 +20,40 @@ struct Diary {
     return dog
   }
 
-  /// The walks in their order.
-  private func walks() throws -> [Walk] {
-    let walks = Array(dog.walks)
-    // Reading a property cannot throw; what went wrong meanwhile the context tells.
-    if let error = context.faultError { throw error }
-    return walks
+  /// Runs a closure that reads properties. Throws if one couldn't be read, and later calls read again.
+  private func reading<Value>(_ body: () -> Value) throws -> Value {
+    let value = body()
+    // A property can't throw: it returns a placeholder, and the context has the error.
+    guard let error = context.faultError else { return value }
+    // Makes the next access read from the store again, and acknowledges the error.
+    try context.refreshAllObjects()
+    throw error
   }
 
-  /// The times of all walks, the newest last.
-  func walkTimes() throws -> [WalkTime] { try walks().map { WalkTime(date: $0.date) } }
+  /// The times of all walks, newest last.
+  func walkTimes() throws -> [WalkTime] {
+    try reading { dog.walks.map { WalkTime(date: $0.date) } }
+  }
 
-  /// Records a walk where its time belongs: behind those that were before it or at the same time.
+  /// Adds a walk after all walks at the same time or earlier.
   func addWalk(at time: WalkTime) throws {
-    let place = try walks().count { $0.date <= time.date }
+    let index = try reading { dog.walks.count { $0.date <= time.date } }
     let walk = context.insert(Walk.self)
     walk.date = time.date
-    dog.walks.insert(walk, at: place)
+    dog.walks.insert(walk, at: index)
     try context.save()
   }
 
-  /// Deletes a walk, counted from 1. It leaves the dog's walks by itself.
+  /// Deletes a walk by its number, starting at 1. This also removes it from the dog's walks.
   func deleteWalk(_ number: Int) throws {
-    let walks = try walks()
+    let walks = try reading { Array(dog.walks) }
     guard walks.indices.contains(number - 1) else { throw NoSuchWalk(number: number, dog: dog.name, count: walks.count) }
     context.delete(walks[number - 1])
     try context.save()
   }
 }
 
-/// A walk was asked for that is not in the diary.
+/// The diary doesn't contain a walk.
 struct NoSuchWalk: Error, CustomStringConvertible {
   let number: Int
   let dog: String
@@ -57,9 +61,9 @@ struct NoSuchWalk: Error, CustomStringConvertible {
 
   var description: String {
     switch count {
-    case 0: "There is no walk \(number): \(dog) has had no walk yet."
-    case 1: "There is no walk \(number): \(dog) has had one walk."
-    default: "There is no walk \(number): \(dog) has had \(count) walks. Give a number from 1 to \(count)."
+    case 0: "Walk \(number) doesn't exist: \(dog) has had no walk yet."
+    case 1: "Walk \(number) doesn't exist: \(dog) has had one walk."
+    default: "Walk \(number) doesn't exist: \(dog) has had \(count) walks. Give a number from 1 to \(count)."
     }
   }
 }

@@ -1,18 +1,18 @@
 import ExampleSupport
 import Holdfast
 
-/// Keeps a diary of the walks of one dog.
+/// Keeps a diary of one dog's walks.
 @main enum DogWalk {
   static let usage = """
     A diary of the walks of the dog Fido.
 
     Usage: DogWalk --store memory|json|xml|binary|sqlite [--at PATH] COMMAND
 
-      add [--date DATE]  records a walk: now, or at a time such as 2026-05-04T07:30:00Z
-      list               prints the time of every walk, the newest last
-      delete INDEX       strikes out a walk: the number of its line in the list, from 1
+      add [--date DATE]  adds a walk: now, or at a time such as 2026-05-04T07:30:00Z
+      list               prints the time of every walk, newest last
+      delete INDEX       deletes the walk on a line of the list, numbered from 1
 
-    Times are ISO 8601 in UTC. A file is made when there is none; memory needs none.
+    Times are ISO 8601, printed in UTC. A missing file is created; a memory store needs no PATH.
     """
 
   static func main() {
@@ -29,9 +29,9 @@ import Holdfast
       case "delete":
         let index = try arguments.number("INDEX")
         try arguments.finish()
-        guard index >= 1 else { throw UsageError("Walks are counted from 1, so there is no walk \(index).") }
+        guard index >= 1 else { throw UsageError("Walk numbers start at 1, so \(index) isn't valid.") }
         try Diary(place.description()).deleteWalk(index)
-      case let other: throw UsageError("There is no command '\(other)'.")
+      case let other: throw UsageError("Unknown command '\(other)'.")
       }
     }
   }

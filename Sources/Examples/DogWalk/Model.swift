@@ -1,7 +1,7 @@
 import Foundation
 import Holdfast
 
-/// A dog. Its walks have an order, which the store keeps.
+/// A dog. The store keeps the order of its walks.
 final class Dog: ManagedObject {
   enum Slot { static let name = 0, walks = 0 }
   override class var entityName: String { "Dog" }
@@ -33,7 +33,7 @@ final class Walk: ManagedObject {
 }
 
 extension Diary {
-  /// Dogs, whose walks go with them, and walks, each of one dog.
+  /// Dogs and walks. Each walk has one dog, and deleting a dog deletes its walks.
   static func makeModel() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(

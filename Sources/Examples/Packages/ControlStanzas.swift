@@ -1,9 +1,9 @@
-/// The fields of one package that are of interest here, by name in lower case.
+/// The fields of one package that the example uses, by lower-case name.
 typealias Stanza = [String: String]
 
-/// Cuts a file of control stanzas into them, piece by piece, so that the file is never in memory as a whole.
+/// Parses control stanzas from chunks of a file, so that the entire file is never in memory.
 ///
-/// A stanza ends at an empty line; a line that begins with white space goes on with the field of the line before.
+/// An empty line ends a stanza. A line that begins with white space continues the field of the line before.
 struct StanzaReader {
   private static let fieldNames: Set = [
     "package", "version", "section", "installed-size", "maintainer", "description", "depends", "pre-depends", "provides",
@@ -11,12 +11,12 @@ struct StanzaReader {
   private static let lineFeed = UInt8(ascii: "\n")
 
   private var stanza: Stanza = [:]
-  /// The field to which a line that begins with white space belongs; nil when nobody wants it.
+  /// The field that a continuation line extends; nil if the example doesn't use the field.
   private var field: String?
-  /// The beginning of a line whose end has not been read yet.
+  /// The start of a line whose end hasn't been read yet.
   private var rest: [UInt8] = []
 
-  /// Reads a piece, which may end anywhere.
+  /// Reads a chunk, which can end anywhere.
   mutating func read(_ bytes: some Sequence<UInt8>, _ body: (Stanza) throws -> Void) rethrows {
     rest.append(contentsOf: bytes)
     var start = 0
@@ -27,7 +27,7 @@ struct StanzaReader {
     rest.removeSubrange(..<start)
   }
 
-  /// Ends the last stanza, behind which no empty line has to be.
+  /// Ends the last stanza, which doesn't need an empty line after it.
   mutating func finish(_ body: (Stanza) throws -> Void) rethrows {
     try readLine(String(decoding: rest, as: UTF8.self), body)
     try readLine("", body)
@@ -41,7 +41,7 @@ struct StanzaReader {
       return
     }
     if line.utf8.first?.isWhite == true {
-      // Of a description only the first line is wanted; relations may go on.
+      // Only the first line of a description is used. Relations can have several lines.
       if let field, field != "description" { stanza[field, default: ""] += " " + trimmed(line[...]) }
     } else if first != UInt8(ascii: "#"), let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) {
       let name = line[..<colon].lowercased()
@@ -51,7 +51,7 @@ struct StanzaReader {
   }
 }
 
-/// The names in a field such as `a (>= 1.2) | b:any, c`: versions and architectures are left out, and alternatives stand side by side.
+/// The names in a field such as `a (>= 1.2) | b:any, c`: without versions and architectures, with all alternatives.
 func names(inRelation text: String?) -> [String] {
   guard let text else { return [] }
   return text.utf8.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "|") }).compactMap { part in
@@ -60,7 +60,7 @@ func names(inRelation text: String?) -> [String] {
   }
 }
 
-/// A text without the white space around it.
+/// The text without white space at its ends.
 private func trimmed(_ text: Substring) -> String {
   let begun = text.utf8.drop(while: \.isWhite)
   guard let last = begun.lastIndex(where: { !$0.isWhite }) else { return "" }
@@ -68,6 +68,6 @@ private func trimmed(_ text: Substring) -> String {
 }
 
 extension UInt8 {
-  /// A blank, a tab or the carriage return of a line from elsewhere.
+  /// Whether the byte is a space, a tab or a carriage return.
   fileprivate var isWhite: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
 }

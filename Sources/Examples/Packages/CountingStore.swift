@@ -7,7 +7,7 @@ import Synchronization
   import Foundation
 #endif
 
-/// How many requests of each kind a store was sent.
+/// The number of requests of each kind that a store received.
 struct Requests: CustomStringConvertible {
   var fetches = 0
   var rows = 0
@@ -20,7 +20,7 @@ struct Requests: CustomStringConvertible {
   }
 }
 
-/// Counts the requests that a store is sent. A store is asked by several threads at once, so the counts are locked.
+/// Counts the requests to a store. Several threads send requests, so a lock protects the counts.
 final class RequestCounter: Sendable {
   private let counts = Mutex(Requests())
 
@@ -31,8 +31,9 @@ final class RequestCounter: Sendable {
   func reset() { counts.withLock { $0 = Requests() } }
 }
 
-/// A store that hands every request on to another one and counts it. A store is wrapped like this: it is one for the stack,
-/// and the stack of the one beneath.
+/// Wraps a store: counts each request and forwards it.
+///
+/// To the coordinator the wrapper is a store, and to the wrapped store it is the coordinator.
 final class CountingStore: IncrementalStore {
   private let base: any IncrementalStore
   private let counter: RequestCounter
@@ -42,14 +43,14 @@ final class CountingStore: IncrementalStore {
     self.counter = counter
   }
 
-  /// It can do what the other one can: the stack asks for no more.
+  /// The capabilities of the wrapped store, so that the coordinator sends the same requests.
   var capabilities: StoreCapabilities { base.capabilities }
 
   func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
 
   func close() throws { try base.close() }
 
-  /// Beginning to read asks for nothing, so it does not count. The view is the other store's, which gets it back below.
+  /// Starting to read isn't counted as a request. The view belongs to the wrapped store, which gets it with each read.
   func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
@@ -87,7 +88,7 @@ final class CountingStore: IncrementalStore {
 }
 
 extension StoreDescription {
-  /// The same store, counted.
+  /// Returns the description of a store that counts its requests.
   func counted(by counter: RequestCounter) -> StoreDescription {
     var description = self
     let makeStore = makeStore

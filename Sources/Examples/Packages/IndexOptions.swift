@@ -1,7 +1,7 @@
 import ExampleSupport
 import Holdfast
 
-/// Where the graph is kept, and where the index comes from. The questions are the same for every store.
+/// The store of the graph and the source of the index.
 struct IndexOptions {
   private let place: StoreOptions
   private let source: IndexSource
@@ -21,19 +21,19 @@ struct IndexOptions {
     if explains { stack.explain() }
   }
 
-  /// Opens the store, prints the answer to a question and, if it is wanted, what the store was asked for it.
+  /// Opens the store and prints the answer to a question and, with `--explain`, the number of requests.
   ///
-  /// Questions open files read-only: one that is not there is an error then, and none is made.
+  /// A question opens the file read-only, so a missing file is an error and isn't created.
   func ask(_ question: (PackageGraph) throws -> [String]) throws {
     let stack = try Stack(place.description(isReadOnly: place.store != .memory))
     if place.store == .memory {
-      // A store in memory is new and empty.
+      // A store in memory starts empty.
       try stack.importIndex(source)
       stack.counter.reset()
     }
     let graph = try PackageGraph(context: stack.makeContext())
     let lines = try question(graph)
-    // Reading a property cannot throw; what went wrong meanwhile the context tells.
+    // A property can't throw. If one couldn't be read, the context has the error.
     if let error = graph.context.faultError { throw error }
     for line in lines { print(line) }
     if explains { stack.explain() }

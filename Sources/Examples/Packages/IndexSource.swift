@@ -1,13 +1,13 @@
 import Foundation
 
-/// Where an index comes from.
+/// The source of an index.
 enum IndexSource {
   /// A file of control stanzas.
   case file(String)
-  /// What this machine's package lists offer, as `apt-cache dumpavail` prints it.
+  /// The package lists of this machine, as printed by `apt-cache dumpavail`.
   case aptCache
 
-  /// Reads all of it, piece by piece.
+  /// Reads the index in chunks.
   func read(_ body: (Data) throws -> Void) throws {
     switch self {
     case .file(let path): try readFile(path, body)
@@ -43,7 +43,7 @@ enum IndexSource {
   }
 }
 
-/// Why there is no index.
+/// The reason why an index couldn't be read.
 enum SourceError: Error, CustomStringConvertible {
   case unreadable(String, String)
   case noAptCache
@@ -53,9 +53,9 @@ enum SourceError: Error, CustomStringConvertible {
     switch self {
     case .unreadable(let path, let reason): "Could not read the package index \(path): \(reason) Give a file of control stanzas."
     case .noAptCache: "Could not run apt-cache dumpavail on this machine. Give a file of control stanzas with --from FILE."
-    case .empty(.file(let path)): "There is no package in \(path): no stanza has a Package field. Give a file of control stanzas."
+    case .empty(.file(let path)): "\(path) contains no packages: no stanza has a Package field. Give a file of control stanzas."
     case .empty(.aptCache):
-      "apt-cache dumpavail gives no package: run apt-get update first, or give a file of control stanzas with --from FILE."
+      "apt-cache dumpavail printed no packages. Run apt-get update first, or give a file of control stanzas with --from FILE."
     }
   }
 }

@@ -1,6 +1,6 @@
 import Holdfast
 
-/// A name of the index: a package, a virtual package that others provide, or one that is only spoken of.
+/// A name in the index: a package, a virtual package that others provide, or a name that is only referred to.
 final class Package: ManagedObject {
   enum Slot {
     static let installedSize = 0, maintainer = 1, name = 2, section = 3, summary = 4, version = 5
@@ -11,7 +11,7 @@ final class Package: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  /// Nil for a name that no stanza is about: such a package cannot be installed.
+  /// Nil for a name without a stanza: such a package can't be installed.
   var version: String? {
     get { self[Slot.version] }
     set { self[Slot.version] = newValue }
@@ -34,10 +34,10 @@ final class Package: ManagedObject {
     set { setToOne(Slot.maintainer, newValue) }
   }
 
-  /// What it needs, and who needs it: two ends of one relationship. Setting one sets the other.
+  /// The packages that it needs, and those that need it: two ends of one relationship. Setting one sets the other.
   var dependencies: ToManyRelationship<Package> { toMany(Slot.dependencies) }
   var dependents: ToManyRelationship<Package> { toMany(Slot.dependents) }
-  /// The other names under which it is known, and the packages that are known under this name.
+  /// The names that it provides, and the packages that provide this name.
   var provides: ToManyRelationship<Package> { toMany(Slot.provides) }
   var providers: ToManyRelationship<Package> { toMany(Slot.providers) }
 
@@ -54,7 +54,7 @@ final class Package: ManagedObject {
   }
 }
 
-/// Who looks after packages.
+/// A maintainer of packages.
 final class Maintainer: ManagedObject {
   enum Slot { static let name = 0, packages = 0 }
   override class var entityName: String { "Maintainer" }
@@ -69,7 +69,7 @@ final class Maintainer: ManagedObject {
 }
 
 extension Stack {
-  /// Dependencies lead from packages to packages, in any number and in circles too.
+  /// Packages with their dependencies, any number and also in cycles, and their maintainers.
   static func makeModel() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(
@@ -84,7 +84,7 @@ extension Stack {
           .toMany("dependencies", to: "Package", inverse: "dependents"), .toMany("dependents", to: "Package", inverse: "dependencies"),
           .toMany("provides", to: "Package", inverse: "providers"), .toMany("providers", to: "Package", inverse: "provides"),
         ],
-        // No two packages have the same name, and one is found by its name without looking at the others.
+        // Names are unique, and looking up a package by its name doesn't scan the others.
         uniquenessConstraints: [["name"]]),
       EntityDescription(
         "Maintainer", attributes: [AttributeDescription("name", .string)],

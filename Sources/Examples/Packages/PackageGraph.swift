@@ -1,12 +1,12 @@
 import Holdfast
 
-/// The questions. Each is a fetch request, a walk along relationships, or one after the other.
+/// The questions. Each is answered by a fetch request, by following relationships, or both.
 struct PackageGraph {
   let context: ManagedObjectContext
 
-  // MARK: Walks
+  // MARK: Traversals
 
-  /// The packages that depend on one, by name.
+  /// The packages that depend on one, sorted by name.
   func packages(thatDependOn name: String, transitively: Bool) throws -> [Package] {
     let package = try package(named: name)
     var found: Set<Package> = []
@@ -14,12 +14,12 @@ struct PackageGraph {
     repeat {
       level = level.flatMap(\.allDependents).filter { found.insert($0).inserted }
     } while transitively && !level.isEmpty
-    // In a circle of dependencies one comes back to where one began.
+    // A cycle of dependencies leads back to the package itself.
     found.remove(package)
     return found.sorted { $0.name < $1.name }
   }
 
-  /// What is known of a package.
+  /// The fields of a package, as lines.
   func info(_ name: String) throws -> [String] {
     let package = try package(named: name)
     let fields = [
@@ -32,12 +32,12 @@ struct PackageGraph {
   }
 
   private func list(_ packages: ToManyRelationship<Package>) -> String? {
-    // Going over them brings their rows along where the store has them at hand; asking first whether there are any would not.
+    // Iterating prefetches the rows if the store has them at hand. Testing isEmpty first would not.
     let names = packages.map(\.name).sorted()
     return names.isEmpty ? nil : names.joined(separator: ", ")
   }
 
-  /// A package by its name.
+  /// The package with a name.
   func package(named name: String) throws -> Package {
     guard let package = try context.fetch(FetchRequest<Package>(where: \.name == name)).first else { throw NoSuchPackage(name: name) }
     return package
@@ -45,7 +45,7 @@ struct PackageGraph {
 
   // MARK: Fetches
 
-  /// The packages that take most space: the store sorts and hands out no more than are wanted.
+  /// The largest packages. The store sorts them and returns only the first ones.
   func largestPackages(_ limit: Int) throws -> [(Int64, String)] {
     let request = FetchRequest<Package>(
       where: \.installedSize > 0, sortedBy: [FetchSortDescriptor(\.installedSize, ascending: false), FetchSortDescriptor(\.name)],
@@ -53,7 +53,7 @@ struct PackageGraph {
     return try context.fetch(request).map { ($0.installedSize ?? 0, $0.name) }
   }
 
-  /// The sections that take most space: the store adds up, and no package is read.
+  /// The largest sections. The store computes the sums, and no package is read.
   func largestSections(_ limit: Int) throws -> [(Int64, String)] {
     let request = DictionaryFetchRequest<Package>(
       where: \.version != nil, columns: ["section": .property("section"), "size": .sum("installedSize")], groupedBy: ["section"])
@@ -61,7 +61,7 @@ struct PackageGraph {
     return top(limit, of: sections)
   }
 
-  /// Who maintains most packages. The groups have the IDs of the maintainers; their names are asked for together.
+  /// The maintainers with most packages. The groups contain their IDs; one fetch returns the objects.
   func busiestMaintainers(_ limit: Int) throws -> [(Int64, String)] {
     let request = DictionaryFetchRequest<Package>(
       where: \.version != nil, columns: ["maintainer": .property("maintainer"), "packages": .count()], groupedBy: ["maintainer"])
@@ -85,12 +85,12 @@ struct PackageGraph {
 }
 
 extension Package {
-  /// The packages that depend on this one, or on something that it provides.
+  /// The packages that depend on this one, or on a name that it provides.
   var allDependents: [Package] { Array(dependents) + provides.flatMap { Array($0.dependents) } }
 }
 
-/// A package was asked for that the index does not speak of.
+/// The index doesn't contain a name.
 struct NoSuchPackage: Error, CustomStringConvertible {
   let name: String
-  var description: String { "There is no package \(name) in the index, and no package depends on it or provides it." }
+  var description: String { "The index has no package \(name), and no package depends on it or provides it." }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Holdfast
 
-/// Puts an index into a store, in place of the one that is there, in one save.
+/// Imports an index into a store, replacing the previous one in a single save.
 struct PackageImport {
   private let context: ManagedObjectContext
   private var packages: [String: Package] = [:]
@@ -11,7 +11,7 @@ struct PackageImport {
 
   init(into context: ManagedObjectContext) { self.context = context }
 
-  /// Reads everything, then saves.
+  /// Reads the entire index, then saves.
   mutating func run(_ source: IndexSource) throws -> ImportSummary {
     defer { progress.finish() }
     try deleteFormerIndex()
@@ -31,7 +31,7 @@ struct PackageImport {
     for maintainer in try context.fetch(FetchRequest<Maintainer>()) { context.delete(maintainer) }
   }
 
-  /// Adds the package of a stanza. The first stanza about a name counts.
+  /// Adds the package of a stanza, unless an earlier stanza had the same name.
   private mutating func add(_ stanza: Stanza) {
     let package = package(named: stanza["package"] ?? "")
     if package.version != nil { return summary.repetitions += 1 }
@@ -41,14 +41,14 @@ struct PackageImport {
     package.installedSize = stanza["installed-size"].flatMap { Int64($0) }
     package.maintainer = stanza["maintainer"].map { maintainer(named: $0) }
     for name in names(inRelation: stanza["depends"]) + names(inRelation: stanza["pre-depends"]) {
-      package.dependencies.insert(self.package(named: name))  // its dependents have the package then
+      package.dependencies.insert(self.package(named: name))  // its dependents contain the package at once
     }
     for name in names(inRelation: stanza["provides"]) { package.provides.insert(self.package(named: name)) }
     summary.packages += 1
     if summary.packages.isMultiple(of: 1000) { progress.show("Read \(summary.packages) packages") }
   }
 
-  /// The package of a name. A dependency may speak of one that comes later, or never.
+  /// The package with a name, created if it's new. A dependency can name a package that comes later, or never.
   private mutating func package(named name: String) -> Package {
     if let package = packages[name] { return package }
     let package = context.insert(Package.self)
@@ -66,7 +66,7 @@ struct PackageImport {
   }
 }
 
-/// What an import has brought.
+/// The result of an import.
 struct ImportSummary: CustomStringConvertible {
   var packages = 0
   var otherNames = 0
@@ -74,7 +74,7 @@ struct ImportSummary: CustomStringConvertible {
   var repetitions = 0
 
   var description: String {
-    "Imported \(packages) packages of \(maintainers) maintainers; they speak of \(otherNames) other names."
-      + (repetitions == 0 ? "" : " Left out \(repetitions) further stanzas about packages that were there already.")
+    "Imported \(packages) packages of \(maintainers) maintainers. They refer to \(otherNames) other names."
+      + (repetitions == 0 ? "" : " Repeated stanzas skipped: \(repetitions).")
   }
 }

@@ -1,24 +1,24 @@
 import ExampleSupport
 
-/// Keeps a Debian package index as an object graph, and answers questions on it.
+/// Keeps a Debian package index as an object graph, and answers questions about it.
 @main enum PackagesCommand {
   static let usage = """
     A Debian package index as an object graph.
 
     Usage: Packages --store memory|json|xml|binary|sqlite [--at PATH] [--from FILE] [--explain] COMMAND
 
-      import                               reads an index into the store, in place of the one that is there
-      what-depends-on NAME [--transitive]  prints the packages that depend on one, or that depend on those as well, and so on
-      largest [--by-section] [--limit N]   prints the packages, or sections, that take most space when installed, in KiB
-      maintainers [--limit N]              prints who maintains most packages, and how many
-      info NAME                            prints what is known of a package
+      import                               imports an index into the store, replacing the previous one
+      what-depends-on NAME [--transitive]  prints the packages that depend on one, directly or also indirectly
+      largest [--by-section] [--limit N]   prints the largest packages or sections, with their installed size in KiB
+      maintainers [--limit N]              prints the maintainers of most packages, with the number of packages
+      info NAME                            prints the fields of a package
 
-    --from FILE names a file of control stanzas; this machine's own index unless said. Memory reads it anew for each question.
-    --explain tells on standard error how many requests of each kind the store was sent.
+    --from FILE names a file of control stanzas; the default is this machine's index. A memory store imports it for each question.
+    --explain prints the number of requests of each kind to the store, on standard error.
 
-    Import is one save: whoever reads the store meanwhile sees the former index, and so does everybody if it fails.
-    Each alternative of a dependency counts: with a | b a package depends on a and on b. Who depends on a virtual package depends on
-    every package that provides it. A package that depends on itself in a roundabout way is not printed.
+    An import is one save. Other readers see the previous index until it succeeds.
+    All alternatives of a dependency count: with a | b, a package depends on a and on b. A package that depends on a virtual package
+    depends on every package that provides it. A package that depends on itself through a cycle is not printed.
     """
 
   static func main() {
@@ -35,7 +35,7 @@ import ExampleSupport
     }
   }
 
-  /// What a command asks, and the lines of the answer.
+  /// Returns a closure that answers a command's question with lines of text.
   private static func question(_ command: String, _ arguments: inout Arguments) throws -> (PackageGraph) throws -> [String] {
     switch command {
     case "what-depends-on":
@@ -50,20 +50,20 @@ import ExampleSupport
     case "info":
       let name = try arguments.word("NAME")
       return { try $0.info(name) }
-    default: throw UsageError("There is no command '\(command)'.")
+    default: throw UsageError("Unknown command '\(command)'.")
     }
   }
 
-  /// How many lines.
+  /// The maximum number of lines. Defaults to 10.
   private static func limit(_ arguments: inout Arguments) throws -> Int {
     guard let text = try arguments.option("--limit") else { return 10 }
     guard let limit = Int(text), limit >= 1 else {
-      throw UsageError("A list of \(text) lines was asked for. Give at least 1 with --limit.")
+      throw UsageError("The limit '\(text)' isn't a number of lines. Give at least 1 with --limit.")
     }
     return limit
   }
 
-  /// Lines of a number and a text, the numbers in a column.
+  /// Formats rows of a number and a text, with the numbers right-aligned.
   private static func table(_ rows: [(Int64, String)]) -> [String] {
     let width = rows.map { "\($0.0)".count }.max() ?? 0
     return rows.map { number, text in String(repeating: " ", count: width - "\(number)".count) + "\(number)  \(text)" }

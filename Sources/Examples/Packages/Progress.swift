@@ -1,11 +1,11 @@
 import Foundation
 
-/// A line on standard error that tells how far the work is, on a terminal only.
+/// Shows progress in a line on standard error, if that is a terminal.
 struct Progress {
   private let isTerminal = isatty(STDERR_FILENO) == 1
   private var width = 0
 
-  /// Writes over what was shown before.
+  /// Replaces the line.
   mutating func show(_ text: String) {
     guard isTerminal else { return }
     let blanks = String(repeating: " ", count: max(0, width - text.count))
@@ -13,7 +13,7 @@ struct Progress {
     width = text.count
   }
 
-  /// Leaves an empty line behind.
+  /// Clears the line.
   mutating func finish() {
     show("")
     guard isTerminal else { return }

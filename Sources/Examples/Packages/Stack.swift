@@ -1,7 +1,7 @@
 import Foundation
 import Holdfast
 
-/// A coordinator whose store is counted.
+/// A coordinator with a store that counts its requests.
 struct Stack {
   let counter = RequestCounter()
   private let coordinator: PersistentStoreCoordinator
@@ -19,6 +19,6 @@ struct Stack {
     return try indexImport.run(source)
   }
 
-  /// Tells on standard error what the store was sent.
+  /// Prints the number of requests to the store, on standard error.
   func explain() { FileHandle.standardError.write(Data("\(counter.requests)\n".utf8)) }
 }

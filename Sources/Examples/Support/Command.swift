@@ -8,11 +8,11 @@ import Logging
   import Darwin
 #endif
 
-/// What the programs have in common: help, sentences about what failed, and exit statuses.
+/// Help, error messages and exit statuses of all example programs.
 public enum Command {
-  /// Runs a program and ends the process: with 0 when all went well, 1 when something failed, 64 when the command line is wrong.
+  /// Runs a program and ends the process: with 0 on success, 1 after an error, 64 if the command line is invalid.
   ///
-  /// What fails is told by one sentence, so what the stores log about it stays unsaid.
+  /// Prints an error as one message, and turns off the log of the stores.
   public static func run(usage: String, _ body: (inout Arguments) throws -> Void) -> Never {
     LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
     var arguments = Arguments()

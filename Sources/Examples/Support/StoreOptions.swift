@@ -5,36 +5,36 @@ import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
 
-/// Where the graph is kept. This is all that a program has to know of its store.
+/// The store that the user chose: the only part of a program that depends on the store.
 public struct StoreOptions {
-  /// The kinds of stores among which the user chooses.
+  /// The stores that the user can choose.
   public enum Kind: String, CaseIterable, Sendable {
     case memory, json, xml, binary, sqlite
   }
 
-  /// What keeps the graph; memory forgets it when the program ends.
+  /// The kind of store. A store in memory is lost when the program ends.
   public let store: Kind
-  /// The file, which is made when there is none; memory has none.
+  /// The path of the file, which is created if it's missing. Empty for a store in memory.
   public let path: String
 
   /// Takes `--store` and `--at` from a command line.
   ///
-  /// - Parameter usual: the store when none is named; nil means that one has to be.
+  /// - Parameter usual: the default store; nil if `--store` is required.
   public init(_ arguments: inout Arguments, usual: Kind? = nil) throws {
     let (name, path) = (try arguments.option("--store"), try arguments.option("--at"))
     guard let store = name.map({ Kind(rawValue: $0) }) ?? usual else {
       let kinds = Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsageError(name.map { "There is no store '\($0)'. Stores: \(kinds)." } ?? "Say with --store what keeps the graph: \(kinds).")
+      throw UsageError(name.map { "Unknown store '\($0)'. Stores: \(kinds)." } ?? "Choose a store with --store: \(kinds).")
     }
     if store != .memory && (path ?? "").isEmpty {
-      throw UsageError("A \(store.rawValue) store lies in a file. Say in which one with --at PATH.")
+      throw UsageError("A \(store.rawValue) store needs a file. Name it with --at PATH.")
     }
     (self.store, self.path) = (store, path ?? "")
   }
 
-  /// What the stack makes its store of.
+  /// The description from which the coordinator opens the store.
   ///
-  /// - Parameter isReadOnly: whether a file that is not there is an error, and none is changed.
+  /// - Parameter isReadOnly: whether to open the file read-only. A missing file is an error then.
   public func description(isReadOnly: Bool = false) -> StoreDescription {
     switch store {
     case .memory: .memory()

@@ -1,10 +1,10 @@
 import Foundation
 import Holdfast
 
-// A managed object is a view on a row. Its class says which property lies in which slot of that row: attributes and to-one
-// relationships are numbered together, in the order of their names; to-many relationships are counted apart.
+// A managed object is a view of a row. Its class assigns each property a slot of that row: attributes and to-one relationships
+// are numbered together, in the order of their names; to-many relationships are numbered separately.
 
-/// A place where goods are kept.
+/// A warehouse with its goods.
 final class Warehouse: ManagedObject {
   enum Slot { static let city = 0, goods = 0 }
   override class var entityName: String { "Warehouse" }
@@ -18,7 +18,7 @@ final class Warehouse: ManagedObject {
   }
 }
 
-/// Something that is kept in a warehouse.
+/// Goods of one kind in a warehouse.
 final class Good: ManagedObject {
   enum Slot { static let amount = 0, kind = 1, name = 2, price = 3, warehouse = 4 }
   override class var entityName: String { "Good" }
@@ -43,7 +43,7 @@ final class Good: ManagedObject {
     set { setToOne(Slot.warehouse, newValue) }
   }
 
-  // The table by which the stack compares the class with the model, and by which predicates know \Good.amount as "amount".
+  // The framework compares this list with the model. Predicates use it to translate \Good.amount to "amount".
   override class var properties: [PropertyBinding] {
     [
       .attribute("amount", \Good.amount, slot: Slot.amount), .attribute("kind", \Good.kind, slot: Slot.kind),

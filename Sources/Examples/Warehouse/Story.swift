@@ -1,23 +1,22 @@
 import Foundation
 import Holdfast
 
-/// A stack wired by hand, and what one does with it, told step by step. Each step gives the lines that the program prints.
+/// A stack created by hand, used step by step. Each step returns the lines that the program prints.
 struct Story {
   private let context: ManagedObjectContext
 
   // MARK: The stack
 
-  /// Wires model, coordinator and context, from the bottom up.
+  /// Creates model, coordinator and context, in this order.
   init(_ store: StoreDescription) throws {
-    // 1. The model says which kinds of objects there are, what they know and how they hang together. It is made once and
-    //    does not change afterwards.
+    // 1. The model declares the entities, their attributes and their relationships. It never changes after it's created.
     let model = try Story.makeModel()
 
-    // 2. The coordinator opens the store. It stands between the contexts, of which there may be many, and the file.
+    // 2. The coordinator opens the store. It connects the contexts, one or more, with the store.
     let coordinator = try PersistentStoreCoordinator(model: model, store: store)
 
-    // 3. The context is the scratch pad: objects live in it, and what happens to them stays in it until it is saved. The
-    //    classes say as what the objects of each entity appear.
+    // 3. The context holds the objects and their changes until it's saved. The classes determine the type of each entity's
+    //    objects.
     context = try ManagedObjectContext(coordinator: coordinator, classes: [Warehouse.self, Good.self])
   }
 
@@ -26,40 +25,40 @@ struct Story {
     try ManagedObjectModel(entities: [
       EntityDescription(
         "Warehouse", attributes: [AttributeDescription("city", .string)],
-        // One warehouse has many goods. When it is deleted they go too.
+        // A warehouse has many goods. Deleting it deletes them.
         relationships: [.toMany("goods", to: "Good", inverse: "warehouse", deleteRule: .cascade)]),
       EntityDescription(
         "Good",
         attributes: [
           AttributeDescription("name", .string), AttributeDescription("kind", .string),
           AttributeDescription("amount", .integer32, default: .int32(0)),
-          // A decimal keeps 0.10 as it is; a double does not.
+          // A decimal stores 0.10 exactly; a double doesn't.
           AttributeDescription("price", .decimal),
         ],
-        // The other end of the same relationship. Whoever sets one end has set both.
+        // The other end of the same relationship. Setting one end sets both.
         relationships: [.toOne("warehouse", to: "Warehouse", inverse: "goods")]),
     ])
   }
 
   // MARK: The story
 
-  /// Everything in order.
+  /// Runs all steps in order.
   func lines() throws -> [String] {
     try clear() + stock() + search() + sell() + takeBack() + count() + scrap() + close()
   }
 
-  /// A file may have a warehouse from the last time. Deleting an object is deleting it from its context; the save after it
-  /// deletes the rows, and by the delete rule those of the goods.
+  /// Deletes the warehouses of an earlier run. Deleting an object marks it in its context; the next save deletes its row and, because
+  /// of the delete rule, the rows of its goods.
   private func clear() throws -> [String] {
     let old = try context.fetch(FetchRequest<Warehouse>())
     for warehouse in old { context.delete(warehouse) }
     try context.save()
-    return ["Cleared \(old.count) old warehouses."]
+    return ["Deleted \(old.count) old warehouses."]
   }
 
   /// Insert, relate, save.
   private func stock() throws -> [String] {
-    // A new object belongs to its context at once, and to the store after the next save.
+    // A new object is in its context at once, and in the store after the next save.
     let warehouse = context.insert(Warehouse.self)
     warehouse.city = "Hamburg"
 
@@ -69,10 +68,10 @@ struct Story {
       good.kind = kind
       good.amount = amount
       good.price = price
-      good.warehouse = warehouse  // warehouse.goods has it too
+      good.warehouse = warehouse  // warehouse.goods contains it at once
     }
 
-    // One save takes all changes of the context or none, and is durable when it returns.
+    // A save is all or nothing, and durable when it returns.
     try context.save()
     return ["Stocked \(warehouse.city) with \(warehouse.goods.count) goods."]
   }
@@ -82,67 +81,67 @@ struct Story {
     ("Nail", "part", 5000, price("0.05")), ("Screw", "part", 3200, price("0.10")), ("Lamp", "lighting", 12, price("24.95")),
   ]
 
-  /// A literal such as 18.90 would take the way through a double. Text does not.
+  /// A decimal from text. A literal such as 18.90 would be converted through a double.
   private static func price(_ text: String) -> Decimal { Decimal(string: text) ?? 0 }
 
-  /// Fetch with a predicate and an order.
+  /// Fetch with a predicate and sort descriptors.
   private func search() throws -> [String] {
-    // Key paths are checked by the compiler. The store answers with the rows that are wanted, in the order that is wanted.
+    // The compiler checks the key paths. The result contains the matching objects, sorted.
     let request = FetchRequest<Good>(
       where: \.amount >= 10 && (\Good.warehouse).then(\.city) == "Hamburg",
       sortedBy: [FetchSortDescriptor(\Good.price, ascending: false), FetchSortDescriptor(\Good.name)])
     let goods = try context.fetch(request)
-    return ["Of at least 10 there are, the dearest first:"] + goods.map { "  \($0.name): \($0.amount) at \($0.price) euros" }
+    return ["At least 10 in stock, most expensive first:"] + goods.map { "  \($0.name): \($0.amount) at \($0.price) euros" }
   }
 
   /// Change and save.
   private func sell() throws -> [String] {
-    guard let hammer = try good(named: "Hammer") else { return ["There is no hammer."] }
+    guard let hammer = try good(named: "Hammer") else { return ["No hammer found."] }
     hammer.amount -= 4
-    // The context knows what has changed, down to the property.
+    // The context tracks changes of each property.
     let changed = hammer.changedValues().keys.sorted()
     try context.save()
-    return ["Sold 4 hammers: changed \(changed.joined(separator: ", ")), \(hammer.amount) are left."]
+    return ["Sold 4 hammers: changed \(changed.joined(separator: ", ")), \(hammer.amount) left."]
   }
 
-  /// Change and think better of it.
+  /// Change and roll back.
   private func takeBack() throws -> [String] {
-    guard let anvil = try good(named: "Anvil") else { return ["There is no anvil."] }
+    guard let anvil = try good(named: "Anvil") else { return ["No anvil found."] }
     anvil.price = 1
-    // Everything since the last save is undone; the store has never heard of it.
+    // Discards all changes since the last save. The store isn't involved.
     context.rollback()
-    return ["An anvil for 1 euro was a mistake: it is \(anvil.price) euros again."]
+    return ["Rolled back an anvil for 1 euro: it costs \(anvil.price) euros again."]
   }
 
-  /// Aggregate: the answer is values, not objects.
+  /// Aggregate: the result contains values instead of objects.
   private func count() throws -> [String] {
     let request = DictionaryFetchRequest<Good>(
       columns: ["kind": .property("kind"), "goods": .count(), "pieces": .sum("amount"), "dearest": .maximum("price")],
       groupedBy: ["kind"])
     let groups = try context.fetch(request).map { group in
-      "  \(text(group["kind"])): \(text(group["goods"])) goods, \(text(group["pieces"])) pieces, the dearest at \(text(group["dearest"])) euros"
+      "  \(text(group["kind"])): \(text(group["goods"])) goods, \(text(group["pieces"])) pieces, at most \(text(group["dearest"])) euros each"
     }
-    // What the store does not compute, a loop over objects does.
+    // Other values are computed from the objects.
     let value = try context.fetch(FetchRequest<Good>()).reduce(Decimal(0)) { $0 + $1.price * Decimal($1.amount) }
-    return ["By kind:"] + groups + ["All of it is worth \(value) euros."]
+    return ["By kind:"] + groups + ["Total value: \(value) euros."]
   }
 
-  /// Delete one object. The relationship of the other end forgets it.
+  /// Delete one object. The relationship at the other end no longer contains it.
   private func scrap() throws -> [String] {
-    guard let lamp = try good(named: "Lamp"), let warehouse = lamp.warehouse else { return ["There is no lamp."] }
+    guard let lamp = try good(named: "Lamp"), let warehouse = lamp.warehouse else { return ["No lamp found."] }
     let before = warehouse.goods.count
     context.delete(lamp)
     try context.save()
     return ["Scrapped the lamps: \(before) goods before, \(warehouse.goods.count) after."]
   }
 
-  /// A second context sees what was saved, with objects of its own.
+  /// Count in a second context, which sees what was saved.
   private func close() throws -> [String] {
     let coordinator = context.persistentStoreCoordinator
     let other = try ManagedObjectContext(coordinator: coordinator, classes: [Warehouse.self, Good.self])
     let kept = try other.count(for: FetchRequest<Good>())
     try coordinator.close()
-    return ["The store keeps \(kept) goods."]
+    return ["The store contains \(kept) goods."]
   }
 
   // MARK: Reading
@@ -151,7 +150,7 @@ struct Story {
     try context.fetch(FetchRequest<Good>(where: \.name == name, limit: 1)).first
   }
 
-  /// A value of a dictionary result as text.
+  /// The text of a value in a dictionary result.
   private func text(_ value: StoreValue?) -> String {
     switch value {
     case .string(let text): text

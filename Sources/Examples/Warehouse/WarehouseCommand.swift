@@ -1,13 +1,13 @@
 import ExampleSupport
 
-/// Tells what happens in a warehouse.
+/// Runs the warehouse example.
 @main enum WarehouseCommand {
   static let usage = """
-    Wires a stack by hand, puts goods into a warehouse, and tells what it did.
+    Creates a stack by hand, stores goods in a warehouse, and prints each step.
 
     Usage: Warehouse [--store memory|json|xml|binary|sqlite] [--at PATH]
 
-    Memory unless said otherwise, and it needs no PATH. A file keeps the warehouse. The next run clears it away first.
+    The default store is memory, which needs no PATH. A file keeps the warehouse until the next run deletes it.
     """
 
   static func main() {

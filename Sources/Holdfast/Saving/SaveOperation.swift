@@ -271,8 +271,9 @@ enum SaveFailure {
     let ids = error.conflicts.map(\.objectID)
     return ContextError(
       .conflict,
-      reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed by somebody else since this context read them. "
-        + "Reset the context, and make the changes again.",
+      reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed or deleted by another context or process since "
+        + "this context read them; nothing was saved. Refresh them with mergeChanges: true and save again. One that was deleted can't be "
+        + "merged: use mergeChanges: false, or roll back if this context deletes it.",
       objectIDs: ids, cause: error)
   }
 
