@@ -1,19 +1,21 @@
 import HoldfastStore
 
-/// Which keys belong to a key: the targets of a to-many relationship by source. Copies share what they do not change.
+/// An index from the keys of source objects to the keys of their destination objects, for one relationship. Copies share unchanged
+/// pages.
 ///
-/// The keys are cut into pages of 256; a page is one array in which the targets of its keys lie one after the other, in
-/// ascending order. Building from sorted links is one pass; a change rewrites the pages that it meets.
+/// A page covers 256 source keys. It is one array, which contains the destination keys of its first source in ascending order, then
+/// those of the next source, and so on. Building an index from sorted links takes one pass; a change rewrites only the affected
+/// pages.
 struct AdjacencyIndex: Sendable {
-  /// One page:
+  /// The destinations of 256 source keys:
   ///
-  /// | words | what |
+  /// | words | content |
   /// |---|---|
-  /// | 0 ..< 4 | a bit for each of the 256 keys that has an entry |
-  /// | 4 ..< 4 + n/2 + 1 | n + 1 places of 32 bits: where the targets of each of the n entries begin, and where the last ends |
-  /// | … | the targets |
+  /// | 0 ..< 4 | a bitmap of the keys that have an entry |
+  /// | 4 ..< 4 + n/2 + 1 | n + 1 offsets of 32 bits: the first destination of each of the n entries, and the end of the last entry |
+  /// | … | the destination keys |
   ///
-  /// An entry may have no targets. A page without any is empty.
+  /// An entry can be without destinations. A page without entries is an empty array.
   struct Page: KeyMapElement {
     var words: [Int64] = []
     static var none: Page { Page() }
@@ -22,20 +24,20 @@ struct AdjacencyIndex: Sendable {
 
   private static let shift: Int64 = 8
   private var pages = KeyMap<Page>(shift: 6)
-  /// How many links there are.
+  /// The number of links.
   private(set) var count = 0
 
   /// Makes an empty index.
   init() {}
 
-  /// Calls `body` with the targets of a key, ascending.
+  /// Calls `body` with the destination keys of a source, in ascending order.
   @inline(__always) func withTargets<T>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T {
     try pages[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
       try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : PageReader(words).targets(of: Int(key & 255)))
     }
   }
 
-  /// Calls `body` with every link, by source, then target.
+  /// Calls `body` with each link, sorted by source, then target.
   func forEach(_ body: (SaveRequest.Link) throws -> Void) rethrows {
     try pages.forEach { place, page in
       try page.words.withUnsafeBufferPointer { words in
@@ -49,7 +51,7 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Calls `body` with every key of a range that has targets, ascending, and these, ascending.
+  /// Calls `body` with each source in a range that has destinations, and with these. Both are in ascending order.
   func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void) rethrows {
     let shift = AdjacencyIndex.shift
     try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
@@ -63,12 +65,13 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Whether the links from sources in a range are known to be those of another index, of which this one is a changed copy.
+  /// Whether the links from sources in a range are unchanged between another index and this changed copy of it. False means only
+  /// that a link may have changed.
   func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<Int64>) -> Bool {
     pages.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.pages)
   }
 
-  /// Calls `body` with every key that has targets, ascending.
+  /// Calls `body` with each source that has destinations, in ascending order.
   func forEachSource(_ body: (Int64) throws -> Void) rethrows {
     try pages.forEach { place, page in
       try page.words.withUnsafeBufferPointer { words in
@@ -80,13 +83,13 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Calls `body` with the page of the keys `number << 8 ..< (number + 1) << 8`; nil for one without links.
+  /// Calls `body` with the page of the keys `number << 8 ..< (number + 1) << 8`, or with nil if the page is empty.
   func withPage(_ number: Int64, _ body: (PageReader?) -> Void) {
     pages[number].words.withUnsafeBufferPointer { body($0.isEmpty ? nil : PageReader($0)) }
   }
 
-  /// Removes links, then adds others; both lists sorted by source, then target. A link that is added though it is there,
-  /// or removed though it is not, changes nothing.
+  /// Removes links, then adds links. Both lists are sorted by source, then target. Adding an existing link or removing a missing
+  /// one has no effect.
   mutating func apply(added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
     added.withUnsafeBufferPointer { added in
       removed.withUnsafeBufferPointer { removed in apply(added, removed) }
@@ -109,13 +112,14 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Adds links to an index that has none, if the order in which they come allows it to be done without sorting them: when those of
-  /// each source come with ascending targets, and the sources are not far apart.
+  /// Adds links to an empty index in linear time, if their order permits this: the destinations of each source ascend, and the
+  /// sources are dense.
   ///
   /// - Parameters:
-  ///   - links: sorted by source, then target, if sides are exchanged; else by target, none of which comes twice.
-  ///   - isExchanged: whether the links are named from the other side.
-  /// - Returns: whether that was done.
+  ///   - links: The links. If `isExchanged` is true, they are sorted by source, then target. Otherwise they are sorted by target,
+  ///     and no target occurs twice.
+  ///   - isExchanged: Whether the source and target of each link are exchanged.
+  /// - Returns: Whether the links were added.
   mutating func fill(_ links: [SaveRequest.Link], isExchanged: Bool) -> Bool {
     guard count == 0 else { return false }
     return links.withUnsafeBufferPointer { links in
@@ -133,7 +137,7 @@ struct AdjacencyIndex: Sendable {
     let (least, greatest) = LinkOrder.bounds(links, key)
     guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
     for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
-    // From the first key of a page on.
+    // The first key of the page.
     let first = least & ~255
     let keyCount = Int(greatest - first) + 1
     return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
@@ -141,7 +145,7 @@ struct AdjacencyIndex: Sendable {
         ends.initialize(repeating: 0)
         for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] { ends[Int(key(link) - first) + 1] += 1 }
         for place in 1..<keyCount { ends[place + 1] += ends[place] }
-        // Where the targets of each key begin becomes where they end.
+        // Turns the start offset of each key into its end offset.
         for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
           let place = Int(key(link) - first)
           targets[Int(ends[place])] = target(link)
@@ -153,7 +157,7 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Writes the pages of keys that follow each other, of each of which is known where its targets end.
+  /// Writes the pages of consecutive keys, given the end offset of each key's destinations.
   private mutating func addPages(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
     var start = 0
     for place in stride(from: 0, to: ends.count, by: 1 << Int(AdjacencyIndex.shift)) {

@@ -1,4 +1,4 @@
-/// Reads a page of an ``AdjacencyIndex`` that is not empty.
+/// Reads a nonempty page of an ``AdjacencyIndex``.
 struct PageReader {
   private let words: UnsafeBufferPointer<Int64>
   private let starts: UnsafePointer<UInt32>
@@ -6,7 +6,7 @@ struct PageReader {
 
   @inline(__always) init(_ words: UnsafeBufferPointer<Int64>) {
     self.words = words
-    // A page that is not empty has its four words of bits.
+    // A nonempty page contains at least the four words of the bitmap.
     let base = words.baseAddress!
     starts = UnsafeRawPointer(base + 4).assumingMemoryBound(to: UInt32.self)
     targets = base + PageReader.headerCount(entries: PageReader.entryCount(words))
@@ -16,12 +16,12 @@ struct PageReader {
     words[0].nonzeroBitCount + words[1].nonzeroBitCount + words[2].nonzeroBitCount + words[3].nonzeroBitCount
   }
 
-  /// The words before the targets.
+  /// The number of words before the destinations.
   @inline(__always) static func headerCount(entries: Int) -> Int { 4 + entries / 2 + 1 }
 
   @inline(__always) func hasEntry(_ low: Int) -> Bool { words[low >> 6] & (1 << Int64(low & 63)) != 0 }
 
-  /// Calls `body` with every key that has an entry, ascending, and the entry's place among all.
+  /// Calls `body` with each key that has an entry, in ascending order, and the index of the entry.
   @inline(__always) func forEachEntry(_ body: (_ low: Int, _ rank: Int) throws -> Void) rethrows {
     var rank = 0
     for place in 0..<4 {
@@ -34,7 +34,7 @@ struct PageReader {
     }
   }
 
-  /// The number of entries before that of a key.
+  /// The number of entries before the entry of a key.
   @inline(__always) func rank(_ low: Int) -> Int {
     var rank = (UInt64(bitPattern: words[low >> 6]) & ((1 << UInt64(low & 63)) - 1)).nonzeroBitCount
     if low >= 64 { rank += words[0].nonzeroBitCount }
@@ -47,10 +47,10 @@ struct PageReader {
     hasEntry(low) ? targets(rank: rank(low)) : UnsafeBufferPointer(start: nil, count: 0)
   }
 
-  /// The targets of all entries.
+  /// The destinations of all entries.
   var all: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: targets, count: start(rank: PageReader.entryCount(words))) }
 
-  /// Where the targets of an entry begin; of the one behind the last, how many there are.
+  /// The offset of an entry's first destination; for `rank` equal to the number of entries, the number of destinations.
   @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }
 
   @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<Int64> {

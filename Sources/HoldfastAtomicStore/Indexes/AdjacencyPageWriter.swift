@@ -4,9 +4,9 @@ import HoldfastStore
 enum PageWriter {
   typealias Links = UnsafeBufferPointer<SaveRequest.Link>
 
-  /// A page with links of its keys removed and added.
+  /// Applies removals and additions to a page.
   ///
-  /// - Returns: the page, or nil when nothing changes in it, and by how much the number of links changes.
+  /// - Returns: The new page, or nil if it is unchanged, and the change in the number of links.
   static func page(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
     if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
     if added.isEmpty { return old.withUnsafeBufferPointer { reduced($0, removed) } }
@@ -35,7 +35,7 @@ enum PageWriter {
     return PageReader.entryCount(UnsafeBufferPointer(words))
   }
 
-  /// A page of keys of each of which is known where its targets end, if they begin at `start`.
+  /// Makes a page from the end offsets of its keys, where the first key's destinations begin at `start`.
   static func page(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
     var entries = 0
     var before = UInt32(truncatingIfNeeded: start)
@@ -59,7 +59,7 @@ enum PageWriter {
     }
   }
 
-  /// A page from links alone, the way of a first save or a load.
+  /// Makes a page from links only, for a first save or a load.
   private static func built(_ added: Links) -> ([Int64]?, Int) {
     var kept = 0
     let bits = bits(added)
@@ -86,7 +86,7 @@ enum PageWriter {
     return (page, kept)
   }
 
-  /// A page from another without some links: what lies between the keys that lose some is copied as it is.
+  /// Copies a page without some links. The destinations between affected keys are copied unchanged.
   private static func reduced(_ old: UnsafeBufferPointer<Int64>, _ removed: Links) -> ([Int64]?, Int) {
     let reader = PageReader(old)
     let entries = PageReader.entryCount(old)
@@ -98,7 +98,7 @@ enum PageWriter {
       copy.update(from: old.baseAddress!, count: header)
       let starts = UnsafeMutableRawPointer(copy + 4).assumingMemoryBound(to: UInt32.self)
       let (source, output) = (old.baseAddress! + header, copy + header)
-      // The entry and the target that come next.
+      // The next entry and the next destination to copy.
       var (entry, taken) = (0, 0)
       func copyUpTo(_ end: Int) {
         let shift = UInt32(truncatingIfNeeded: taken - kept)
@@ -137,7 +137,7 @@ enum PageWriter {
     return (kept == 0 ? [] : page, kept - before)
   }
 
-  /// A page from another. Entries that lose all targets stay, which costs four bytes each.
+  /// Copies a page with changes. An entry that loses all destinations remains and takes four bytes.
   private static func merged(_ old: UnsafeBufferPointer<Int64>, _ added: Links, _ removed: Links) -> ([Int64]?, Int) {
     let reader = PageReader(old)
     var bits = bits(added)
@@ -182,20 +182,20 @@ enum PageWriter {
     return (kept == 0 ? [] : page, kept - before)
   }
 
-  /// The next key of the page to which something happens.
+  /// The next key that gains or loses a destination; 256 if there is none.
   @inline(__always) private static func nextAffected(_ added: Links, _ nextAdded: Int, _ removed: Links, _ nextRemoved: Int) -> Int {
     min(
       nextAdded < added.count ? Int(added[nextAdded].source & 255) : 256,
       nextRemoved < removed.count ? Int(removed[nextRemoved].source & 255) : 256)
   }
 
-  /// Writes the targets of one key with its removals and additions; returns where the next key's begin.
+  /// Writes the changed destinations of one key. Returns the offset of the next key's destinations.
   @inline(__always) private static func merge(
     _ targets: UnsafeBufferPointer<Int64>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links, _ nextRemoved: inout Int,
     into output: UnsafeMutablePointer<Int64>, at start: Int
   ) -> Int {
     var end = start
-    // Removals of keys that have no entry in the page meet nothing.
+    // Skip removals of keys that have no entry.
     while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) < low { nextRemoved += 1 }
     for target in targets {
       while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {

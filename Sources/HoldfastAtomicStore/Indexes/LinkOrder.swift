@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Puts links in order.
+/// Sorts links.
 enum LinkOrder {
-  /// Whether a key is among ascending ones.
+  /// Whether a sorted buffer contains a key.
   static func contains(_ keys: UnsafeBufferPointer<Int64>, _ key: Int64) -> Bool {
     var (low, high) = (0, keys.count)
     while low < high {
@@ -12,7 +12,7 @@ enum LinkOrder {
     return low < keys.count && keys[low] == key
   }
 
-  /// The links sorted by source, then target. Fast when the targets ascend already and the sources are not far apart.
+  /// Returns the links sorted by source, then target. Linear time if the targets already ascend and the sources are dense.
   static func sorted(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
     if isSorted(links) { return links }
     let (least, greatest) = links.withUnsafeBufferPointer { bounds($0, \.source) }
@@ -21,7 +21,7 @@ enum LinkOrder {
     return counted(links, key: \.source, least, greatest) { $0 }
   }
 
-  /// Links sorted by source, then target, with sides exchanged and sorted anew.
+  /// Exchanges source and target of links that are sorted by source, then target, and sorts the result.
   static func reversed(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
     guard !links.isEmpty else { return [] }
     let (least, greatest) = links.withUnsafeBufferPointer { bounds($0, \.target) }
@@ -44,13 +44,13 @@ enum LinkOrder {
     links.reduce((Int64.max, Int64.min)) { (min($0.0, key($1)), max($0.1, key($1))) }
   }
 
-  /// Whether counting is cheaper than comparing.
+  /// Whether a counting sort is cheaper than a comparison sort.
   static func isDense(_ least: Int64, _ greatest: Int64, _ count: Int) -> Bool {
     let (range, overflow) = greatest.subtractingReportingOverflow(least)
     return !overflow && range <= 8 * Int64(count) + 1024
   }
 
-  /// A counting sort by a key, which keeps the order of links with equal keys.
+  /// A stable counting sort by a key.
   @inline(__always) private static func counted(
     _ links: [SaveRequest.Link], key: (SaveRequest.Link) -> Int64, _ least: Int64, _ greatest: Int64,
     _ change: (SaveRequest.Link) -> SaveRequest.Link

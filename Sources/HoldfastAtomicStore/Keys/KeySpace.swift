@@ -1,7 +1,8 @@
-/// Among which objects of a store a key names one.
+/// The scope in which keys are unique.
 public enum KeySpace: Sendable, Hashable {
-  /// Objects of one root entity and its sub-entities have each a key of their own; those of two root entities may have the same.
+  /// Keys are unique among the objects of a root entity and its subentities. Objects of different root entities can have the same
+  /// key.
   case family
-  /// All objects of the store have each a key of their own, and keys are handed out from one counter.
+  /// Keys are unique in the entire store and are allocated from one counter.
   case store
 }
