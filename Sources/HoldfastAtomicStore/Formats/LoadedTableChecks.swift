@@ -47,8 +47,8 @@ struct LoadedTableChecks {
     return nil
   }
 
-  /// No link occurs twice, an object in a one-to-many relationship has at most one owner, and both ends of a to-many relationship
-  /// that is its own inverse match.
+  /// No link occurs twice, and a destination of a to-many relationship without inverse has one owner. Both ends of a to-many
+  /// relationship that is its own inverse match.
   func links() -> String? {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
@@ -64,8 +64,7 @@ struct LoadedTableChecks {
       if !agrees {
         odd = odd ?? zip(changes.added, changes.added.dropFirst()).first { $0 == $1 }?.0.source
         return
-          "The links \(name(relationship)) contradict each other: one occurs twice, has two owners, or is listed at only one end."
-          + LoadedTableChecks.at(odd)
+          "The links \(name(relationship)) contradict each other: one occurs twice, or only one end lists it.\(LoadedTableChecks.at(odd))"
       }
     }
     return nil
