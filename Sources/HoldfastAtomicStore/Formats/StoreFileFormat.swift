@@ -1,60 +1,66 @@
 public import HoldfastStore
 
-/// How rows lie in a file: all that a new kind of whole-file store has to say. ``WholeFileStore`` does the rest: opening,
-/// tables, saves, durability, other processes.
+/// A file format for a ``WholeFileStore``.
 ///
-/// A format reads and writes in one pass, and keeps nothing of the rows; or it reads page by page, see ``PagedStoreFile``.
+/// A format only reads and writes files. The store implements opening, tables, saves, durability and coordination with other
+/// processes. A format reads and writes files in one pass and keeps no rows, or it reads files page by page (see
+/// ``PagedStoreFile``).
 public protocol StoreFileFormat: Sendable {
-  /// The name of the type of store, for messages and ``/HoldfastStore/StoreDescription/type``: "JSON".
+  /// The name of the store type, such as "JSON", for messages and ``/HoldfastStore/StoreDescription/type``.
   var storeType: String { get }
 
-  /// Among which objects of a file a key names one; ``KeySpace/family`` unless said.
+  /// The scope in which the keys of a file are unique. Defaults to ``KeySpace/family``.
   var keySpace: KeySpace { get }
 
   /// Reads a file.
   ///
-  /// Calls ``TableLoader/begin(_:)`` when it knows the header, then hands rows, links and orders over.
+  /// Call ``TableLoader/begin(_:)`` once the header is known, then pass rows, links and orders to the loader.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`; what reader and loader throw.
+  /// - Throws: ``/HoldfastStore/StoreError`` with codes `notAStore`, `newerFormat`, `damaged`, `wrongType`, and errors of the
+  ///   reader and the loader.
   func read(_ reader: FileReader, into loader: TableLoader) throws
 
-  /// Opens a file whose rows are read page by page, when they are asked for; nil for a format that reads files as a whole.
+  /// Opens a file for reading rows on demand, page by page. Returns nil if the format reads entire files.
   ///
-  /// - Throws: as ``read(_:into:)``, for what is read when a file is opened.
+  /// - Throws: The same errors as ``read(_:into:)``, for the data that is read on opening.
   func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)?
 
-  /// Reads what a file says of its store, and no rows: takes no longer for a large file than for a small one, unless its
-  /// metadata are large. It need not find damage that only reading the whole file finds.
+  /// Reads the header of a file, without rows.
   ///
-  /// - Throws: as ``read(_:into:)``.
+  /// Takes time independent of the file's size, unless the metadata is large. Doesn't need to detect damage that only reading the
+  /// entire file can detect.
+  ///
+  /// - Throws: The same errors as ``read(_:into:)``.
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader
 
-  /// Reads the model with which a file was written, and no rows; nil when the file keeps none, as one that another program made.
+  /// Reads the model with which a file was written, without rows. Returns nil if the file contains no model, for example because
+  /// another program made it.
   ///
-  /// - Throws: as ``read(_:into:)``.
+  /// - Throws: The same errors as ``read(_:into:)``.
   func readModel(_ reader: FileReader) throws -> ManagedObjectModel?
 
-  /// Writes a file, such that every change of one byte and every missing end are found when it is read.
+  /// Writes a file. Reading it must detect every changed byte and every truncation.
   ///
   /// - Parameters:
-  ///   - image: what is to be written.
-  ///   - file: takes the bytes.
-  ///   - saved: the file that is replaced, from which parts may be copied that hold what has not changed; nil when it is not known.
-  /// - Returns: what is to be known of the file for the next save; none for a format that copies nothing.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for what the format cannot say; what the file throws.
+  ///   - image: The header, rows and links to write.
+  ///   - file: The destination of the bytes.
+  ///   - saved: The file that is being replaced, from which unchanged sections can be copied; nil if it isn't known.
+  /// - Returns: The sections that the next save can copy; empty if the format doesn't copy.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for values that the format can't represent, and errors of
+  ///   the file.
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart]
 }
 
-/// A store at one point in time, as a format writes it.
+/// The state of a store that a format writes.
 public struct StoreImage: Sendable {
-  /// What is to be said of the store.
+  /// The header.
   public var header: StoreFileHeader
   /// The rows and links.
   public var generation: TableGeneration
-  /// The model, of which the file keeps a copy.
+  /// The model, which the file contains as well.
   public var model: ManagedObjectModel { generation.schema.model }
 
-  /// Makes an image.
+  /// Creates an image.
   public init(header: StoreFileHeader, generation: TableGeneration) {
     self.header = header
     self.generation = generation
@@ -62,13 +68,13 @@ public struct StoreImage: Sendable {
 }
 
 extension StoreFileFormat {
-  /// Keys name objects among those of the same root entity.
+  /// Keys are unique within the family of a root entity.
   public var keySpace: KeySpace { .family }
 
-  /// Reads files as a whole.
+  /// Returns nil: the format reads entire files.
   public func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? { nil }
 
-  /// Opens a file, reading as much as the format needs.
+  /// Opens a file. Reads it page by page if the format can, otherwise all at once.
   func opened(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions) throws -> OpenedStore {
     if let file = try open(reader, model: model, path: path) { return OpenedStore(file) }
     return OpenedStore(try load(reader, model, path, options))
