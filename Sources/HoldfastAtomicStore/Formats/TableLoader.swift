@@ -62,8 +62,10 @@ public final class TableLoader {
     rows[entity].append(batch)
   }
 
-  /// Adds links of a many-to-many relationship, or of a to-many relationship without inverse, from the side that stores them, in
-  /// any order.
+  /// Adds links of a many-to-many relationship, in any order.
+  ///
+  /// The source of each link is the object on the side that stores the links. To-many relationships without inverse are stored the
+  /// same way.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.added = LinkOrder.sorted(links)
