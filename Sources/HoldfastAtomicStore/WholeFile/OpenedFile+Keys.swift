@@ -3,10 +3,10 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  /// Keys are set aside while the lock is held and after a look at the file: the lock file says what other processes have set
-  /// aside, and the file what was used by somebody who had another lock file, beside a copy.
+  /// Allocates keys while holding the lock. The lock file contains the keys that other processes allocated. The file is checked as
+  /// well, because a process that used a copy has another lock file.
   func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    // A store that refuses says so before it touches the lock file.
+    // Refuse before touching the lock file.
     if count == 0 || tables.isReadOnly { return try namingFile { try tables.allocateKeys(entity: entity, count: count) } }
     let replacement = try begin()
     defer { replacement.abort() }
@@ -18,11 +18,11 @@ extension OpenedFile {
   }
 }
 
-/// What the lock file says: for each table the least key that no process has handed out.
+/// The contents of the lock file: the next key to allocate for each table, across processes.
 ///
-/// Format: the store's UUID as 36 bytes of text, then a little-endian number of 64 bits for each table; for more tables than
-/// there is room for, one number for all. Anything else counts as nothing: the lock file is only a note among processes that
-/// run at the same time.
+/// Format: the store's UUID as 36 bytes of text, then a little-endian 64-bit integer for each table. If there isn't enough room,
+/// one integer applies to all tables. Any other contents are ignored, because the record only coordinates processes that run at the
+/// same time.
 struct KeyRecord {
   var nextKeys: [Int64]
   static let mostTables = (LockFile.largestRecord - 36) / 8

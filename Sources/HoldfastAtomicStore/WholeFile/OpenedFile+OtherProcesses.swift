@@ -3,13 +3,13 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  /// Takes the lock, and goes on with what somebody else has saved since.
+  /// Takes the lock and loads the file if another process has saved it.
   func begin() throws -> FileReplacement {
     let replacement = try file.beginReplacing()
     do {
       switch replacement.foundChange {
       case .none: break
-      case .removed: throw replaced("Somebody has removed or renamed the file. Put it back, or close the store and open another.")
+      case .removed: throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.")
       case .replaced: try goOn(with: replacement)
       }
       return replacement
@@ -20,13 +20,13 @@ extension OpenedFile {
   }
 
   private func goOn(with replacement: FileReplacement) throws {
-    // Known from then on, so that what was gone on with once is not read again.
+    // takeOver makes this the known version, so that it is loaded only once.
     let loaded = try replacement.takeOver { reader in
       let loaded = try format.load(reader, tables.schema.model, path, options)
       try check(loaded)
       return loaded
     }
-    guard let loaded else { throw replaced("Somebody has removed or renamed the file. Put it back, or close the store and open another.") }
+    guard let loaded else { throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.") }
     tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
@@ -36,28 +36,28 @@ extension OpenedFile {
     remember(loaded.saved.map { .written($0) } ?? .none)
   }
 
-  /// Refuses what is no later or earlier version of what this process has.
+  /// Throws if the loaded version and the known one don't have a common history.
   private func check(_ loaded: LoadedStore) throws {
     let (uuid, known) = written.withLock { ($0.storeUUID, $0.known) }
     if loaded.header.storeUUID != uuid {
-      throw replaced("Somebody has put another store in the place of the file. Close the store, and open the one that is there.")
+      throw replaced("Another program replaced the file with a different store. Close the store and open the current file.")
     }
     if try history(since: known, to: loaded).contradicts() {
       throw replaced(
-        "Somebody has put a version in the place of the file that was made from an older copy of it, beside this one. "
-          + "Close the store, and open the one that is there.")
+        "Another program replaced the file with a version that was made from an older copy and lacks saves of this store. "
+          + "Close the store and open the current file.")
     }
   }
 
-  /// What was not read of the file before cannot be compared when somebody has written over it in place. The version that is there is
-  /// whole, so it is not called damaged.
+  /// Pages of the known version that weren't read yet can't be compared if the file was overwritten in place. That isn't reported
+  /// as damage, because the current version is intact.
   private func history(since known: Int64, to loaded: LoadedStore) throws -> HistoryCheck {
     do {
       return try HistoryCheck(tables, number: known, found: loaded)
     } catch let error as StoreError where [.damaged, .inputOutput].contains(error.code) && !(error.cause is FileSystemError) {
       throw replaced(
-        "Another version is in the place of the file, and what was not read of the one before was written over or is damaged. "
-          + "Close the store, and open the one that is there.", error)
+        "Another program replaced the file, and unread pages of the previous version were overwritten or damaged. "
+          + "Close the store and open the current file.", error)
     }
   }
 

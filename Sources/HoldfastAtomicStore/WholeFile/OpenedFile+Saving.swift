@@ -9,7 +9,7 @@ extension OpenedFile {
     var files: ExternalDataSave?
     do {
       files = try writeFiles(request)
-      // Files that the save gives up are removed when it has been committed, so it must not be lost then.
+      // A commit removes the files of replaced values, so it must be durable.
       replacement.waitsForDisk = files?.touchesFiles ?? false
       let request = files?.request ?? request
       let preparation = try namingFile { try prepareTables(request) }
@@ -27,15 +27,15 @@ extension OpenedFile {
     }
   }
 
-  /// Rows whose keys are taken are a programmer's error, unless somebody else has put rows there since the keys were set aside.
+  /// Inserting existing keys is a programming error, unless another process inserted the rows after the keys were allocated.
   private func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
     do {
       return try tables.prepare(request)
     } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
       throw StoreError(
         .storeReplaced, operation: "save",
-        reason: "Somebody has put another version in the place of the file, with objects that have keys of new ones here. Save again: "
-          + "the new ones get other keys.", cause: error, isRetryable: true)
+        reason: "Another program replaced the file with a version in which other objects have the keys of new objects here. "
+          + "Save again: the new objects get other keys.", cause: error, isRetryable: true)
     }
   }
 
@@ -55,7 +55,7 @@ extension OpenedFile {
     }
   }
 
-  /// The files of a save, written; nil when the model allows none.
+  /// Writes the external files of a save; nil if the model doesn't allow any.
   private func writeFiles(_ request: SaveRequest) throws -> ExternalDataSave? {
     guard let files else { return nil }
     let generation = try tables.source.generation()
@@ -65,13 +65,13 @@ extension OpenedFile {
     }
   }
 
-  /// What the next file says of the store.
+  /// The header of the next file.
   ///
-  /// - Parameter metadata: nil for those that there are.
+  /// - Parameter metadata: The new metadata; nil to keep the current one.
   private func nextHeader(metadata: [String: StoreValue]?) throws -> StoreFileHeader {
     try written.withLock { written throws in
       guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
-      // A number is used once, also when the save fails at the last step and nobody can say which file is there.
+      // Use each number once, even if the save fails at its last step and it isn't known which file is in place.
       written.generation += 1
       let hashes = written.hashes ?? ModelHashes(tables.schema.model)
       written.hashes = hashes
@@ -83,7 +83,7 @@ extension OpenedFile {
 
   private func write(_ image: StoreImage, to replacement: FileReplacement) throws -> [FilePart] {
     let parts = try format.write(image, to: replacement, after: savedFile())
-    // What is saved has to open again.
+    // A saved file must be within the limits for opening it.
     var memory = RowMemory(options, fileByteCount: replacement.byteCount)
     if let excess = memory.add(image.generation) {
       throw StoreError(.unstorableValue, operation: "write the store", path: path, reason: excess)
@@ -92,7 +92,7 @@ extension OpenedFile {
     return parts
   }
 
-  /// The file that is replaced: what this process has written, or the one that it has opened.
+  /// The file being replaced, which this process wrote or opened.
   private func savedFile() -> SavedFile? {
     switch written.withLock({ $0.saved }) {
     case .none: nil
@@ -102,7 +102,7 @@ extension OpenedFile {
     }
   }
 
-  /// Notes the file that is in place now, and of which rows it is; nil when the one before is still there.
+  /// Records the current file and its rows. `bytes` is nil if the previous file is still in place.
   private func note(_ generation: TableGeneration, _ bytes: FileBytes?, _ parts: [FilePart]) {
     guard let bytes else { return }
     remember(parts.isEmpty ? .none : .written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
@@ -112,6 +112,6 @@ extension OpenedFile {
     StoreError(
       .unstorableValue, operation: "save", path: path,
       reason:
-        "The file's generation is \(StoreFileHeader.generations.upperBound), after which there is none. Copy the objects into a new store.")
+        "The file's generation \(StoreFileHeader.generations.upperBound) is the last one. Copy the objects to a new store.")
   }
 }

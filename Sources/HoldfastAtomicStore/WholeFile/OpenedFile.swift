@@ -8,41 +8,40 @@ import Synchronization
   import Foundation
 #endif
 
-/// A whole-file store while it is open: its file, its tables, and how a save goes from one to the other.
+/// The state of a whole-file store while it is open: its file and its tables.
 final class OpenedFile: Sendable {
   let tables: TableStore
   let format: any StoreFileFormat
   let path: String
   let options: WholeFileOptions
   let file: DurableFile
-  /// The files of values that are too large for rows; nil for a model that allows none.
+  /// The folder of external values; nil if the model doesn't allow any.
   let files: ExternalDataFolder?
-  /// What was written or read last. Guarded because metadata are read and written beside saves; no call waits for the disk
-  /// while it is held.
+  /// What was last written or read. Guarded because saves and metadata calls can overlap. Never held while waiting for the disk.
   let written: Mutex<Written>
 
   enum SavedSource {
     case none
-    /// A file that this process has written, or read as a whole.
+    /// A file that this process wrote, or read entirely.
     case written(SavedFile)
     case opened(PagedGeneration)
   }
 
   struct Written {
     var storeUUID: String
-    /// The last number that a file of this store may bear, whether its save succeeded or not.
+    /// The last generation number used for a save, even if that save failed.
     var generation: Int64
-    /// The number of the file whose rows the tables have.
+    /// The generation number of the file that the tables correspond to.
     var known: Int64
     var metadata: [String: StoreValue]
-    /// What other programs keep with the store.
+    /// Metadata of other programs.
     var kept: [String: PropertyList]
-    /// Worked out for the first save.
+    /// Computed on the first save.
     var hashes: ModelHashes?
-    /// Whether somebody else's version has taken the place of what was read at first.
+    /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
-    /// The file that this process has written or read last: what a save copies from. Also when
-    /// another file is in its place by now, what it says of rows that have not changed since is right.
+    /// The file that this process last wrote or read, from which a save copies unchanged sections. It remains valid for unchanged
+    /// rows even if another file has replaced it.
     var saved: SavedSource = .none
   }
 
@@ -77,7 +76,7 @@ final class OpenedFile: Sendable {
 
   // MARK: Reading
 
-  /// A view keeps the files that its rows name.
+  /// Begins a read view, which keeps the external files that its rows name.
   func beginRead() throws -> any ReadView { try tables.beginRead(keeping: files?.pin()) }
 
   func externalData(_ request: ExternalDataRequest) throws -> Data {
@@ -85,7 +84,7 @@ final class OpenedFile: Sendable {
     return try files.read(request.id, operation: request.description(in: tables.schema.model))
   }
 
-  /// Removes files that killed saves have left.
+  /// Removes external files that killed saves left behind.
   func collectFiles() {
     files?.collect { place, id in
       let model = tables.schema.model
@@ -96,9 +95,9 @@ final class OpenedFile: Sendable {
     }
   }
 
-  // MARK: What is known of the file
+  // MARK: File state
 
-  /// The file bears what the header says, as everybody sees.
+  /// Records the header of the current file.
   func note(_ header: StoreFileHeader) {
     written.withLock { written in
       written.known = header.generation
@@ -108,14 +107,14 @@ final class OpenedFile: Sendable {
   }
 
   func remember(_ saved: SavedSource) {
-    // What was noted before is let go outside the lock, because that may close a file.
+    // Release the old source outside the lock, because that may close a file.
     _ = written.withLock { written in
       defer { written.saved = saved }
       return written.saved
     }
   }
 
-  /// Says in an error of the tables, which do not know where they lie, which file it is about.
+  /// Adds the file's path to errors of the tables, which don't know it.
   func namingFile<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

@@ -2,13 +2,15 @@ import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
-/// A save that lies beside the file, ready to take its place. Its rows are published when the file is in place, also when that was
-/// not confirmed to be durable, since it is what everybody sees; else they are discarded.
+/// A save that is written to a temporary file and can replace the store's file.
+///
+/// Its rows are published if the file is in place, even if the disk didn't confirm durability, because other processes already see
+/// it. Otherwise they are discarded.
 final class WholeFileSave: PreparedSave {
-  /// Guarded because a save may end on another thread than the one that prepared it.
+  /// Guarded because a save can end on another thread than the one that prepared it.
   private let replacement: Mutex<FileReplacement>
   private let files: ExternalDataSave?
-  /// Notes the bytes of the file that is in place; nil when the one before still is.
+  /// Records the bytes of the current file; nil if the previous file is still in place.
   private let note: @Sendable (FileBytes?) -> Void
 
   init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ note: @escaping @Sendable (FileBytes?) -> Void) {
