@@ -12,7 +12,7 @@ import HoldfastStore
 /// 4. Moving a destination in a list increments the version of the owner.
 /// 5. Versions with the same generation number are equal.
 ///
-/// If the other version has the larger generation number, two kinds of local changes can't be detected: deletions, and changes of
+/// If the other version has the larger generation number, two kinds of changes here can't be detected: deletions, and changes of
 /// rows that the other version changed at least as often or deleted.
 ///
 /// Takes time proportional to the number of rows and links. Needed only if another process has replaced the file, which is then
