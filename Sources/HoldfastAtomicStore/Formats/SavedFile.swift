@@ -98,7 +98,8 @@ extension TableGeneration {
 
   /// Whether the links of owners in a key range are unchanged since an older generation.
   ///
-  /// Compares the links of a to-many relationship and their order. False means only that a link may have changed, as with ``hasSameRows(as:entity:keys:)``.
+  /// Compares the links of a to-many relationship and their order. False means only that a link may have changed, as with
+  /// ``hasSameRows(as:entity:keys:)``.
   public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>) -> Bool {
     let forward = forwardIndex(of: relationship)
     guard adjacencies[forward].hasSameLinks(as: old.adjacencies[forward], sources: sources) else { return false }

@@ -22,8 +22,8 @@ extension TableGeneration {
 
   /// Calls `body` with the rows of an entity that changed since an older generation.
   ///
-  /// Rows of subentities aren't included. The old row is nil for an inserted row, the new row for a deleted one. Some unchanged rows may be included. Keys ascend,
-  /// unless the family has keys far beyond all others.
+  /// Rows of subentities aren't included. The old row is nil for an inserted row, the new row for a deleted one. Some unchanged
+  /// rows may be included. Keys ascend, unless the family has keys far beyond all others.
   ///
   /// Takes time proportional to the number of pages of the family, its keys divided by 1,024, and the keys near changed ones.
   public func forEachChange(

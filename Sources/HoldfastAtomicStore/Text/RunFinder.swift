@@ -2,9 +2,9 @@ import HoldfastStore
 
 /// Finds runs of rows in a text file while it is read.
 ///
-/// The first save after opening can copy these runs. In each piece of 64 KiB, the finder looks for the last line that begins with a row. The rows between two such lines form a run
-/// if the format's parser confirms both (``awaited``, ``confirm(_:at:)``). A line that only looks like a row, such as one in a
-/// comment, doesn't end a run. Without such lines, less is copied.
+/// The first save after opening can copy these runs. In each piece of 64 KiB, the finder looks for the last line that begins with a
+/// row. The rows between two such lines form a run if the format's parser confirms both (``awaited``, ``confirm(_:at:)``). A line
+/// that only looks like a row, such as one in a comment, doesn't end a run. Without such lines, less is copied.
 ///
 /// Pass the finder to ``TableLoader/take(_:)`` only if the file's bytes were verified, and if rows of different entities aren't
 /// interleaved. The loader checks that keys ascend.

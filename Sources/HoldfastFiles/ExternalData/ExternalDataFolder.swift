@@ -56,7 +56,8 @@ public final class ExternalDataFolder: Sendable {
   ///   - storeUUID: the store's UUID, by which it knows its own notes.
   ///   - options: which values go to files.
   ///   - permissions: those of files that are written.
-  ///   - allowsSharedFolder: whether the folder may belong to somebody else than the process's user, root or the owner of the store's file.
+  ///   - allowsSharedFolder: whether the folder may belong to somebody else than the process's user, root or the owner of the
+  ///     store's file.
   ///   - fileSystem: where the store's file lies.
   public init(
     path: String, name: String, storeUUID: String, options: ExternalDataOptions, permissions: UInt32,
@@ -93,8 +94,8 @@ public final class ExternalDataFolder: Sendable {
   /// - Parameters:
   ///   - id: the file's name.
   ///   - operation: what is being done, for messages; it names the value.
-  /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` when there is no such file, `damaged` when it is no regular file or its
-  ///   bytes are not those that it was named for, `tooLarge`, `notPermitted`, `inputOutput`.
+  /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` when there is no such file, `damaged` when it is no regular
+  ///   file or its bytes are not those that it was named for, `tooLarge`, `notPermitted`, `inputOutput`.
   public func read(_ id: UUID, operation: String) throws(StoreError) -> Data {
     do throws(FileSystemError) {
       guard let folders = try folders(making: false) else {

@@ -50,8 +50,9 @@ public final class ExternalDataSave: Sendable {
   ///   - folder: where the files go.
   ///   - storedIDs: the names that a row of the store has now in some slots, in their order; nil for none. Asked for rows that are
   ///     updated or deleted.
-  /// - Throws: ``/HoldfastStore/StoreError``: `diskFull`, `notPermitted`, `inputOutput`, `unstorableValue` for a value that is larger than
-  ///   the options allow and for a name that is not the one of the same place in the store; what the closure throws. No file is left then.
+  /// - Throws: ``/HoldfastStore/StoreError``: `diskFull`, `notPermitted`, `inputOutput`, `unstorableValue` for a value that is
+  ///   larger than the options allow and for a name that is not the one of the same place in the store; what the closure throws. No
+  ///   file is left then.
   public init(
     _ request: SaveRequest, model: ManagedObjectModel, folder: ExternalDataFolder,
     storedIDs: (_ entity: Int, _ key: Int64, _ slots: [Int]) throws -> [UUID?]
