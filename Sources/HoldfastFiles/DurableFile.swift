@@ -80,7 +80,7 @@ public final class DurableFile: Sendable {
   /// - Parameters:
   ///   - operation: The current operation as a verb phrase, for error messages.
   ///   - body: Reads the file. It doesn't need to read all bytes.
-  /// - Returns: The result of `body`; nil if there is no file.
+  /// - Returns: The result of `body`; nil if the file doesn't exist.
   /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` if it isn't a regular file, `tooLarge` before reading or allocating
   ///   memory, `inputOutput`, `notPermitted`, and errors of `body`.
   public func read<Result>(operation: String = "read the store", _ body: (FileReader) throws -> Result) throws -> Result? {

@@ -83,8 +83,7 @@ public final class FileReplacement {
   /// Reads the current file under the lock, without recording it as the known state.
   ///
   /// If the save is aborted, the next one finds the same change again.
-  ///
-  /// - Returns: The result of `body`; nil if there is no file.
+  /// - Returns: The result of `body`; nil if the file doesn't exist.
   /// - Throws: The same errors as ``DurableFile/read(operation:_:)``. They don't end the replacement.
   public func read<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
@@ -96,8 +95,7 @@ public final class FileReplacement {
   /// Reads the current file under the lock, and records it as the known state.
   ///
   /// If the save is aborted, the next one is based on this state.
-  ///
-  /// - Returns: The result of `body`. If there is no file, returns nil and records nothing.
+  /// - Returns: The result of `body`. If the file doesn't exist, returns nil and records nothing.
   /// - Throws: The same errors as ``DurableFile/read(operation:_:)``. They don't end the replacement.
   public func takeOver<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
@@ -226,7 +224,7 @@ public final class FileReplacement {
       try folder.fileSystem.synchronize(folder.directory)
       return nil
     } catch {
-      // The file system can't synchronize folders; there is no stronger guarantee.
+      // The file system can't synchronize folders, so this is the strongest guarantee.
       guard ![ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { return nil }
       return StoreError(
         .durabilityUnknown, operation: operation, path: folder.path,

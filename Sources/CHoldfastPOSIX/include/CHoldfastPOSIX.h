@@ -18,6 +18,7 @@ int holdfast_synchronize(int file);
 int holdfast_allocate(int file, int64_t size);
 
 // Copies the access control list, the security label and the user's extended attributes of one open file to another.
-// Returns -1 only if the source has an access control list that can't be copied; other attributes are skipped.
+// Returns -1 if the source has an access control list that can't be copied, or if memory is exhausted. Skips other
+// attributes that can't be copied; on Darwin, returns -1 for these as well.
 int holdfast_copy_attributes(int from, int to);
 #endif

@@ -78,7 +78,7 @@ struct UniqueIndex: Sendable {
     }
   }
 
-  /// The minimum number of entries for which sorting by segment pays off.
+  /// The minimum number of entries to sort by segment.
   private static let fewEntries = 4096
 
   /// The entries in a stable order by segment.

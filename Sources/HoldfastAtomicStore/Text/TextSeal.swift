@@ -28,7 +28,7 @@ public struct TextSeal: Sendable {
 
   /// The result of checking the end of a file.
   public enum Finding: Sendable {
-    /// There is no seal.
+    /// The file has no seal.
     case none
     /// The seal doesn't match the bytes before it.
     case wrong

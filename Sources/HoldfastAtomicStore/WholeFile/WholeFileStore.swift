@@ -17,8 +17,8 @@ import Synchronization
 /// - If the file contains a later version of the same store, that version is loaded first, and the save is applied to it. Rows that
 ///   both have changed are conflicts, so no changes are lost.
 /// - If the file is missing or contains a different store, the save throws.
-/// - If the file is a copy that diverged, the save throws. Some copies with more saves can't be detected: those for which this store
-///   only deleted objects, or changed rows that the copy changed at least as often or deleted.
+/// - If the file is a copy that diverged, the save throws. A copy with more saves can't be detected if this store only deleted
+///   objects, or changed rows that the copy changed at least as often or deleted.
 ///
 /// Keys for new objects are allocated in the lock file, after checking the store's file, so that no two processes allocate the same
 /// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws
@@ -28,8 +28,8 @@ import Synchronization
 /// keys or saves, even if the save fails with a conflict.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
-/// unchanged sections from the previous file if the format supports it, and writes them from memory if that file is no longer
-/// intact. A save that finds another version reads it and compares all rows and links.
+/// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A
+/// save that finds another version reads it and compares all rows and links.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
   private let path: String

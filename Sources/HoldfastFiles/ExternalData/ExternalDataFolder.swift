@@ -19,7 +19,8 @@ import Synchronization
 /// - Files of a save that was aborted or killed are removed, by ``ExternalDataSave/finish(_:)`` or by ``collect(_:)`` when the
 ///   store is next opened for writing. Before a save writes or removes files, it records their names in a note in the support
 ///   folder. The note is locked until the save ends, so no process removes files of a running save or needs to examine all files.
-/// - Files of values that a save replaced or deleted are removed after its commit, once there is no older ``ExternalDataPin``.
+/// - Files of values that a save replaced or deleted are removed after its commit, once all older ``ExternalDataPin`` instances
+///   have ended.
 ///
 /// The store, not this class, knows which rows exist.
 public final class ExternalDataFolder: Sendable {
