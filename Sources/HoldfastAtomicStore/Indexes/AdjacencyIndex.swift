@@ -27,7 +27,7 @@ struct AdjacencyIndex: Sendable {
   /// The number of links.
   private(set) var count = 0
 
-  /// Makes an empty index.
+  /// Creates an empty index.
   init() {}
 
   /// Calls `body` with the destination keys of a source, in ascending order.

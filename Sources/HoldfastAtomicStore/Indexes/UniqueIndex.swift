@@ -24,7 +24,7 @@ struct UniqueIndex: Sendable {
   private var shift: UInt64 = 64
   private(set) var count = 0
 
-  /// Makes an empty index.
+  /// Creates an empty index.
   init() {}
 
   /// Whether the index is unchanged since it was copied from, or to, another one. False means only that it may have changed.

@@ -30,7 +30,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
 
   private final class SparseMark: Sendable {}
 
-  /// Makes an empty map with chunks of `1 << shift` keys.
+  /// Creates an empty map with chunks of `1 << shift` keys.
   init(shift: Int, spread: Int = 2) { (self.shift, self.spread) = (Int64(shift), Int64(spread)) }
 
   /// The value of a key, or ``KeyMapElement/none``.
