@@ -35,7 +35,7 @@ int holdfast_allocate(int file, int64_t size) {
   fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, size, 0};
   int result = fcntl(file, F_PREALLOCATE, &store);
 #else
-  // Not posix_fallocate: it writes every block itself where the file system cannot reserve.
+  // Not posix_fallocate: it writes every block itself if the file system can't reserve space.
   int result = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, size);
 #endif
   return result == -1 && (errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL) ? 0 : result;
@@ -47,7 +47,7 @@ int holdfast_copy_attributes(int from, int to) { return fcopyfile(from, to, NULL
 
 static const char *const accessList = "system.posix_acl_access";
 
-// Values beyond this are not worth keeping a save waiting for; none of the copied kinds is larger in practice.
+// The maximum size of a copied attribute value. In practice, none of the copied kinds is larger.
 enum { largestValue = 65536 };
 
 static int copy_attribute(int from, int to, const char *name, char *value) {
@@ -60,7 +60,7 @@ static int is_copied(const char *name) {
 }
 
 int holdfast_copy_attributes(int from, int to) {
-  // On the stack of the saving thread, where most files have no attribute at all.
+  // On the stack, because most files have no attributes.
   char names[4096];
   ssize_t length = flistxattr(from, names, sizeof names);
   if (length == 0 || (length < 0 && (errno == ENOTSUP || errno == ENOSYS))) return 0;
@@ -68,7 +68,7 @@ int holdfast_copy_attributes(int from, int to) {
   if (value == NULL) return -1;
   int result = 0;
   if (length < 0) {
-    // The list is too long or cannot be had: the access list alone matters enough to be asked for by name.
+    // The list is too long or unavailable. Copy at least the access control list.
     if (copy_attribute(from, to, accessList, value) != 0 && errno != ENODATA && errno != ENOTSUP) result = -1;
   } else {
     for (const char *name = names; name < names + length; name += strlen(name) + 1)

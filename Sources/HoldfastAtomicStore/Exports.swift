@@ -1,2 +1,2 @@
-// A format is written to a file, and options are those of a file: whoever imports the whole-file stores sees the files too.
+// File formats and options use types of `HoldfastFiles`, so importing this module also imports that one.
 @_exported public import HoldfastFiles

@@ -1,4 +1,4 @@
-/// The previous versions of a file, under names of their own: `NAME~1` is the youngest.
+/// The previous versions of a file. `NAME~1` is the most recent one.
 struct BackupRing {
   private let folder: OpenFolder
   private let count: Int
@@ -8,11 +8,15 @@ struct BackupRing {
     self.count = count
   }
 
-  /// Gives the present file the name of the youngest version, and each version the name of the one before it; the oldest goes. Only for
-  /// who holds the writer's lock. Killed in between, a version may lack; the file itself is not touched.
+  /// Links the current file as the most recent version, and renames each version to the next older name. Removes the oldest
+  /// version.
+  ///
+  /// The caller must hold the writer lock. If the process is killed in between, a version may be missing; the file itself isn't
+  /// changed.
   func keep(_ present: StoreFileStatus) throws(FileSystemError) {
     let youngest = try identity(name(1))
-    // A save that failed behind this has kept it already; and of two names of one file, renaming one to the other moves none.
+    // An earlier save that failed after this step already kept the file. Renaming one of two hard links to the other would have no
+    // effect.
     if let youngest, youngest.inode == present.identity.inode, youngest.device == present.identity.device { return }
     if youngest != nil {
       for number in stride(from: count, to: 1, by: -1) where try identity(name(number - 1)) != nil {

@@ -1,16 +1,16 @@
 public import HoldfastStore
 import Synchronization
 
-/// A store's file: read whole, and replaced whole so that after a crash or a power loss either the previous contents or
-/// the new ones are there, never a mixture.
+/// A store's file, which is read and replaced as a unit.
 ///
-/// A save writes a temporary file beside the old one, makes it durable, and only then renames it into place:
+/// After a crash or a power loss, the file has either its previous contents or the new ones, never a mixture. A save writes a
+/// temporary file next to the old one, makes it durable, and then renames it:
 ///
 /// ```swift
 /// let file = try DurableFile(path: path)
 /// let contents = try file.read { reader in try decode(reader) }  // nil: there is no file yet
 /// let replacement = try file.beginReplacing()
-/// if replacement.foundChange != .none {  // somebody else saved meanwhile
+/// if replacement.foundChange != .none {  // another process saved meanwhile
 ///   replacement.abort()
 ///   return contents
 /// }
@@ -18,44 +18,45 @@ import Synchronization
 /// try replacement.commit()
 /// ```
 ///
-/// What is guaranteed:
-/// - Until ``FileReplacement/commit()`` renames, the old file is untouched; any error before leaves it, leaves no
-///   temporary file, and frees the lock. The next replacement starts afresh.
-/// - With ``DurableFileOptions/Durability/full`` the new contents survive a power loss once `commit` has returned.
-/// - One process saves at a time. A save by another process since the last reading is found before anything is written.
-/// - Permissions, owner (when permitted), access list and security label of the file are kept; so is a symbolic link that
-///   the path leads through. Hard links are not: the other names keep the old contents.
-/// - As many previous versions as ``DurableFileOptions/backupCount`` says stay beside the file.
-/// - A file is open once per process, and not in a process that was forked from the one that opened it.
+/// Guarantees:
+/// - Until ``FileReplacement/commit()`` renames the temporary file, the old file isn't changed. If an error occurs before that, the
+///   temporary file is removed and the lock is released. The next replacement starts from scratch.
+/// - With ``DurableFileOptions/Durability/full``, the new contents survive a power loss once `commit` has returned.
+/// - Only one process at a time saves. A save by another process since the last read is detected before anything is written.
+/// - The file's permissions, access list and security label are preserved, and its owner if permitted. Symbolic links in the path
+///   are preserved. Hard links aren't: the other names keep the old contents.
+/// - The last ``DurableFileOptions/backupCount`` versions of the file are kept next to it.
+/// - A file is open only once per process, and can't be used in a forked child process.
 ///
-/// It does *not* look into the file: the format says whether bytes are whole, and which generation they are.
+/// The class doesn't interpret the contents. The format detects damage and knows the generation.
 ///
-/// Besides the folder, the file that was read or saved last stays open, and any whose ``FileReader/bytes`` somebody keeps. A replaced one
-/// takes up its space until then.
+/// The folder stays open. So do the file that was last read or saved, and files whose ``FileReader/bytes`` are in use. A replaced
+/// file uses disk space until it is closed.
 ///
-/// All calls are thread-safe and may block. Errors are ``/HoldfastStore/StoreError``, with the ``FileSystemError`` beneath as the cause.
+/// All calls are thread-safe and may block. They throw ``/HoldfastStore/StoreError`` with the underlying ``FileSystemError`` as the
+/// cause.
 public final class DurableFile: Sendable {
   /// The path without symbolic links.
   public let path: String
-  /// How the file is read and saved.
+  /// The options of the file.
   public let options: DurableFileOptions
-  /// Guards which folder is open and which state of the file is the known one.
+  /// Guards the open folder and the known state of the file.
   private let state: Mutex<State>
 
   private struct State: Sendable {
-    /// nil once closed.
+    /// Nil once closed.
     var folder: OpenFolder?
     var known = KnownFile.absent
   }
 
-  /// Finds the place of a file that need not exist yet, and keeps its folder open.
+  /// Opens the folder of a file, which doesn't need to exist yet.
   ///
   /// - Parameters:
-  ///   - path: The file's path. Symbolic links are followed now and not again.
-  ///   - options: How the file is read and saved.
-  ///   - operation: What errors say was being done, as a verb phrase.
-  /// - Throws: ``/HoldfastStore/StoreError``: `notFound` when there is no folder, `notAStore` when there is something else than a file,
-  ///   `alreadyOpen` when this process has it open, `notPermitted` when the folder lets everybody replace the file.
+  ///   - path: The file's path. Symbolic links are resolved now and not again later.
+  ///   - options: The options of the file.
+  ///   - operation: The current operation as a verb phrase, for error messages.
+  /// - Throws: ``/HoldfastStore/StoreError``: `notFound` if the folder doesn't exist; `notAStore` if the path isn't a regular file;
+  ///   `alreadyOpen` if the file is already open in this process; `notPermitted` if other users can replace files in the folder.
   public init(path: String, options: DurableFileOptions = DurableFileOptions(), operation: String = "open the store") throws(StoreError) {
     let folder = try OpenFolder(path: path, options: options, operation: operation)
     self.path = folder.path
@@ -63,7 +64,7 @@ public final class DurableFile: Sendable {
     state = Mutex(State(folder: folder))
   }
 
-  /// Lets the file go. A replacement that has begun can still be finished.
+  /// Closes the file. A replacement that has begun can still be finished.
   public func close() {
     remember(.absent)
     state.withLock { $0.folder = nil }
@@ -71,17 +72,17 @@ public final class DurableFile: Sendable {
 
   // MARK: Reading
 
-  /// Reads the file, and remembers that this is the state that the next replacement builds upon.
+  /// Reads the file. The next replacement is based on this state.
   ///
-  /// No lock is taken: a save by another process at the same moment leaves this reading the previous version, whole. If
-  /// somebody changes the file in place meanwhile, the body is called again with a new reader, at most three times.
+  /// Takes no lock. If another process saves at the same time, the complete previous version is read. If another process changes
+  /// the file in place, the closure is called again with a new reader, at most three times in total.
   ///
   /// - Parameters:
-  ///   - operation: What is being done, for messages.
-  ///   - body: Reads as many bytes as it likes. Its errors are passed on.
-  /// - Returns: What the body returned; nil when there is no file.
-  /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` for anything but a regular file, `tooLarge` before a byte is read or memory is
-  ///   taken, `inputOutput`, `notPermitted`; what the body throws.
+  ///   - operation: The current operation as a verb phrase, for error messages.
+  ///   - body: Reads the file. It doesn't need to read all bytes.
+  /// - Returns: The result of `body`; nil if the file doesn't exist.
+  /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` if it isn't a regular file, `tooLarge` before reading or allocating
+  ///   memory, `inputOutput`, `notPermitted`, and errors of `body`.
   public func read<Result>(operation: String = "read the store", _ body: (FileReader) throws -> Result) throws -> Result? {
     let folder = try usableFolder(operation)
     guard let (result, status, file) = try folder.read(folder.name, options: options, operation: operation, body) else {
@@ -92,7 +93,7 @@ public final class DurableFile: Sendable {
     return result
   }
 
-  /// Whether the file is still the one that was read or saved last, as far as can be told without reading it.
+  /// Whether the file's status changed since it was last read or saved.
   public func change(operation: String = "look for changes of the store") throws(StoreError) -> FileChange {
     let folder = try usableFolder(operation)
     return try state.withLock { $0.known }.change(to: folder.status(operation: operation)?.identity)
@@ -100,17 +101,16 @@ public final class DurableFile: Sendable {
 
   // MARK: Replacing
 
-  /// Takes the lock that all writers take, and finds out whether the file is still the one that was read or saved last.
+  /// Takes the writer lock and checks whether another process has changed the file.
   ///
-  /// The lock is held until the replacement ends: by ``FileReplacement/commit()``, ``FileReplacement/abort()``, an error
-  /// of one of its calls, or when it is released.
+  /// The lock is held until the replacement ends: by ``FileReplacement/commit()``, ``FileReplacement/abort()``, an error of one of
+  /// its calls, or its release.
   ///
   /// - Parameters:
-  ///   - expectedByteCount: About how large the new contents will be, so that their space is reserved before anything is
-  ///     written.
-  ///   - operation: What is being done, for messages.
-  /// - Throws: ``/HoldfastStore/StoreError``: `locked` when another process holds the lock longer than the timeout, `readOnly`,
-  ///   `notPermitted`, `notAStore` when there is something else than a file now.
+  ///   - expectedByteCount: The approximate size of the new contents, so that space is reserved before writing. Defaults to nil.
+  ///   - operation: The current operation as a verb phrase, for error messages.
+  /// - Throws: ``/HoldfastStore/StoreError``: `locked` if another process holds the lock longer than the timeout, `readOnly`,
+  ///   `notPermitted`, `notAStore` if the path is no longer a regular file.
   public func beginReplacing(expectedByteCount: Int64? = nil, operation: String = "save the store") throws(StoreError)
     -> sending FileReplacement
   {
@@ -125,12 +125,12 @@ public final class DurableFile: Sendable {
       operation: operation)
   }
 
-  /// Runs a closure while no other process or thread saves, and lets it use the record in the lock file.
+  /// Calls a closure with the lock file while holding the writer lock.
   ///
-  /// Do not call it while this thread replaces the file: it would wait for itself until the timeout. A replacement has
-  /// ``FileReplacement/lockFile``.
+  /// Don't call this while the same thread replaces the file: it would wait for its own lock until the timeout. Use
+  /// ``FileReplacement/lockFile`` instead.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked`, `readOnly` or `notPermitted`; what the closure throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked`, `readOnly` or `notPermitted`, and errors of the closure.
   public func withLock<Result>(operation: String = "lock the store", _ body: (LockFile) throws -> Result) throws -> Result {
     let lock = try WriterLock(
       writableFolder(operation), timeout: options.lockTimeout, trustsAnyFile: options.allowsSharedFolder, operation: operation)
@@ -138,16 +138,16 @@ public final class DurableFile: Sendable {
     return try body(lock.file)
   }
 
-  /// Says which state of the file the next replacement builds upon.
+  /// Records the state that the next replacement is based on.
   func remember(_ known: KnownFile) {
-    // What was known before is let go outside the lock, because that may close a file.
+    // Release the old state outside the lock, because that may close a file.
     _ = state.withLock { state in
       defer { state.known = known }
       return state.known
     }
   }
 
-  /// Says that this process has given the file another name, which changed when the file was changed last and nothing else.
+  /// Records that this process linked the file under another name, which changes only the time of its last status change.
   func noteLink(_ before: FileIdentity, _ after: FileIdentity) {
     guard after.hasSameBytes(as: before) else { return }
     state.withLock { state in
@@ -171,23 +171,23 @@ public final class DurableFile: Sendable {
   }
 }
 
-/// What happened to a store's file since this process read or saved it last.
+/// A change of a store's file since this process last read or saved it.
 public enum FileChange: Sendable, Hashable {
-  /// It is the same, as far as can be told without reading it.
+  /// The file is unchanged, as far as its status shows.
   case none
-  /// There is a file that may have other contents than the known ones; also when there was none before.
+  /// The file was replaced or created, and its contents may differ.
   case replaced
-  /// There is no file any more.
+  /// The file no longer exists.
   case removed
 }
 
-/// The state of a file that was read or saved last.
+/// The state of a file when it was last read or saved.
 enum KnownFile: Sendable {
   case absent
-  /// The file is kept open, because the number of a file that nobody has open can be given to another one, and with
-  /// clocks that tick slowly the rest of the identity may then be the same too.
+  /// The file is kept open because the inode number of a closed file can be reused. With a coarse clock, the rest of the identity
+  /// could then be equal as well.
   case present(FileIdentity, KeptFile)
-  /// It was saved, but the disk did not tell what it is now.
+  /// The file was saved, but its status couldn't be read.
   case unknown
 
   func change(to found: FileIdentity?) -> FileChange {
@@ -200,7 +200,7 @@ enum KnownFile: Sendable {
   }
 }
 
-/// A file that is open until nobody needs it any more.
+/// An open file, closed when the last reference is released.
 final class KeptFile: Sendable {
   let handle: StoreFileHandle
   private let fileSystem: any StoreFileSystem

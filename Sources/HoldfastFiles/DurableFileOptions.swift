@@ -1,46 +1,48 @@
-/// How a ``DurableFile`` reads and saves.
+/// The options of a ``DurableFile``.
 public struct DurableFileOptions: Sendable {
-  /// What is certain when a save has returned.
+  /// The guarantee when a save has returned.
   public enum Durability: Sendable, Hashable, CaseIterable {
-    /// The new contents are there after a power loss, on a local disk that does what it says.
+    /// The new contents survive a power loss, on a local disk that honors synchronization.
     case full
-    /// After a power loss the previous contents may be there, but never a mixture. Saves one wait for the disk.
+    /// After a power loss, the file has the new contents or the previous ones, never a mixture. A save skips one wait for the disk.
     case fast
   }
 
-  /// What is certain when a save has returned. ``Durability/full`` unless said otherwise.
+  /// The guarantee when a save has returned. Defaults to ``Durability/full``.
   public var durability: Durability
-  /// How long to wait for another process's save, in seconds. 5 unless said otherwise.
+  /// The time to wait for the save of another process, in seconds. Defaults to 5.
   public var lockTimeout: Double
-  /// The largest file that is read or written, in bytes. 256 MiB unless said otherwise.
+  /// The maximum size of a file that is read or written, in bytes. Defaults to 256 MiB.
   public var largestByteCount: Int64
-  /// The permission bits of a file that is new. An existing file keeps its own.
+  /// The permissions of a new file. Defaults to `0o600`. An existing file keeps its own.
   public var permissions: UInt32
-  /// How many previous versions of the file are kept beside it, for people: `NAME~1` is what the last save replaced, `NAME~2` what the
-  /// one before that did, and so on. None unless said otherwise.
+  /// The number of previous versions to keep next to the file. Defaults to 0.
   ///
-  /// A version is kept by a second name, without copying. Values in files of their own are not kept: a previous version lacks those that
-  /// were replaced since. A save that cannot keep the version that it would replace is given up.
+  /// `NAME~1` is the version that the last save replaced, `NAME~2` the one before it, and so on. Versions are hard links, so
+  /// keeping them copies nothing. External files aren't kept: a previous version lacks the values that were replaced since. If a
+  /// save can't keep the version that it replaces, it throws.
   public var backupCount: Int
-  /// Whether nothing is ever written, not even a lock file.
+  /// Whether nothing is written, not even a lock file. Defaults to false.
   public var isReadOnly: Bool
-  /// Whether a file is refused that belongs neither to the user of the process nor to root.
+  /// Whether to refuse files of users other than the process's own and root.
+  ///
+  /// Defaults to false.
   public var requiresOwnFile: Bool
-  /// Whether other users may be able to replace files in the store's folder and own files beside the store. Defaults to false.
+  /// Whether other users may replace files in the folder or own files there.
   ///
-  /// If false, opening or saving throws ``/HoldfastStore/StoreError/Code/notPermitted`` for:
+  /// Defaults to false. If false, opening or saving throws ``/HoldfastStore/StoreError/Code/notPermitted`` for:
   ///
-  /// - a folder without the sticky bit that all users can write to, or a group that isn't the process's own;
-  /// - a file or folder that the store uses besides its own file, such as the lock file or the folder of external values, if it belongs to
-  ///   another user than that of the process, root and the owner of the store's file;
+  /// - a folder without the sticky bit that all users, or a group other than the process's own, can write to;
+  /// - a file or folder next to the store, such as the lock file or the external data folder, whose owner isn't trusted: only the
+  ///   process's user, root and the owner of the store's file are;
   /// - such a file that has a second hard link, or that is a symbolic link, a pipe or a device.
   ///
-  /// Users who save to one store in turn need true: each leaves a file of their own.
+  /// Use true if several users save to one store: each leaves files of their own.
   public var allowsSharedFolder: Bool
-  /// Where the file lies.
+  /// The file system that contains the file.
   public var fileSystem: any StoreFileSystem
 
-  /// Makes options.
+  /// Creates options.
   public init(
     durability: Durability = .full, lockTimeout: Double = 5, largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
     backupCount: Int = 0, isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,

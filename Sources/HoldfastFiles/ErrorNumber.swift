@@ -8,7 +8,7 @@
   import Darwin
 #endif
 
-/// The `errno` numbers that mean something to the saver, for files that need no more of the C library.
+/// The `errno` values used in this module, for files that don't otherwise need the C library.
 enum ErrorNumber {
   static let notFound = ENOENT
   static let invalid = EINVAL
@@ -22,11 +22,11 @@ enum ErrorNumber {
   static let isDirectory = EISDIR
   static let noDevice = ENXIO
   static let tooLarge = EFBIG
-  /// Bytes that are read are not those that were written.
+  /// The bytes read differ from the bytes written.
   static let wrongContents = EBADMSG
-  /// A folder belongs to another user than a store accepts.
+  /// A folder's owner isn't trusted.
   static let otherOwner = EPERM
 
-  /// What a user without the right, or a file system without the means, is told about owners and access lists.
+  /// The errors for owners and access lists if the user lacks the right, or the file system doesn't support them.
   static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
 }

@@ -1,12 +1,11 @@
 public import HoldfastStore
 
-/// The bytes of one state of a file, from any place on, for as long as somebody keeps this; also when the file was replaced or
-/// removed since.
+/// Random access to one state of a file.
 ///
-/// Calls may come from any thread. When somebody changes the file in place, other bytes come than were there: a format that reads
-/// so has a digest of each part.
+/// The bytes stay readable after the file was replaced or removed. Calls can come from any thread. If another process changes the
+/// file in place, the new bytes are returned; a format that reads this way needs a digest for each section.
 public final class FileBytes: Sendable {
-  /// How many bytes the file has.
+  /// The size of the file in bytes.
   public let byteCount: Int64
   private let file: KeptFile
   private let path: String
@@ -17,15 +16,15 @@ public final class FileBytes: Sendable {
     self.path = path
   }
 
-  /// Fills a buffer with the bytes from a place on.
+  /// Fills a buffer with the bytes at an offset.
   ///
   /// - Parameters:
-  ///   - offset: where the first byte lies.
-  ///   - buffer: no larger than what is left of the file from there.
-  ///   - operation: what is being done, for messages.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `inputOutput` when the disk fails, or the file became shorter meanwhile.
+  ///   - offset: The offset of the first byte.
+  ///   - buffer: The buffer. It can't extend past the end of the file.
+  ///   - operation: The current operation as a verb phrase, for error messages.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `inputOutput` if the disk fails, or if the file was truncated meanwhile.
   public func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer, operation: String = "read the store") throws(StoreError) {
-    precondition(offset >= 0 && Int64(buffer.count) <= byteCount - offset, "Bytes behind the end of a file were asked for.")
+    precondition(offset >= 0 && Int64(buffer.count) <= byteCount - offset, "The range to read extends past the end of the file.")
     var count = 0
     while count < buffer.count {
       let got: Int
@@ -37,7 +36,7 @@ public final class FileBytes: Sendable {
       guard got > 0 else {
         throw StoreError(
           .inputOutput, operation: operation, path: path,
-          reason: "Another program has cut the file off while it was open. Close the store, and take a copy of the file from a backup.")
+          reason: "Another program truncated the file while it was open. Close the store and restore the file from a backup.")
       }
       count += got
     }

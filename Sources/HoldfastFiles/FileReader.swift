@@ -1,16 +1,16 @@
 public import HoldfastStore
 
-/// The bytes of one state of a file, from the first to the last, in pieces.
+/// Reads one state of a file sequentially, in chunks.
 ///
-/// It hands out exactly the bytes that the file had when it was opened. Valid only while the closure that it was given
-/// to runs; its ``bytes`` can be kept.
+/// Returns exactly the bytes that the file had when it was opened. Valid only while the closure that receives it runs; its
+/// ``bytes`` can be kept longer.
 public final class FileReader {
-  /// The most bytes of a piece.
+  /// The maximum size of a chunk in bytes.
   public static let largestChunk = 1 << 20
 
-  /// How many bytes the file has.
+  /// The size of the file in bytes.
   public let byteCount: Int64
-  /// Which state of the file this is.
+  /// The state of the file.
   public let identity: FileIdentity
 
   private let file: KeptFile
@@ -18,7 +18,7 @@ public final class FileReader {
   private let operation: String
   private let chunk: UnsafeMutableRawBufferPointer
   private var offset: Int64 = 0
-  /// Whether bytes were missing that the file had when it was opened: somebody cut it off meanwhile.
+  /// Whether the file was truncated after it was opened.
   private(set) var foundEarlyEnd = false
   private var isEnded = false
 
@@ -34,14 +34,14 @@ public final class FileReader {
 
   deinit { chunk.deallocate() }
 
-  /// The next piece, up to ``largestChunk`` bytes; nil after the last. Valid until the next call.
+  /// The next chunk, with up to ``largestChunk`` bytes; nil at the end. Valid until the next call.
   ///
-  /// All pieces but the last have the full size.
+  /// All chunks but the last have the full size.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when the disk fails or the file became shorter meanwhile. Pass the latter on: the closure
-  ///   is then called again with a new reader.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the disk fails or the file was truncated meanwhile. Rethrow the latter, so that the
+  ///   closure is called again with a new reader.
   public func next() throws(StoreError) -> UnsafeRawBufferPointer? {
-    precondition(!isEnded, "A FileReader can be used only while the closure that it was given to runs.")
+    precondition(!isEnded, "A FileReader can be used only while the closure that receives it runs.")
     let wanted = Int(min(Int64(chunk.count), byteCount - offset))
     guard wanted > 0 else { return nil }
     try fill(wanted)
@@ -49,13 +49,13 @@ public final class FileReader {
     return UnsafeRawBufferPointer(rebasing: chunk[..<wanted])
   }
 
-  /// Begins again: the next piece is the first.
+  /// Starts over with the first chunk.
   public func rewind() { offset = 0 }
 
-  /// The bytes from any place on, which can be kept when the closure has returned.
+  /// Random access to the same bytes, which can be kept after the closure returns.
   public var bytes: FileBytes { FileBytes(file, byteCount: byteCount, path: folder.path) }
 
-  /// Reads until the number of bytes is there: the one place where short reads are made whole.
+  /// Reads the given number of bytes, repeating short reads.
   private func fill(_ wanted: Int) throws(StoreError) {
     var count = 0
     while count < wanted {
@@ -73,24 +73,24 @@ public final class FileReader {
     }
   }
 
-  /// Makes further use a programmer's error.
+  /// Makes further use a programming error.
   func end() { isEnded = true }
 }
 
 extension OpenFolder {
-  /// How often a file is read that somebody else changes at the same time.
+  /// The number of attempts to read a file that another process changes meanwhile.
   private static let attempts = 3
 
-  /// What came of one attempt to read.
+  /// The result of one attempt to read.
   private enum Attempt<Result> {
     case missing
     case read(Result, StoreFileStatus, KeptFile)
     case changed
   }
 
-  /// Steps 3 and 4 of opening: reads a file of the folder and tells what it was; nil when there is none.
+  /// Steps 3 and 4 of opening: reads a file of the folder and returns its state; nil if there is none.
   ///
-  /// The body is called again, at most ``attempts`` times in all, when the file changed while it was read.
+  /// If the file changed while it was read, the body is called again, at most ``attempts`` times in total.
   func read<Result>(_ name: String, options: DurableFileOptions, operation: String, _ body: (FileReader) throws -> Result) throws
     -> (result: Result, status: StoreFileStatus, file: KeptFile)?
   {
@@ -120,7 +120,7 @@ extension OpenFolder {
       let result = try body(reader)
       return try isUnchanged(file, reader, operation) ? .read(result, status, kept) : .changed
     } catch {
-      // What looked wrong may have been half of somebody's change.
+      // An apparent error may be due to a partial change.
       guard try isUnchanged(file, reader, operation) else { return .changed }
       throw error
     }
@@ -144,8 +144,8 @@ extension OpenFolder {
     }
   }
 
-  /// Whether the bytes are those of the moment when the file was opened. That it was replaced since does not matter: what
-  /// was read is then the previous version, whole.
+  /// Whether the file wasn't changed in place since it was opened. A replacement doesn't matter: the complete previous version was
+  /// read.
   private func isUnchanged(_ file: StoreFileHandle, _ reader: FileReader, _ operation: String) throws(StoreError) -> Bool {
     guard !reader.foundEarlyEnd else { return false }
     return try status(of: file, operation: operation).identity.hasSameBytes(as: reader.identity)
@@ -154,13 +154,13 @@ extension OpenFolder {
   fileprivate func changing(operation: String) -> StoreError {
     StoreError(
       .inputOutput, operation: operation, path: path,
-      reason: "Another program kept changing the file while it was read. Try again when that program is done.", isRetryable: true)
+      reason: "Another program kept changing the file while it was being read. Try again when that program is done.", isRetryable: true)
   }
 
   func tooLarge(_ byteCount: Int64, options: DurableFileOptions, operation: String) -> StoreError {
     StoreError(
       .tooLarge, operation: operation, path: path,
       reason:
-        "The file has \(byteCount) bytes, and the options allow \(options.largestByteCount). Allow more if it is meant to be so large.")
+        "The file has \(byteCount) bytes; the limit is \(options.largestByteCount) bytes. To allow more, raise largestByteCount.")
   }
 }

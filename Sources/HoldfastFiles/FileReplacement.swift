@@ -1,6 +1,6 @@
 public import HoldfastStore
 
-/// New contents on their way into a store's file: one save, in the order in which nothing can be lost.
+/// A replacement of a file's contents: one save.
 ///
 /// ```text
 ///           write, withBuffer          finish              commit
@@ -8,33 +8,37 @@ public import HoldfastStore
 ///      └────────────────┴─────── any error, abort, release ──────────▶ ended
 /// ```
 ///
-/// What must stay true:
-/// 1. While it has not ended, it holds the writer's lock.
-/// 2. There is a temporary file from the first bytes that reach the disk until it ended, and never after.
-/// 3. The store's file is untouched until ``commit()`` renames.
-/// 4. What is to happen at the end happens before the lock is free: `atEnd`.
-/// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have
-///    marked as clean what never reached the disk.
+/// Invariants:
+/// 1. Until it has ended, it holds the writer lock.
+/// 2. A temporary file exists from the first bytes that reach the disk until the end, and not longer.
+/// 3. The store's file is unchanged until ``commit()`` renames the temporary file.
+/// 4. `atEnd` is called before the lock is released.
+/// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have marked pages as
+///    clean that never reached the disk.
 ///
-/// After an error every further call throws the same error. Not for use from several threads at once.
+/// After an error, every further call throws the same error. Not thread-safe.
 public final class FileReplacement {
-  /// What happened to the file since this process read or saved it last.
+  /// The change of the file since this process last read or saved it.
   ///
-  /// Unless it is `none`, nothing can be written before ``read(_:)`` was called, so that nobody's contents are overwritten
+  /// Unless it is `none`, call ``read(_:)`` or ``takeOver(_:)`` before writing, so that a save of another process isn't overwritten
   /// unseen.
   public let foundChange: FileChange
-  /// The record that processes share, for as long as the replacement has not ended.
+  /// The lock file's record. Valid until the replacement has ended.
   public var lockFile: LockFile { lock.file }
-  /// How many bytes were written so far.
+  /// The number of bytes written so far.
   public private(set) var byteCount: Int64 = 0
-  /// Called when the replacement ends, before anybody else can take the lock, and told whether the new contents are in the file's
-  /// place: so that what this process knows of the file is right whenever somebody else may change it.
+  /// Called when the replacement ends, before the lock is released.
+  ///
+  /// `isInPlace` is true if the new contents are in place. Update the known state of the file in this closure, before another
+  /// process can change the file.
   public var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
 
-  /// Whether ``commit()`` waits for the disk although the options say ``DurableFileOptions/Durability/fast``. Set it before.
+  /// Whether ``commit()`` waits for the disk even with ``DurableFileOptions/Durability/fast``.
+  ///
+  /// Set it before calling `commit`. Defaults to false.
   public var waitsForDisk = false
 
-  /// The bytes of the file that ``commit()`` has put in place; nil before, and when it failed.
+  /// The bytes of the new file after ``commit()``; nil before, and if it failed.
   public private(set) var committed: FileBytes?
 
   private enum Phase {
@@ -45,7 +49,7 @@ public final class FileReplacement {
   private let owner: DurableFile
   private let folder: OpenFolder
   private let lock: WriterLock
-  /// The file that is to be replaced, as it was when the lock was taken.
+  /// The file to replace, when the lock was taken.
   private let present: StoreFileStatus?
   private let expectedByteCount: Int64?
   private let operation: String
@@ -74,13 +78,13 @@ public final class FileReplacement {
     buffer.deallocate()
   }
 
-  // MARK: The present file
+  // MARK: The current file
 
-  /// Reads the file as it is now, under the lock. Does not make it the known one: if the save is given up, the next one
-  /// finds the same change again.
+  /// Reads the current file under the lock, without recording it as the known state.
   ///
-  /// - Returns: What the body returned; nil when there is no file.
-  /// - Throws: As ``DurableFile/read(operation:_:)``. The replacement goes on nevertheless.
+  /// If the save is aborted, the next one finds the same change again.
+  /// - Returns: The result of `body`; nil if the file doesn't exist.
+  /// - Throws: The same errors as ``DurableFile/read(operation:_:)``. They don't end the replacement.
   public func read<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
     let found = try folder.read(folder.name, options: owner.options, operation: operation, body)
@@ -88,11 +92,11 @@ public final class FileReplacement {
     return found?.result
   }
 
-  /// Reads the file as it is now, under the lock, and makes it the known one when the body returns: if the save is given up, the
-  /// next one builds upon what was read here.
+  /// Reads the current file under the lock, and records it as the known state.
   ///
-  /// - Returns: What the body returned; nil when there is no file, which is not made known.
-  /// - Throws: As ``DurableFile/read(operation:_:)``. The replacement goes on nevertheless.
+  /// If the save is aborted, the next one is based on this state.
+  /// - Returns: The result of `body`. If the file doesn't exist, returns nil and records nothing.
+  /// - Throws: The same errors as ``DurableFile/read(operation:_:)``. They don't end the replacement.
   public func takeOver<Result>(_ body: (FileReader) throws -> Result) throws -> Result? {
     try checkNotEnded()
     guard let (result, status, file) = try folder.read(folder.name, options: owner.options, operation: operation, body) else { return nil }
@@ -103,10 +107,10 @@ public final class FileReplacement {
 
   // MARK: The new contents
 
-  /// Appends bytes to the new contents. They reach the disk in pieces of one mebibyte.
+  /// Appends bytes to the new contents. They are written to the disk 1 MiB at a time.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``: `storeReplaced` when there is a change that was not looked at, `tooLarge` when the file could
-  ///   not be read again, `diskFull`, `notPermitted`, `inputOutput`.
+  /// - Throws: ``/HoldfastStore/StoreError``: `storeReplaced` if there is a change that wasn't read, `tooLarge` if the file would
+  ///   be too large to open, `diskFull`, `notPermitted`, `inputOutput`.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
     try checkWritable()
     try count(bytes.count)
@@ -122,15 +126,15 @@ public final class FileReplacement {
     }
   }
 
-  /// Appends bytes that a closure puts into the buffer itself, without copying them.
+  /// Appends bytes that a closure writes directly into the buffer.
   ///
   /// - Parameters:
-  ///   - room: The most bytes that the closure will put there, at most one mebibyte.
-  ///   - body: Is given at least as much room, and returns how many bytes it put at its start. When it throws, nothing is
-  ///     appended, and the replacement goes on.
+  ///   - room: The maximum number of bytes that the closure writes, at most 1 MiB.
+  ///   - body: Receives a buffer of at least `room` bytes, and returns how many bytes it wrote at its start. If it throws, nothing
+  ///     is appended and the replacement doesn't end.
   public func withBuffer(room: Int, _ body: (UnsafeMutableRawBufferPointer) throws(StoreError) -> Int) throws(StoreError) {
     try checkWritable()
-    precondition(room <= WriteBuffer.capacity, "The buffer has room for \(WriteBuffer.capacity) bytes at once.")
+    precondition(room <= WriteBuffer.capacity, "The buffer has room for \(WriteBuffer.capacity) bytes.")
     if buffer.room < room { try flush() }
     let added = try body(buffer.free)
     try count(added)
@@ -138,15 +142,15 @@ public final class FileReplacement {
     if buffer.isFull { try flush() }
   }
 
-  /// Makes the new contents durable under their temporary name. The store's file is still the old one.
+  /// Makes the new contents durable in the temporary file. The store's file is unchanged.
   public func finish() throws(StoreError) {
     try completeContents()
     try synchronizeContents()
   }
 
-  /// Makes the new contents durable under their temporary name, after a closure has read them again and found them right.
+  /// Makes the new contents durable after a closure has verified them.
   ///
-  /// - Throws: As ``write(_:)``; what the closure throws, which ends the replacement.
+  /// - Throws: The same errors as ``write(_:)``, and errors of the closure, which end the replacement.
   public func finish(verifying verify: (FileReader) throws -> Void) throws {
     try completeContents()
     do {
@@ -162,10 +166,10 @@ public final class FileReplacement {
     try synchronizeContents()
   }
 
-  /// Puts the new contents in the file's place, and makes that durable. Calls ``finish()`` if nobody did.
+  /// Replaces the file with the new contents durably. Calls ``finish()`` if necessary.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown` the new contents are in place and known to this process, but
-  ///   the disk did not confirm it; with any other code the old file is untouched.
+  /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the new contents are in place and are the known state,
+  ///   but the disk didn't confirm it. With any other code, the old file is unchanged.
   public func commit() throws(StoreError) {
     if case .finished = phase { try checkNotEnded() } else { try finish() }
     guard let temporary else { preconditionFailure("A finished replacement has a temporary file.") }
@@ -173,7 +177,7 @@ public final class FileReplacement {
       try keepBackup()
       try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
     }
-    // From here on everybody sees the new contents, so nothing is undone any more.
+    // Other processes see the new contents from here on, so nothing can be undone.
     let unconfirmed = synchronizeFolder()
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
@@ -184,12 +188,12 @@ public final class FileReplacement {
     if let unconfirmed { throw unconfirmed }
   }
 
-  /// Gives the new contents up and frees the lock. Does nothing when the replacement has ended.
+  /// Discards the new contents and releases the lock. Does nothing if the replacement has ended.
   public func abort() { end(nil) }
 
   // MARK: Steps
 
-  /// Writes what is left, into a file that is there even when nothing was written.
+  /// Writes the remaining bytes. Creates the file even if nothing was written.
   private func completeContents() throws(StoreError) {
     try checkWritable()
     try flush()
@@ -208,24 +212,24 @@ public final class FileReplacement {
   private func keepBackup() throws(FileSystemError) {
     guard let present, owner.options.backupCount > 0 else { return }
     try BackupRing(folder, count: owner.options.backupCount).keep(present)
-    // Should this save fail at its last step, the next one must not take the new name for somebody else's change.
+    // If this save fails later, the next one must not mistake the new link for a change by another process.
     let linked = try folder.fileSystem.status(of: folder.name, in: folder.directory)
     owner.noteLink(present.identity, linked.identity)
   }
 
-  /// The error when the disk did not confirm that the folder has the new name.
+  /// Synchronizes the folder. Returns an error if the disk didn't confirm it.
   private func synchronizeFolder() -> StoreError? {
     guard owner.options.durability == .full || waitsForDisk else { return nil }
     do throws(FileSystemError) {
       try folder.fileSystem.synchronize(folder.directory)
       return nil
     } catch {
-      // The file system cannot do this for folders; then there is no more to be had.
+      // The file system can't synchronize folders, so this is the strongest guarantee.
       guard ![ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { return nil }
       return StoreError(
         .durabilityUnknown, operation: operation, path: folder.path,
-        reason: "The new contents are in place, but the disk did not confirm it: \(error.reason) (errno \(error.number)). "
-          + "A power loss may bring back the previous ones. Check the disk and save again.", cause: error)
+        reason: "The new contents are in place, but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
+          + "A power loss may bring back the previous contents. Check the disk and save again.", cause: error)
     }
   }
 
@@ -246,7 +250,7 @@ public final class FileReplacement {
     try performing { () throws(FileSystemError) in
       TemporaryFile.removeStale(in: folder)
       let file = try TemporaryFile(in: folder)
-      // Kept before anything else can fail, so that it is removed then.
+      // Set before anything else can fail, so that the file is removed on failure.
       temporary = file
       try file.prepare(folder, like: present, permissions: owner.options.permissions, byteCount: expectedByteCount)
     }
@@ -261,7 +265,7 @@ public final class FileReplacement {
 
   // MARK: Ending
 
-  /// Carries out calls whose failure ends the replacement.
+  /// Makes calls whose failure ends the replacement.
   private func performing(_ calls: () throws(FileSystemError) -> Void) throws(StoreError) {
     do throws(FileSystemError) { try calls() } catch { throw ending(StoreError(error, operation: operation, path: folder.path)) }
   }
@@ -283,19 +287,19 @@ public final class FileReplacement {
 
   private func checkWritable() throws(StoreError) {
     try checkNotEnded()
-    if case .finished = phase { preconditionFailure("A finished replacement takes no more bytes.") }
+    if case .finished = phase { preconditionFailure("A finished replacement can't be written to.") }
     guard hasSeenChange else {
       throw ending(
         StoreError(
           .storeReplaced, operation: operation, path: folder.path,
-          reason: "Another program changed, replaced or removed the file since it was read. Read it again and repeat the changes."))
+          reason: "Another program changed, replaced or removed the file after it was read. Read it again and repeat the changes."))
     }
   }
 
   private func checkNotEnded() throws(StoreError) {
     guard !folder.isInherited else { throw folder.inherited(operation: operation) }
     guard case .ended(let error) = phase else { return }
-    guard let error else { preconditionFailure("A replacement cannot be used after commit() or abort().") }
+    guard let error else { preconditionFailure("A replacement can't be used after commit() or abort().") }
     throw error
   }
 }

@@ -16,36 +16,36 @@ public import HoldfastStore
   import Darwin
 #endif
 
-/// A call of a ``StoreFileSystem`` that failed: which one, on what, and the operating system's number for the reason.
+/// A failed call of a ``StoreFileSystem``.
 public struct FileSystemError: Error, Sendable, Hashable {
-  /// The call.
+  /// The call that failed.
   public var operation: StoreFileOperation
-  /// The name or path that it was made for.
+  /// The file name or path that was passed.
   public var name: String
   /// The `errno` number.
   public var number: Int32
 
-  /// Makes an error.
+  /// Creates an error.
   public init(_ operation: StoreFileOperation, name: String, number: Int32) {
     self.operation = operation
     self.name = name
     self.number = number
   }
 
-  /// What the operating system says about the number.
+  /// The operating system's description of the number.
   public var reason: String { String(cString: strerror(number)) }
 }
 
 extension FileSystemError: CustomStringConvertible {
-  /// One line that tells what failed, on what and why.
+  /// One line that describes what failed, on which file and why.
   public var description: String { "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(reason) (errno \(number))." }
 }
 
-/// Bridged to `NSError` the error has the `errno` number in `NSPOSIXErrorDomain`.
+/// The bridged `NSError` has the `errno` number and the domain `NSPOSIXErrorDomain`.
 extension FileSystemError: LocalizedError {
-  /// What failed, on what and why: the error's `localizedDescription`.
+  /// What failed, on which file and why; the error's `localizedDescription`.
   public var errorDescription: String? { description }
-  /// What the operating system says about the number.
+  /// The operating system's description of the number.
   public var failureReason: String? { reason }
 
   /// The domain of the bridged `NSError`.
@@ -55,15 +55,17 @@ extension FileSystemError: LocalizedError {
 }
 
 extension StoreError {
-  /// The store's error for a call that failed beneath it. The one place where `errno` numbers become codes.
+  /// Creates the store's error for a failed system call.
+  ///
+  /// This is the only place that maps `errno` numbers to codes.
   ///
   /// - Parameters:
-  ///   - failure: The call; it becomes the cause.
-  ///   - operation: What the store was doing, as a verb phrase.
+  ///   - failure: The failed call, which becomes the cause.
+  ///   - operation: The operation of the store, as a verb phrase.
   ///   - path: The store's file.
   public init(_ failure: FileSystemError, operation: String, path: String) {
     let code = Code(failure)
-    let hint = path.hasPrefix("file:") ? " This looks like a URL; give the path alone." : ""
+    let hint = path.hasPrefix("file:") ? " This looks like a URL; pass the path only." : ""
     self.init(
       code, operation: operation, path: path, reason: "\(failure.name): \(failure.reason) (errno \(failure.number)). \(code.advice)\(hint)",
       cause: failure, isRetryable: code == .locked || code == .diskFull || failure.isPassing)
@@ -71,7 +73,7 @@ extension StoreError {
 }
 
 extension FileSystemError {
-  /// Whether the same call may succeed later although nobody does anything about it.
+  /// Whether the call may succeed later without intervention.
   fileprivate var isPassing: Bool { [EINTR, EAGAIN, ENFILE, EMFILE, ENOMEM].contains(number) }
 }
 
@@ -82,7 +84,7 @@ extension StoreError.Code {
     case ENOSPC, EDQUOT, EFBIG: self = .diskFull
     case EACCES, EPERM, EROFS: self = .notPermitted
     case ENOENT, ENOTDIR: self = .notFound
-    // What opening a link, a socket, a device without a driver or a folder gives.
+    // The results of opening a link, a socket, a device without a driver, or a folder.
     case ELOOP, ENXIO, ENODEV, EISDIR: self = .notAStore
     case ENAMETOOLONG,
       EINVAL where failure.operation == .resolve:
@@ -91,16 +93,16 @@ extension StoreError.Code {
     }
   }
 
-  /// What to do, as a sentence.
+  /// The action to take, as a sentence.
   fileprivate var advice: String {
     switch self {
-    case .locked: "Somebody else is saving to the same file. Try again, or allow a longer timeout."
-    case .diskFull: "Make room on the disk or in the quota, then try again."
-    case .notPermitted: "Let this user read and write the file and its folder, or open the store read-only."
+    case .locked: "Another process is saving to the same file. Try again, or increase the timeout."
+    case .diskFull: "Free some disk space or quota, then try again."
+    case .notPermitted: "Allow this user to read and write the file and its folder, or open the store read-only."
     case .notFound: "Check the path; the folder must exist."
-    case .notAStore: "Give the path of a regular file."
-    case .invalidPath: "Give a path that is not empty, has no zero byte, and is not longer than the system allows."
-    default: "Check the disk; the call can be repeated."
+    case .notAStore: "Pass the path of a regular file."
+    case .invalidPath: "Pass a path that isn't empty, contains no zero byte, and isn't longer than the system allows."
+    default: "Check the disk, then try again."
     }
   }
 }

@@ -1,23 +1,23 @@
 import HoldfastStore
 import Synchronization
 
-/// The folder that a store's file lies in, open for as long as anybody uses the file, and the file's name in it.
+/// The open folder of a store's file, and the file's name in it.
 ///
-/// All calls go through the folder's descriptor, so whoever replaces the folder meanwhile cannot lead a save elsewhere.
-/// The last reference closes it and lets the file be opened again in this process.
+/// All calls use the folder's descriptor, so replacing the folder meanwhile can't redirect a save. Releasing the last reference
+/// closes the folder and allows this process to open the file again.
 final class OpenFolder: Sendable {
   let fileSystem: any StoreFileSystem
   let directory: StoreFileHandle
   /// The file's name in the folder.
   let name: String
-  /// The file's whole path, without links, for messages.
+  /// The file's full path without symbolic links, for messages.
   let path: String
   private let registration: OpenPathRegistry.Entry
 
-  /// The most bytes that file systems allow for a name, less what the name of a temporary file adds.
+  /// The maximum length of a file name in bytes, minus the addition for a temporary file.
   static let longestName = 255 - TemporaryName.addedByteCount
 
-  /// Steps 1 and 2 of opening: finds the folder, opens it, and refuses what cannot or should not be a store's file.
+  /// Steps 1 and 2 of opening: finds and opens the folder, and throws if the file can't or mustn't be a store.
   init(path: String, options: DurableFileOptions, operation: String) throws(StoreError) {
     fileSystem = options.fileSystem
     var known = path
@@ -47,17 +47,17 @@ final class OpenFolder: Sendable {
     try? fileSystem.close(directory)
   }
 
-  /// Whether this process is a fork of the one that opened the file.
+  /// Whether this process was forked from the one that opened the file.
   var isInherited: Bool { registration.processID != POSIXCall.processID }
 
-  /// The error for any use of a store in a forked child.
+  /// The error for using a store in a forked child process.
   func inherited(operation: String) -> StoreError {
     StoreError(
       .failed, operation: operation, path: path,
-      reason: "The process was forked after the store was opened. Open stores after the fork, or in a process that was started anew.")
+      reason: "The process was forked after the store was opened. Open stores after the fork, or in a newly started process.")
   }
 
-  /// The status of the file; nil when there is none.
+  /// The status of the file; nil if it doesn't exist.
   func status(operation: String) throws(StoreError) -> StoreFileStatus? {
     do throws(FileSystemError) {
       return try fileSystem.status(of: name, in: directory)
@@ -67,15 +67,15 @@ final class OpenFolder: Sendable {
     }
   }
 
-  /// The user that the file belongs to; nil when there is no file.
+  /// The owner of the file; nil if it doesn't exist.
   var storeOwner: UInt32? { (try? fileSystem.status(of: name, in: directory))?.owner }
 
-  /// Throws unless the status is that of a file that can be a store.
+  /// Throws unless the status is that of a possible store file.
   func check(_ status: StoreFileStatus, operation: String) throws(StoreError) {
     try Self.check(status, path: path, operation: operation)
   }
 
-  // MARK: Checks of opening
+  // MARK: Checks on opening
 
   private static func checkedRegistration(
     _ fileSystem: any StoreFileSystem, _ directory: StoreFileHandle, _ name: String, path: String, options: DurableFileOptions,
@@ -102,7 +102,7 @@ final class OpenFolder: Sendable {
     guard OpenPathRegistry.add(entry) else {
       throw StoreError(
         .alreadyOpen, operation: operation, path: path,
-        reason: "This process has the file open already. Use the store that is open, or close it first.")
+        reason: "The file is already open in this process. Use the open store, or close it first.")
     }
     return entry
   }
@@ -116,10 +116,10 @@ final class OpenFolder: Sendable {
     case .other: found = "a pipe, a socket or a device"
     }
     throw StoreError(
-      .notAStore, operation: operation, path: path, reason: "There is \(found) at the path. Give the path of a regular file.")
+      .notAStore, operation: operation, path: path, reason: "There is \(found) at the path. Pass the path of a regular file.")
   }
 
-  /// In a folder that others may write to, they may put another file in the store's place.
+  /// If other users can write to the folder, they can replace the store's file.
   private static func check(folder: StoreFileStatus, path: String, options: DurableFileOptions, operation: String) throws(StoreError) {
     guard !options.allowsSharedFolder, let problem = FileTrust.problem(folderPermissions: folder.permissions, group: folder.group)
     else { return }
@@ -130,28 +130,28 @@ final class OpenFolder: Sendable {
     guard options.requiresOwnFile, owner != 0, owner != POSIXCall.user else { return }
     throw StoreError(
       .notPermitted, operation: operation, path: path,
-      reason: "The file belongs to another user, and the options ask for one's own. Copy the file, or change its owner.")
+      reason: "The file belongs to another user, and the options require an own file. Copy the file or change its owner.")
   }
 }
 
-/// Knows which files this process has open, and refuses a second opening of the same one.
+/// The files that are open in this process. Prevents opening a file twice.
 ///
-/// Two openings would not see each other's unsaved contents, and each would take the other's save for that of another
-/// program. Files are told apart by folder and name and not by inode, because each save puts another inode there.
+/// Two open stores wouldn't see each other's unsaved changes, and would treat each other's saves as those of another program. Files
+/// are identified by folder and name, not by inode, because each save changes the inode.
 enum OpenPathRegistry {
   struct Entry: Equatable, Sendable {
     var nameSpace: String
     var device: UInt64
     var inode: UInt64
     var name: String
-    /// A forked child inherits the list, but may open the files anew: its locks are its own then.
+    /// A forked child inherits the list, but may open the files again: its locks are its own then.
     var processID: Int32
   }
 
-  /// What is open, few enough for a list. Protects the list itself.
+  /// The open files, few enough for an array.
   private static let entries = Mutex<[Entry]>([])
 
-  /// Adds an entry unless there is one like it.
+  /// Adds an entry unless an equal one exists.
   static func add(_ entry: Entry) -> Bool {
     entries.withLock {
       guard !$0.contains(entry) else { return false }

@@ -10,137 +10,139 @@ internal import CHoldfastPOSIX
   import Darwin
 #endif
 
-/// The operating system's own files, on Linux and Darwin.
+/// The operating system's files, on Linux and Darwin.
 ///
-/// Descriptors are closed when the process starts another program. Locks are those of `flock`: they belong to an opening
-/// of the file, so two threads of one process exclude each other as two processes do.
+/// Descriptors are closed when the process executes another program. Locks are `flock` locks: they belong to an open file
+/// description, so two threads of one process exclude each other like two processes.
 public struct POSIXFileSystem: StoreFileSystem {
-  /// Makes the file system. All values are equal.
+  /// Creates a file system. All instances are equivalent.
   public init() {}
 
-  /// All values lead to the same files.
+  /// The same for all instances, because they access the same files.
   public var nameSpace: String { "POSIX" }
 
-  /// `realpath` of the file, or of its folder when there is no file.
+  /// Uses `realpath` on the file, or on its folder if the file doesn't exist.
   public func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath {
     do throws(FileSystemError) {
       return try Self.split(Self.realPath(path), path)
     } catch {
       var status = stat()
-      // A link that leads nowhere is an error. A file is one that somebody has made since: processes may begin together.
+      // A dangling symbolic link is an error. Any other file was just created by another process, which is fine.
       guard error.number == ENOENT, lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFLNK else { throw error }
     }
     let missing = try Self.split(path, path)
     return ResolvedFilePath(folder: try Self.realPath(missing.folder), name: missing.name)
   }
 
-  /// `open` with `O_DIRECTORY`.
+  /// Uses `open` with `O_DIRECTORY`.
   public func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle {
     try open(.openDirectory, path, in: AT_FDCWD, O_RDONLY | O_DIRECTORY)
   }
 
-  /// `openat` with `O_DIRECTORY` and `O_NOFOLLOW`.
+  /// Uses `openat` with `O_DIRECTORY` and `O_NOFOLLOW`.
   public func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.openDirectory, name, in: directory.number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   }
 
-  /// `mkdirat` with mode 0700.
+  /// Uses `mkdirat` with mode 0700.
   public func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try retrying(.makeDirectory, name) { Int(mkdirat(directory.number, name, 0o700)) }
   }
 
-  /// `openat` with `O_RDONLY`, `O_NOFOLLOW` and `O_NONBLOCK`.
+  /// Uses `openat` with `O_RDONLY`, `O_NOFOLLOW` and `O_NONBLOCK`.
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.openForReading, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  /// `openat` with `O_RDWR`, `O_CREAT`, `O_EXCL` and `O_NOFOLLOW`, mode 0600.
+  /// Uses `openat` with `O_RDWR`, `O_CREAT`, `O_EXCL` and `O_NOFOLLOW`, mode 0600.
   public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.create, name, in: directory.number, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
-  /// `openat` with `O_RDWR`, `O_CREAT`, `O_NOFOLLOW` and `O_NONBLOCK`, mode 0600.
+  /// Uses `openat` with `O_RDWR`, `O_CREAT`, `O_NOFOLLOW` and `O_NONBLOCK`, mode 0600.
   public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try open(.openLockFile, name, in: directory.number, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  /// `pread`.
+  /// Uses `pread`.
   public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
     guard let base = buffer.baseAddress, buffer.count > 0 else { return 0 }
     return try retrying(.read, file.name) { pread(file.number, base, buffer.count, off_t(offset)) }
   }
 
-  /// `pwrite`.
+  /// Uses `pwrite`.
   public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
     guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
     return try retrying(.write, file.name) { pwrite(file.number, base, bytes.count, off_t(offset)) }
   }
 
-  /// `fstat`.
+  /// Uses `fstat`.
   public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     var status = stat()
     try retrying(.status, file.name) { Int(fstat(file.number, &status)) }
     return StoreFileStatus(status)
   }
 
-  /// `fstatat` with `AT_SYMLINK_NOFOLLOW`.
+  /// Uses `fstatat` with `AT_SYMLINK_NOFOLLOW`.
   public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     var status = stat()
     try retrying(.statusOfName, name) { Int(fstatat(directory.number, name, &status, AT_SYMLINK_NOFOLLOW)) }
     return StoreFileStatus(status)
   }
 
-  /// `fchmod`.
+  /// Uses `fchmod`.
   public func setPermissions(_ permissions: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
     try retrying(.setPermissions, file.name) { Int(fchmod(file.number, mode_t(truncatingIfNeeded: permissions & 0o7777))) }
   }
 
-  /// `fchown`.
+  /// Uses `fchown`.
   public func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
-    // The largest user number means: leave it as it is.
+    // The maximum user ID leaves the owner unchanged.
     try retrying(.setOwner, file.name) { Int(fchown(file.number, owner ?? .max, group)) }
   }
 
-  /// `fgetxattr` and `fsetxattr` for the access list, the security label and `user.` attributes; `fcopyfile` on Darwin.
+  /// Uses `fgetxattr` and `fsetxattr`, or `fcopyfile` on Darwin.
+  ///
+  /// Copies the access control list, the security label and `user.` attributes.
   public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
     let source = try open(.copyAttributes, name, in: directory.number, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     defer { _ = POSIXCall.close(source.number) }
     try retrying(.copyAttributes, name) { Int(holdfast_copy_attributes(source.number, file.number)) }
   }
 
-  /// `fallocate` with `FALLOC_FL_KEEP_SIZE`; `F_PREALLOCATE` on Darwin.
+  /// Uses `fallocate` with `FALLOC_FL_KEEP_SIZE`, or `F_PREALLOCATE` on Darwin.
   public func allocate(_ byteCount: Int64, for file: StoreFileHandle) throws(FileSystemError) {
     try retrying(.allocate, file.name) { Int(holdfast_allocate(file.number, byteCount)) }
   }
 
-  /// `ftruncate`.
+  /// Uses `ftruncate`.
   public func setSize(_ byteCount: Int64, of file: StoreFileHandle) throws(FileSystemError) {
     try retrying(.setSize, file.name) { Int(ftruncate(file.number, off_t(byteCount))) }
   }
 
-  /// `fsync`; `F_FULLFSYNC` on Darwin where the file system has it.
+  /// Uses `fsync`, or `F_FULLFSYNC` on Darwin if the file system supports it.
   public func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
     guard holdfast_synchronize(file.number) == 0 else { throw FileSystemError(.synchronize, name: file.name, number: errno) }
   }
 
-  /// `renameat`.
+  /// Uses `renameat`.
   public func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try retrying(.rename, name) { Int(renameat(directory.number, name, directory.number, newName)) }
   }
 
-  /// `linkat`.
+  /// Uses `linkat`.
   public func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try retrying(.link, newName) { Int(linkat(directory.number, name, directory.number, newName, 0)) }
   }
 
-  /// `unlinkat`.
+  /// Uses `unlinkat`.
   public func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try retrying(.unlink, name) { Int(unlinkat(directory.number, name, 0)) }
   }
 
-  /// `readdir`, on an opening of its own.
+  /// Uses `readdir` on a separate descriptor.
   public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
-    // A fresh opening, since reading moves the position that all holders of a descriptor share.
+    // Reading changes the position of a descriptor, so open a new one.
     let folder = try open(.names, ".", in: directory.number, O_RDONLY | O_DIRECTORY)
     var opened = fdopendir(folder.number)
     while opened == nil && errno == EINTR { opened = fdopendir(folder.number) }
@@ -161,10 +163,10 @@ public struct POSIXFileSystem: StoreFileSystem {
     return names
   }
 
-  /// `flock` with `LOCK_EX` and `LOCK_NB`, again and again until the timeout.
+  /// Uses `flock` with `LOCK_EX` and `LOCK_NB`, repeatedly until the timeout.
   public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
     let end = POSIXCall.seconds() + timeout
-    // There is no wait with a timeout, so it asks again and again, at first soon and then 200 times a second or more.
+    // flock has no timeout, so poll: frequently at first, then at least 200 times per second.
     var pause = 0.000_5
     while holdfast_lock(file.number) != 0 {
       let number = errno
@@ -176,14 +178,14 @@ public struct POSIXFileSystem: StoreFileSystem {
     }
   }
 
-  /// `flock` with `LOCK_UN`.
+  /// Uses `flock` with `LOCK_UN`.
   public func unlock(_ file: StoreFileHandle) throws(FileSystemError) {
     try retrying(.unlock, file.name) { Int(holdfast_unlock(file.number)) }
   }
 
-  /// `close`.
+  /// Uses `close`.
   public func close(_ file: StoreFileHandle) throws(FileSystemError) {
-    // Linux has closed the descriptor even when it says EINTR; a second call could close another thread's file.
+    // Linux closes the descriptor even on EINTR. A second call could close another thread's file.
     guard POSIXCall.close(file.number) == 0 || errno == EINTR else { throw FileSystemError(.close, name: file.name, number: errno) }
   }
 
@@ -196,7 +198,7 @@ public struct POSIXFileSystem: StoreFileSystem {
     return StoreFileHandle(Int32(number), name: name)
   }
 
-  /// The result of a call, which is made again as long as signals interrupt it.
+  /// Makes a call, and repeats it while signals interrupt it.
   @discardableResult
   private func retrying(_ operation: StoreFileOperation, _ name: String, _ call: () -> Int) throws(FileSystemError) -> Int {
     while true {
@@ -253,31 +255,31 @@ extension StoreFileStatus {
 }
 
 extension timespec {
-  /// Wraps around rather than traps: times come from the disk.
+  /// Wraps around instead of trapping, because the times come from the disk.
   fileprivate var nanoseconds: Int64 { Int64(tv_sec) &* 1_000_000_000 &+ Int64(tv_nsec) }
 }
 
-/// Calls whose names the members of ``POSIXFileSystem`` hide, and two of the clock.
+/// System calls whose names are hidden by members of ``POSIXFileSystem``, clock functions and process IDs.
 enum POSIXCall {
   static func close(_ number: Int32) -> Int32 { closeDescriptor(number) }
 
-  /// A clock that only goes forward.
+  /// The seconds of a monotonic clock.
   static func seconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// Waits; a signal ends it early.
+  /// Sleeps. A signal ends it early.
   static func sleep(seconds: Double) {
     var time = timespec(tv_sec: Int(seconds), tv_nsec: Int((seconds - seconds.rounded(.down)) * 1e9))
     nanosleep(&time, nil)
   }
 
-  /// The number of this process.
+  /// The ID of this process.
   static var processID: Int32 { getpid() }
 
-  /// The user that this process acts as.
+  /// The effective user ID of this process.
   static var user: UInt32 { UInt32(geteuid()) }
 }
 

@@ -1,131 +1,140 @@
-/// Every call that whole-file stores make to the operating system. Nothing of them reads or writes a file elsewhere.
+/// The system calls of whole-file stores, which access files only through this protocol.
 ///
-/// ``POSIXFileSystem`` is the real one. Another one can stand in for it: to watch what a store does, to break its disk
-/// (the conformance kit has one that does), or to keep files where there is no file system.
+/// ``POSIXFileSystem`` is the default implementation. Other implementations can observe a store, simulate disk failures (the
+/// conformance kit has one), or keep files elsewhere.
 ///
-/// What every implementation guarantees:
-/// - Calls are synchronous, may block, and may come from any thread.
-/// - Names are relative to an open folder, so that a folder that is moved away or replaced cannot mislead a save.
-/// - A call that a signal interrupted is repeated by the implementation, so `EINTR` is never thrown; with the exception
-///   of ``synchronize(_:)``, see there.
-/// - ``read(_:at:into:)`` and ``write(_:at:_:)`` may do less than was asked for; the caller goes on from there.
-/// - Errors are ``FileSystemError`` with the operation, the name and the `errno` number that POSIX has for the case.
+/// Requirements of every implementation:
+/// - Calls are synchronous, may block, and can come from any thread.
+/// - Names are relative to an open folder, so that moving or replacing the folder can't redirect a save.
+/// - Calls interrupted by a signal are repeated by the implementation, so `EINTR` is never thrown. ``synchronize(_:)`` is the
+///   exception.
+/// - ``read(_:at:into:)`` and ``write(_:at:_:)`` may transfer fewer bytes than requested. The caller then continues.
+/// - Errors are ``FileSystemError`` with the operation, the name and the `errno` value that POSIX specifies.
 public protocol StoreFileSystem: Sendable {
-  /// What tells files of different file systems apart that have the same device and inode: one fixed text for all values
-  /// that lead to the same files.
+  /// Distinguishes files in different file systems that have the same device and inode.
+  ///
+  /// All instances that access the same files return the same text.
   var nameSpace: String { get }
 
-  /// Finds out where a file lies that need not exist: its folder without symbolic links, and its name there.
+  /// Finds the folder of a file, which doesn't need to exist, and its name there.
   ///
-  /// When the path ends in a symbolic link, folder and name are those of its target, so that the link is kept when the
-  /// target is replaced.
+  /// The folder contains no symbolic links. If the path is a symbolic link, the result is its target, so that replacing the file
+  /// preserves the link.
   ///
-  /// - Throws: `ENOENT` when there is no such folder, or when a symbolic link leads nowhere.
+  /// - Throws: `ENOENT` if the folder doesn't exist, or if a symbolic link is dangling.
   func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath
 
-  /// Opens a folder, for all calls that take one.
+  /// Opens a folder.
   func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle
 
-  /// Opens a folder in another one, without following a symbolic link.
+  /// Opens a folder in another folder, without following a symbolic link.
   ///
-  /// - Throws: `ENOENT` when there is none, `ENOTDIR` or `ELOOP` when the name leads to something else.
+  /// - Throws: `ENOENT` if it doesn't exist, `ENOTDIR` or `ELOOP` if it isn't a folder.
   func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Makes a folder that only its owner may use.
+  /// Creates a folder that only its owner can access.
   ///
-  /// - Throws: `EEXIST` when there is anything under the name.
+  /// - Throws: `EEXIST` if the name exists.
   func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError)
 
-  /// Opens a file for reading, without following a symbolic link and without waiting if it is a pipe or a device.
+  /// Opens a file for reading, without following a symbolic link.
   ///
-  /// - Throws: `ENOENT` when there is none, `ELOOP` when the name is a symbolic link.
+  /// Doesn't wait if the file is a pipe or a device.
+  ///
+  /// - Throws: `ENOENT` if it doesn't exist, `ELOOP` if it is a symbolic link.
   func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Creates an empty file that only its owner may read and write, and opens it for both.
+  /// Creates an empty file that only its owner can access, and opens it for reading and writing.
   ///
-  /// - Throws: `EEXIST` when there is anything under the name.
+  /// - Throws: `EEXIST` if the name exists.
   func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Opens a file for reading and writing, and creates an empty one if there is none; does not follow symbolic links.
+  /// Opens a file for reading and writing. Creates it if it doesn't exist.
+  ///
+  /// Doesn't follow symbolic links.
   func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Reads bytes from an offset and returns how many there were: 0 at the end of the file only.
+  /// Reads bytes at an offset and returns their number.
+  ///
+  /// Returns 0 only at the end of the file.
   func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int
 
-  /// Writes bytes at an offset and returns how many were written: at least one.
+  /// Writes bytes at an offset and returns how many were written, at least one.
   func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int
 
   /// The status of an open file or folder.
   func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus
 
-  /// The status of what has a name in a folder: of the link itself if it is one.
+  /// The status of an item in a folder. Doesn't follow symbolic links.
   func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus
 
-  /// Sets the permission bits, `0o7777` of the mode, whatever the process's mask.
+  /// Sets the permission bits, `0o7777` of the mode, regardless of the process's umask.
   func setPermissions(_ permissions: UInt32, of file: StoreFileHandle) throws(FileSystemError)
 
-  /// Gives a file to a user (nil: leaves it) and a group.
+  /// Changes the owner and group of a file. If `owner` is nil, it doesn't change.
   func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError)
 
-  /// Copies to an open file what a named one has besides mode and owner: access list, security label, attributes.
+  /// Copies the access control list, security label and extended attributes to an open file.
   ///
-  /// Done as far as it goes.
+  /// Attributes that can't be copied are skipped.
   ///
-  /// - Throws: only when the named file has an access list that the other one could not be given.
+  /// - Throws: An error only if the file has an access control list that can't be copied.
   func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError)
 
-  /// Reserves space for a file without changing its size. Does nothing where space cannot be reserved.
+  /// Reserves space for a file without changing its size.
+  ///
+  /// Does nothing if the file system can't reserve space.
   func allocate(_ byteCount: Int64, for file: StoreFileHandle) throws(FileSystemError)
 
-  /// Cuts a file off, or lengthens it with zeros.
+  /// Truncates a file, or extends it with zeros.
   func setSize(_ byteCount: Int64, of file: StoreFileHandle) throws(FileSystemError)
 
-  /// Makes durable what was written to a file, or which names a folder has, before it returns.
+  /// Makes the contents of a file, or the names in a folder, durable before it returns.
   ///
-  /// A call that a signal interrupted is *not* repeated: the first attempt may have been told of an error that a second
-  /// one would not hear of again. For the same reason a caller never synchronizes a file again after an error.
+  /// A call interrupted by a signal is *not* repeated: the first call may have consumed an error that a second one wouldn't report.
+  /// For the same reason, callers never synchronize a file again after an error.
   ///
-  /// - Throws: `EINVAL` or `ENOTSUP` when the file system cannot do this for folders.
+  /// - Throws: `EINVAL` or `ENOTSUP` if the file system can't synchronize folders.
   func synchronize(_ file: StoreFileHandle) throws(FileSystemError)
 
-  /// Gives a file another name in the same folder, in place of the file that has it.
+  /// Renames a file in its folder, replacing any file that has the new name.
   func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError)
 
-  /// Gives a file a second name in the same folder.
+  /// Creates a hard link in the same folder.
   ///
-  /// - Throws: `EEXIST` when there is anything under the new name.
+  /// - Throws: `EEXIST` if the new name exists.
   func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError)
 
   /// Removes a name.
   func unlink(_ name: String, in directory: StoreFileHandle) throws(FileSystemError)
 
-  /// All names in a folder but `.` and `..`, in any order.
+  /// All names in a folder except `.` and `..`, in any order.
   func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String]
 
-  /// Takes the exclusive lock of an open file, which excludes every other opening of it in any process.
+  /// Takes the exclusive lock of an open file, which excludes all other descriptors in any process.
   ///
-  /// - Throws: `ETIMEDOUT` when somebody else holds it for longer than the timeout in seconds.
+  /// - Throws: `ETIMEDOUT` if the lock isn't available within the timeout, in seconds.
   func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError)
 
-  /// Gives the lock back.
+  /// Releases the lock.
   func unlock(_ file: StoreFileHandle) throws(FileSystemError)
 
-  /// Closes a file or folder. The handle must not be used again, even after an error.
+  /// Closes a file or folder. The handle is invalid afterwards, even if an error is thrown.
   func close(_ file: StoreFileHandle) throws(FileSystemError)
 }
 
-/// The calls of a ``StoreFileSystem``, for errors and for whoever counts or breaks them.
+/// The calls of a ``StoreFileSystem``, for errors and for counting or failing them.
 public enum StoreFileOperation: String, Sendable, Hashable, CaseIterable {
   case resolve, openDirectory, makeDirectory, openForReading, create, openLockFile, read, write, status, statusOfName, setPermissions,
     setOwner
   case copyAttributes, allocate, setSize, synchronize, rename, link, unlink, names, lock, unlock, close
 
-  /// What the call does, as a verb phrase.
+  /// A verb phrase for the call.
   var phrase: String {
     switch self {
     case .resolve: "resolve the path"
     case .openDirectory: "open the folder"
-    case .makeDirectory: "make the folder"
+    case .makeDirectory: "create the folder"
     case .openForReading: "open for reading"
     case .create: "create"
     case .openLockFile: "open the lock file"

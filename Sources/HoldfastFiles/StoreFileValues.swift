@@ -1,34 +1,34 @@
-/// An open file or folder of a ``StoreFileSystem``: its number, and the name that errors give it.
+/// An open file or folder of a ``StoreFileSystem``.
 public struct StoreFileHandle: Sendable, Hashable {
-  /// The file descriptor, or whatever number the file system knows the open file by.
+  /// The file descriptor, or another number that identifies the open file.
   public var number: Int32
-  /// The name under which it was opened, for messages.
+  /// The name under which it was opened, for error messages.
   public var name: String
 
-  /// Makes a handle.
+  /// Creates a handle.
   public init(_ number: Int32, name: String) {
     self.number = number
     self.name = name
   }
 }
 
-/// What distinguishes one state of a file from another without reading it.
+/// Identifies one state of a file without reading its contents.
 ///
-/// Inode numbers are used again and times have ticks, so equal identities are a strong hint that nothing changed, and
-/// different ones only say that something may have: the truth is what the file itself says about its generation.
+/// Inode numbers are reused and clocks are coarse. Equal identities strongly suggest that a file is unchanged; different ones mean
+/// only that it may have changed. The generation in the file is authoritative.
 public struct FileIdentity: Sendable, Hashable {
-  /// The device that the file is on.
+  /// The file's device.
   public var device: UInt64
-  /// The file's number on the device.
+  /// The file's inode number.
   public var inode: UInt64
   /// The size in bytes.
   public var size: Int64
-  /// When the bytes changed last, in nanoseconds since 1970.
+  /// The time of the last change of the contents, in nanoseconds since 1970.
   public var modified: Int64
-  /// When the bytes or anything about the file changed last, in nanoseconds since 1970.
+  /// The time of the last change of contents or status, in nanoseconds since 1970.
   public var changed: Int64
 
-  /// Makes an identity.
+  /// Creates an identity.
   public init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
     self.device = device
     self.inode = inode
@@ -37,35 +37,35 @@ public struct FileIdentity: Sendable, Hashable {
     self.changed = changed
   }
 
-  /// Whether the bytes are the same, as far as size and time tell. Somebody may have linked, unlinked or renamed the file.
+  /// Whether the contents are equal, judging by size and time. The file may have been linked, unlinked or renamed.
   func hasSameBytes(as other: FileIdentity) -> Bool {
     device == other.device && inode == other.inode && size == other.size && modified == other.modified
   }
 }
 
-/// What a ``StoreFileSystem`` tells about a file or a name.
+/// The status of a file or another item in a folder.
 public struct StoreFileStatus: Sendable, Hashable {
-  /// What kinds of things a name can lead to.
+  /// The kind of an item.
   public enum Kind: Sendable, Hashable {
     case regular, directory, symbolicLink
     /// A pipe, a socket or a device.
     case other
   }
 
-  /// What it is.
+  /// The kind of the item.
   public var kind: Kind
-  /// Which one it is, and in which state.
+  /// The identity of the file and of its state.
   public var identity: FileIdentity
   /// The permission bits, `0o7777` of the mode.
   public var permissions: UInt32
-  /// The user that it belongs to.
+  /// The owner's user ID.
   public var owner: UInt32
-  /// The group that it belongs to.
+  /// The group ID.
   public var group: UInt32
-  /// How many names it has; 1 where files have one.
+  /// The number of hard links; 1 if the file system doesn't support them.
   public var linkCount: UInt64
 
-  /// Makes a status.
+  /// Creates a status.
   public init(kind: Kind, identity: FileIdentity, permissions: UInt32, owner: UInt32, group: UInt32, linkCount: UInt64 = 1) {
     self.kind = kind
     self.identity = identity
@@ -76,19 +76,19 @@ public struct StoreFileStatus: Sendable, Hashable {
   }
 }
 
-/// Where a file lies: an absolute folder without links, and a name in it.
+/// The location of a file: an absolute folder path without symbolic links, and a name.
 public struct ResolvedFilePath: Sendable, Hashable {
   /// The folder's absolute path.
   public var folder: String
-  /// The file's name in the folder. Not empty, without slashes.
+  /// The file's name in the folder. Not empty, and without slashes.
   public var name: String
 
-  /// Makes a resolved path.
+  /// Creates a resolved path.
   public init(folder: String, name: String) {
     self.folder = folder
     self.name = name
   }
 
-  /// The whole path.
+  /// The full path.
   public var path: String { folder.hasSuffix("/") ? folder + name : folder + "/" + name }
 }

@@ -1,23 +1,23 @@
-/// The file that a save writes before it takes the store's place.
+/// The file that a save writes and then renames to the store's file.
 struct TemporaryFile {
   let handle: StoreFileHandle
   private var size: Int64 = 0
 
-  /// Creates it, under a name that nobody can guess, readable and writable by its owner alone.
+  /// Creates the file with a random name. Only its owner can access it.
   init(in folder: OpenFolder) throws(FileSystemError) {
     handle = try folder.fileSystem.create(TemporaryName.random(for: folder.name), in: folder.directory)
   }
 
-  /// Removes the temporary files that killed processes left behind. Only for who holds the writer's lock: there is
-  /// nobody else then whom one of them could belong to.
+  /// Removes temporary files that killed processes left behind. The caller must hold the writer lock, so that no other process is
+  /// using them.
   ///
-  /// That one cannot be removed does not stop a save.
+  /// Ignores errors, because they don't prevent a save.
   static func removeStale(in folder: OpenFolder) {
     guard let names = try? folder.fileSystem.names(in: folder.directory) else { return }
     for name in names where TemporaryName.isOne(name, for: folder.name) { try? folder.fileSystem.unlink(name, in: folder.directory) }
   }
 
-  /// Gives it what the old file has besides its bytes, and reserves its space.
+  /// Copies the old file's attributes, and reserves space.
   func prepare(_ folder: OpenFolder, like old: StoreFileStatus?, permissions: UInt32, byteCount: Int64?) throws(FileSystemError) {
     if let old {
       try takeAccess(of: old, folder)
@@ -27,8 +27,8 @@ struct TemporaryFile {
     if let byteCount, byteCount > 0 { try folder.fileSystem.allocate(byteCount, for: handle) }
   }
 
-  /// Nobody may do more with the new file than with the old one, so rights that were those of an owner, group or access
-  /// list that could not be kept are left out.
+  /// Copies owner, group, access control list and permissions. The new file never grants more rights than the old one: if an owner,
+  /// group or list can't be copied, its rights are removed.
   private func takeAccess(of old: StoreFileStatus, _ folder: OpenFolder) throws(FileSystemError) {
     let fileSystem = folder.fileSystem
     let own = try fileSystem.status(of: handle)
@@ -38,7 +38,7 @@ struct TemporaryFile {
         try fileSystem.setOwner(old.owner, group: old.group, of: handle)
       }
       if !keepsOwner {
-        // The owner is another now, so the file must not run in the owner's name.
+        // The owner differs, so remove set-user-ID and set-group-ID.
         permissions &= ~0o6000
         let keepsGroup = try Self.isPermitted { () throws(FileSystemError) in
           try fileSystem.setOwner(nil, group: old.group, of: handle)
@@ -50,11 +50,11 @@ struct TemporaryFile {
       try fileSystem.copyAttributes(of: folder.name, in: folder.directory, to: handle)
     }
     if !keepsList { permissions.limitGroup() }
-    // Last, because giving a file away takes rights from it.
+    // Last, because changing the owner clears permission bits.
     try fileSystem.setPermissions(permissions, of: handle)
   }
 
-  /// Whether a call succeeded; false when this user or this file system cannot do it at all.
+  /// Whether a call succeeded; false if the user or the file system can't do it at all.
   private static func isPermitted(_ call: () throws(FileSystemError) -> Void) throws(FileSystemError) -> Bool {
     do throws(FileSystemError) {
       try call()
@@ -65,21 +65,21 @@ struct TemporaryFile {
     }
   }
 
-  /// Writes bytes behind those that were written before.
+  /// Appends bytes.
   mutating func append(_ bytes: UnsafeRawBufferPointer, _ folder: OpenFolder) throws(FileSystemError) {
     try folder.fileSystem.writeAll(bytes, to: handle, at: size)
     size += Int64(bytes.count)
   }
 
-  /// Closes and removes it. What cannot be removed now is removed by the next save.
+  /// Closes and removes the file. If that fails, the next save removes it.
   func remove(_ folder: OpenFolder) {
     try? folder.fileSystem.close(handle)
-    // A forked child shares the file with its parent, who is not done.
+    // A forked child shares the file with its parent, which is still using it.
     if !folder.isInherited { try? folder.fileSystem.unlink(handle.name, in: folder.directory) }
   }
 }
 
 extension UInt32 {
-  /// Takes from the group what all others may not do either.
+  /// Limits the group's rights to those of all users.
   fileprivate mutating func limitGroup() { self &= ~0o070 | (self & 0o007) << 3 }
 }

@@ -1,6 +1,6 @@
-/// Gathers small pieces so that they reach the disk in large ones. The memory is taken when it is used first.
+/// A buffer that combines small writes. Memory is allocated on first use.
 struct WriteBuffer {
-  /// How many bytes it holds: the size of the writes to the system.
+  /// The capacity in bytes, which is also the size of system writes.
   static let capacity = 1 << 20
 
   private var memory: UnsafeMutableRawBufferPointer?
@@ -8,14 +8,14 @@ struct WriteBuffer {
 
   var isEmpty: Bool { count == 0 }
   var isFull: Bool { count == Self.capacity }
-  /// How many more bytes it takes.
+  /// The number of bytes that can still be added.
   var room: Int { Self.capacity - count }
-  /// The bytes that are in it.
+  /// The bytes in the buffer.
   var filled: UnsafeRawBufferPointer {
     memory.map { UnsafeRawBufferPointer(rebasing: $0[..<count]) } ?? UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
-  /// The memory behind the bytes that are in it.
+  /// The unused memory.
   var free: UnsafeMutableRawBufferPointer {
     mutating get {
       let memory = memory ?? .allocate(byteCount: Self.capacity, alignment: 16)
@@ -24,7 +24,7 @@ struct WriteBuffer {
     }
   }
 
-  /// Takes as many bytes as there is room for, and returns how many.
+  /// Appends as many bytes as there is room for, and returns their number.
   mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
     let taken = min(room, bytes.count)
     free.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
@@ -32,9 +32,9 @@ struct WriteBuffer {
     return taken
   }
 
-  /// Counts bytes that were put into ``free``.
+  /// Adds bytes that were stored in ``free``.
   mutating func advance(_ added: Int) {
-    precondition((0...room).contains(added), "More bytes were put into the buffer than it has room for.")
+    precondition((0...room).contains(added), "More bytes were added than the buffer has room for.")
     count += added
   }
 

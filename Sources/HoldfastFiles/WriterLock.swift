@@ -1,15 +1,15 @@
 public import HoldfastStore
 
-/// The lock that whoever changes a store's file holds, in this process and in others: the lock of `.NAME.lock` beside it.
+/// The lock on `.NAME.lock` that a process or thread holds while it changes a store's file.
 ///
-/// The lock file is opened anew each time, so that two threads exclude each other too, and it is never removed: somebody
-/// could be waiting for it while a third one locks its successor. Readers take no lock.
+/// The lock file is opened again each time, so that threads exclude each other too. It is never removed, because one process could
+/// wait for the removed file while another locks its successor. Readers take no lock.
 final class WriterLock {
   let file: LockFile
   private let folder: OpenFolder
   private var isReleased = false
 
-  /// - Parameter trustsAnyFile: whether the lock file may be one that another user has put there.
+  /// - Parameter trustsAnyFile: Whether a lock file of another user is accepted.
   init(_ folder: OpenFolder, timeout: Double, trustsAnyFile: Bool, operation: String) throws(StoreError) {
     self.folder = folder
     do {
@@ -27,12 +27,12 @@ final class WriterLock {
     guard !isReleased else { return }
     isReleased = true
     file.end()
-    // A forked child shares the lock with its parent, who is not done.
+    // A forked child shares the lock with its parent, which still needs it.
     if !folder.isInherited { try? folder.fileSystem.unlock(file.handle) }
     try? folder.fileSystem.close(file.handle)
   }
 
-  /// Why a lock file is not used, as a sentence.
+  /// The reason why a lock file isn't used, as a sentence.
   private struct Untrusted: Error, CustomStringConvertible {
     let description: String
   }
@@ -52,13 +52,13 @@ final class WriterLock {
         try? fileSystem.close(handle)
         throw error
       }
-      // Somebody removed the file, although nobody should; the lock that counts is that of the file that has the name.
+      // The lock file was removed or replaced. Only the lock of the current file counts.
       try? fileSystem.close(handle)
       guard POSIXCall.seconds() < end else { throw FileSystemError(.lock, name: name, number: ErrorNumber.timedOut) }
     }
   }
 
-  /// Throws if another user may have created the file. Checked before waiting for the lock, which that user could hold forever.
+  /// Throws if another user may have created the file. Call it before waiting for the lock, which that user could hold forever.
   private static func check(_ status: StoreFileStatus, _ name: String, _ folder: OpenFolder) throws(Untrusted) {
     let problem = FileTrust.problem(
       name, isExpectedKind: status.kind == .regular, owner: status.owner, linkCount: status.linkCount, storeOwner: folder.storeOwner)
@@ -76,13 +76,12 @@ final class WriterLock {
   }
 }
 
-/// A small record that the processes which use a store share: it lies in the store's lock file, and whoever holds the
-/// lock may read and overwrite it.
+/// A small record in the lock file, shared by the processes that use a store.
 ///
-/// It is not durable: after a power loss it may be gone, and anybody who may write to the folder can change it. A process
-/// that is killed leaves the old record or the new one. Valid only as long as the lock is held.
+/// The record isn't durable: it may be lost after a power loss, and all users with write permission for the folder can change it.
+/// If a process is killed, the record has its old or its new value. Valid only while the lock is held.
 public final class LockFile {
-  /// The most bytes of a record.
+  /// The maximum size of a record in bytes.
   public static let largestRecord = 4094
 
   let handle: StoreFileHandle
@@ -90,8 +89,8 @@ public final class LockFile {
   private let operation: String
   private var isEnded = false
 
-  // On disk: do not change. The record's length in two bytes, the lower one first, then the record; what follows to the
-  // end of 4096 bytes means nothing. It is written in one call within one page, which a kill does not interrupt.
+  // On disk: do not change. The record's length as two bytes, little-endian, then the record. The rest of the 4096 bytes is unused.
+  // The file is written in one call within one page, which a kill doesn't interrupt.
   private static let fileSize = 4096
   private static let headerSize = 2
 
@@ -101,7 +100,7 @@ public final class LockFile {
     self.operation = operation
   }
 
-  /// The record; no bytes when none was ever written, or when it is unreadable.
+  /// The record; empty if none was written, or if it is unreadable.
   public func read() throws(StoreError) -> [UInt8] {
     checkHeld()
     let block = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.fileSize, alignment: 1)
@@ -125,10 +124,10 @@ public final class LockFile {
 
   /// Overwrites the record.
   ///
-  /// - Precondition: It has at most ``largestRecord`` bytes.
+  /// - Precondition: The record has at most ``largestRecord`` bytes.
   public func write(_ record: [UInt8]) throws(StoreError) {
     checkHeld()
-    precondition(record.count <= Self.largestRecord, "A lock file's record has at most \(Self.largestRecord) bytes.")
+    precondition(record.count <= Self.largestRecord, "The record of a lock file has at most \(Self.largestRecord) bytes.")
     let block = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.fileSize, alignment: 1)
     defer { block.deallocate() }
     block.initializeMemory(as: UInt8.self, repeating: 0)
@@ -142,14 +141,14 @@ public final class LockFile {
     }
   }
 
-  /// Makes further use a programmer's error.
+  /// Makes further use a programming error.
   func end() { isEnded = true }
 
   private func checkHeld() { precondition(!isEnded, "A LockFile can be used only while the lock is held.") }
 }
 
 extension StoreFileSystem {
-  /// Writes all bytes: the one place where short writes are made whole.
+  /// Writes all bytes, repeating short writes.
   func writeAll(_ bytes: UnsafeRawBufferPointer, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
     var count = 0
     while count < bytes.count {

@@ -8,32 +8,34 @@ import Synchronization
   public import Foundation
 #endif
 
-/// A store that keeps its rows in memory and nowhere else: the tables of every whole-file store, without a file. It is
-/// the reference for other stores, fit for tests, previews and scratch data.
+/// A store that keeps its rows in memory only. Use it for tests, previews and scratch data.
 ///
-/// The rows live in a ``MemoryStoreContents``. A store made without one has contents of its own, which go when the store
-/// is closed and let go; contents that somebody holds can be opened again, as a file could:
+/// It uses the same tables as the file-based atomic stores, and it is the reference for other stores.
+///
+/// The rows are kept in a ``MemoryStoreContents``. A store created without one has its own contents, which are released with the
+/// store. Contents that you keep can be opened again, like a file:
 ///
 /// ```swift
 /// let contents = MemoryStoreContents()
-/// let description = StoreDescription.memory(contents: contents)  // every store it makes finds the same rows
+/// let description = StoreDescription.memory(contents: contents)  // every store it makes has the same rows
 /// ```
 ///
-/// It declares what lies in memory costs nothing to answer: counting, uniqueness with look-ups, versions, snapshots.
-/// Predicates and sorts are the framework's, on the same rows.
+/// The store supports counting, uniqueness with unique lookups, versions and snapshots. The framework evaluates predicates and
+/// sorts on the same rows.
 public final class MemoryStore: IncrementalStore {
-  /// The name of the type in descriptions and metadata.
+  /// The store type in descriptions and metadata.
   static let type = "memory"
   private let contents: MemoryStoreContents
   private let isReadOnly: Bool
-  /// The tables while the store is open; guarded because closing may meet other calls.
+  /// The tables while the store is open. Guarded because closing can overlap with other calls.
   private let tables = Mutex<TableStore?>(nil)
 
-  /// Makes a store, not yet open.
+  /// Creates a store. Call ``open(model:)`` to open it.
   ///
   /// - Parameters:
-  ///   - contents: where the rows live; new contents unless said.
-  ///   - isReadOnly: whether every change is refused. Contents that were never opened for writing are not found then.
+  ///   - contents: The contents to open. Defaults to new contents.
+  ///   - isReadOnly: Whether all changes are refused. If true, opening throws for contents that were never opened for writing.
+  ///     Defaults to false.
   public init(contents: MemoryStoreContents = MemoryStoreContents(), isReadOnly: Bool = false) {
     self.contents = contents
     self.isReadOnly = isReadOnly
@@ -41,13 +43,13 @@ public final class MemoryStore: IncrementalStore {
 
   deinit { closeTables() }
 
-  /// Counting, uniqueness, unique look-ups, versions, snapshots and resident rows.
+  /// Counting, uniqueness, unique lookups, versions, snapshots and resident rows.
   public var capabilities: StoreCapabilities { TableStore.capabilities }
 
-  /// Opens the contents, and makes them when they are new.
+  /// Opens the contents, or creates them if they are new.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `alreadyOpen` when another store has them open or this one was opened before,
-  ///   `incompatibleModel` when they were made with another model, `notFound` when they are new and opened read-only.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `alreadyOpen` if the contents are open in this or another store;
+  ///   `incompatibleModel` if they were created with another model; `notFound` if they are new and the store is read-only.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     let (opened, metadata) = try contents.open(model: model, isReadOnly: isReadOnly)
     tables.withLock { $0 = opened }
@@ -70,10 +72,10 @@ public final class MemoryStore: IncrementalStore {
     return tables
   }
 
-  /// Begins reading. Views of both kinds pin the rows as they are, at no cost.
+  /// Begins a read view. Both kinds of view pin the current rows, in constant time.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try openTables("begin to read").beginRead() }
 
-  /// Delivers pages of the store itself, without copying.
+  /// Delivers the store's own pages, without copying.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     try openTables("fetch rows").generation(of: view).fetch(plan, into: sink)
   }
@@ -83,28 +85,28 @@ public final class MemoryStore: IncrementalStore {
     try openTables("read rows").generation(of: view).rows(request, into: sink)
   }
 
-  /// Tells the targets of each source, ascending.
+  /// Returns the destinations of each owner, in ascending order.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     try openTables("read relationships").generation(of: view).relationships(request)
   }
 
-  /// Sets keys aside, counting up from 1 for each root entity.
+  /// Allocates keys, counting up from 1 for each root entity.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try openTables("set keys aside").allocateKeys(entity: entity, count: count)
+    try openTables("allocate keys").allocateKeys(entity: entity, count: count)
   }
 
-  /// Works out the rows after the save, beside those that readers see.
+  /// Applies a save to a copy of the tables that readers don't see.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     MemoryPreparedSave(preparation: try openTables("save").prepare(request))
   }
 
-  /// Refuses: batch requests are not declared.
+  /// Throws, because the store doesn't support batch requests.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
 
-  /// Refused: rows name no files.
+  /// Throws, because the store doesn't support external data.
   public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
 
-  /// Refuses: there is no history.
+  /// Throws, because the store doesn't support history.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
   /// Replaces the user's metadata in the contents.
@@ -115,7 +117,7 @@ public final class MemoryStore: IncrementalStore {
   }
 }
 
-/// A save that is published by one exchange of a reference.
+/// A save that is published by exchanging one reference.
 private final class MemoryPreparedSave: PreparedSave {
   let preparation: TablePreparation
   init(preparation: TablePreparation) { self.preparation = preparation }
@@ -124,12 +126,12 @@ private final class MemoryPreparedSave: PreparedSave {
 }
 
 extension StoreDescription {
-  /// A store in memory.
+  /// Describes a store in memory.
   ///
   /// - Parameters:
-  ///   - name: tells the store from others in messages.
-  ///   - contents: where the rows live. Without it every store that the description makes is new and empty.
-  ///   - isReadOnly: whether every change is refused.
+  ///   - name: The name of the store in messages.
+  ///   - contents: The contents to open. If nil, each store that the description makes has new contents. Defaults to nil.
+  ///   - isReadOnly: Whether all changes are refused. Defaults to false.
   public static func memory(named name: String? = nil, contents: MemoryStoreContents? = nil, isReadOnly: Bool = false) -> StoreDescription {
     StoreDescription(type: MemoryStore.type, path: name, isReadOnly: isReadOnly, metadataAccess: contents.map(metadataAccess)) {
       MemoryStore(contents: contents ?? MemoryStoreContents(), isReadOnly: isReadOnly)

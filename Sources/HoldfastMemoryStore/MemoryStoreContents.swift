@@ -8,17 +8,18 @@ import Synchronization
   import Foundation
 #endif
 
-/// Where the rows of a ``MemoryStore`` live: what a file is to other stores. Whoever holds the contents can close the
-/// store and open another on the same rows; one store has them open at a time.
+/// The rows and metadata of a ``MemoryStore``, which correspond to a store's file.
+///
+/// Keep the contents to close the store and open another one with the same rows. Only one store at a time can have them open.
 public final class MemoryStoreContents: Sendable {
-  /// Guards all of the contents. Rows are read and saved through the open store's own lock, not through this one.
+  /// Guards the contents. Rows are read and saved through the lock of the open store, not through this one.
   private let state = Mutex(State())
 
   private struct State {
     var storeUUID = UUID().uuidString
     var metadata: [String: StoreValue] = [:]
     var isOpen = false
-    /// What was there when the contents were closed last; nil before they are made by the first opening.
+    /// The rows when the contents were last opened or closed; nil before they are first opened.
     var saved: Saved?
   }
 
@@ -27,7 +28,7 @@ public final class MemoryStoreContents: Sendable {
     var nextKeys: [Int64]
   }
 
-  /// Makes contents that no store has opened yet.
+  /// Creates contents without rows.
   public init() {}
 
   func open(model: ManagedObjectModel, isReadOnly: Bool) throws -> (TableStore, StoreMetadata) {
@@ -57,7 +58,7 @@ public final class MemoryStoreContents: Sendable {
 
   func setMetadata(_ metadata: [String: StoreValue]) { state.withLock { $0.metadata = metadata } }
 
-  /// What the contents tell while no store has them open.
+  /// The metadata while no store has the contents open.
   func closedMetadata() throws -> PersistentStoreMetadata {
     try state.withLock { state in
       let model = try MemoryStoreContents.closedModel(state, "read the metadata")
@@ -81,16 +82,16 @@ public final class MemoryStoreContents: Sendable {
     return saved.generation.schema.model
   }
 
-  /// The model with which the contents were made.
+  /// The model that the contents were created with.
   func closedModel() throws -> ManagedObjectModel {
     try state.withLock { try MemoryStoreContents.closedModel($0, "read the store's model") }
   }
 }
 
-/// Errors of the memory store, each built in one place.
+/// The errors of the memory store.
 enum MemoryStoreError {
   static func notOpen(_ operation: String) -> StoreError {
-    StoreError(.notOpen, operation: operation, reason: "The store is not open; open it first.")
+    StoreError(.notOpen, operation: operation, reason: "The store isn't open. Open it first.")
   }
 
   static func readOnly(_ operation: String) -> StoreError {
@@ -98,7 +99,7 @@ enum MemoryStoreError {
   }
 
   static func alreadyOpen(_ operation: String = "open the store") -> StoreError {
-    StoreError(.alreadyOpen, operation: operation, reason: "Its contents are open in another store; close that one first.")
+    StoreError(.alreadyOpen, operation: operation, reason: "Its contents are open in another store. Close that store first.")
   }
 
   static func notFound(_ operation: String = "open the store") -> StoreError {

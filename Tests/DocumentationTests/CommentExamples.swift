@@ -266,7 +266,7 @@ enum StoreExamples {
 
   static func keptContents() -> StoreDescription {
     let contents = MemoryStoreContents()
-    let description = StoreDescription.memory(contents: contents)  // every store it makes finds the same rows
+    let description = StoreDescription.memory(contents: contents)  // every store it makes has the same rows
     return description
   }
 
@@ -281,7 +281,7 @@ enum StoreExamples {
     let file = try DurableFile(path: path)
     let contents = try file.read { reader in try decode(reader) }  // nil: there is no file yet
     let replacement = try file.beginReplacing()
-    if replacement.foundChange != .none {  // somebody else saved meanwhile
+    if replacement.foundChange != .none {  // another process saved meanwhile
       replacement.abort()
       return contents
     }

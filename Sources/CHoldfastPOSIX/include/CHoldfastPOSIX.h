@@ -1,23 +1,24 @@
-// What Swift cannot call of the C library in the same way on every platform: variadic functions, functions whose
-// header Swift does not see, and calls that differ between Linux and Darwin. All return -1 and set errno on failure.
+// C library calls that Swift can't make in the same way on every platform: variadic functions, functions whose header
+// isn't visible to Swift, and calls that differ between Linux and Darwin. All return -1 and set errno on failure.
 #ifndef HOLDFAST_CPOSIX_H
 #define HOLDFAST_CPOSIX_H
 #include <stdint.h>
 
-// openat(2) with a mode.
+// Calls openat(2) with a mode.
 int holdfast_openat(int directory, const char *name, int flags, unsigned int mode);
 
-// flock(2), exclusively and without waiting; the name is also that of a struct, which hides it from Swift on some platforms.
+// Calls flock(2), exclusively and without waiting. On some platforms, a struct of the same name hides flock from Swift.
 int holdfast_lock(int file);
 int holdfast_unlock(int file);
 
-// Makes what was written durable: fsync(2), on Darwin F_FULLFSYNC where the file system has it.
+// Makes written data durable: fsync(2), or F_FULLFSYNC on Darwin if the file system supports it.
 int holdfast_synchronize(int file);
 
-// Reserves space without changing the size. 0 also where the file system cannot reserve.
+// Reserves space without changing the size. Also returns 0 if the file system can't reserve space.
 int holdfast_allocate(int file, int64_t size);
 
-// Copies the access list, the security label and the user's extended attributes of one open file to another.
-// -1 only when the source has an access list that the copy could not be given; all else is done as far as it goes.
+// Copies the access control list, the security label and the user's extended attributes of one open file to another.
+// Returns -1 if the source has an access control list that can't be copied, or if memory is exhausted. Skips other
+// attributes that can't be copied; on Darwin, returns -1 for these as well.
 int holdfast_copy_attributes(int from, int to);
 #endif

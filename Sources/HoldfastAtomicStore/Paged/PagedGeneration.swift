@@ -1,25 +1,25 @@
 import HoldfastStore
 import Synchronization
 
-/// The rows of a file that are read when somebody asks for them. What can be told from single pages is; anything else makes a
-/// ``TableGeneration`` of all of them, once.
+/// The rows of a file that is read on demand. Requests that single pages can't answer build a ``TableGeneration`` of all rows,
+/// once.
 final class PagedGeneration: Sendable {
   let file: any PagedStoreFile
-  /// What was made of all rows. Guarded so that it is made once: whoever needs it at the same time waits for it.
+  /// The tables of all rows. The lock is held while they are built, so that they are built only once.
   private let made = Mutex<TableGeneration?>(nil)
-  /// The same, for those who can do without; nobody does anything long while this is held.
+  /// A copy of `made` for callers that don't wait. The lock is never held for long.
   private let finished = Mutex<TableGeneration?>(nil)
 
   init(_ file: any PagedStoreFile) { self.file = file }
 
   var schema: TableSchema { file.schema }
 
-  /// What was made of all rows, if anybody needed that; nil while it is being made, so that nobody waits who can do without.
+  /// The tables of all rows, if they were built; nil while they are being built.
   var complete: TableGeneration? { finished.withLock { $0 } }
 
-  /// The tables of all rows.
+  /// The tables of all rows, built on first use.
   ///
-  /// - Throws: ``StoreError`` with code `damaged` when the rows contradict each other; what the file throws.
+  /// - Throws: ``StoreError`` with code `damaged` if the rows contradict each other, and errors of the file.
   func generation() throws -> TableGeneration {
     try made.withLock { made throws in
       if let made { return made }
@@ -32,7 +32,7 @@ final class PagedGeneration: Sendable {
     }
   }
 
-  /// For each table the least key that was never handed out.
+  /// The next key to allocate for each table.
   var nextKeys: [Int64] {
     var largest = [Int64](repeating: 0, count: schema.tableCount)
     for entity in schema.model.entities.indices {
@@ -42,7 +42,7 @@ final class PagedGeneration: Sendable {
     return file.header.nextKeys(schema, largestKeys: largest)
   }
 
-  /// The row of an entity or a sub-entity with a key, and the concrete entity.
+  /// The row with a key of an entity or a subentity, and its concrete entity.
   func row(entity: Int, key: Int64) throws -> (row: RowView, entity: Int)? {
     for concrete in schema.model.entities[entity].familyIndexes {
       if let row = try file.row(entity: concrete, key: key) { return (row, concrete) }
@@ -78,7 +78,7 @@ extension PagedGeneration: PlannedRows {
 }
 
 extension PagedGeneration {
-  /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go together.
+  /// Delivers the rows with the given keys, in the order of the request. Consecutive rows of one page are delivered together.
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     if let complete { return try complete.rows(request, into: sink) }
     var run = PageRun()
@@ -91,14 +91,14 @@ extension PagedGeneration {
   }
 }
 
-/// The rows that a store has now, or had when a view began.
+/// The rows of a store now, or when a read view began.
 enum RowSource: Sendable {
-  /// All of them are in memory.
+  /// All rows are in memory.
   case tables(TableGeneration)
-  /// They are read from a file when they are needed.
+  /// Rows are read from a file on demand.
   case paged(PagedGeneration)
 
-  /// All of them, in memory.
+  /// All rows, loaded into memory if necessary.
   func generation() throws -> TableGeneration {
     switch self {
     case .tables(let generation): generation
@@ -106,12 +106,12 @@ enum RowSource: Sendable {
     }
   }
 
-  /// The same, as all in memory if they are by now.
+  /// The source itself, or its tables if they are complete.
   var settled: RowSource {
     if case .paged(let paged) = self, let complete = paged.complete { .tables(complete) } else { self }
   }
 
-  /// The row of an object of an entity or a sub-entity, or nil.
+  /// The row of an object of an entity or a subentity, or nil.
   func row(entity: Int, key: Int64) throws -> RowView? {
     switch self {
     case .tables(let generation): generation.row(entity: entity, key: key)

@@ -1,11 +1,11 @@
-/// Reads texts that stand for bytes: base64 and UUIDs.
+/// Encodes and decodes binary data as text: base64 and UUIDs.
 public enum BytesText {
-  /// Decodes base64 of RFC 4648, section 4, with padding and nothing else in it.
+  /// Decodes base64 (RFC 4648, section 4) with padding and without other characters.
   ///
   /// - Parameters:
-  ///   - text: the characters, in ASCII.
-  ///   - output: has room for three bytes for every four of the text.
-  /// - Returns: how many bytes there are, or nil when the text is not the base64 of any bytes.
+  ///   - text: The ASCII characters.
+  ///   - output: A buffer with three bytes for every four characters.
+  /// - Returns: The number of bytes, or nil if the text isn't valid base64.
   public static func decodeBase64(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
     if text.isEmpty { return 0 }
     guard text.count % 4 == 0 else { return nil }
@@ -20,7 +20,7 @@ public enum BytesText {
           if value == 255 { return nil }
           bits = bits << 6 | UInt32(value)
         }
-        // Bits that stand for no byte have to be 0, so that equal bytes have equal texts.
+        // Unused bits must be 0, so that equal bytes have equal text.
         if missing == 1 && bits & 0xFF != 0 || missing == 2 && bits & 0xFFFF != 0 { return nil }
         for place in 0..<3 - missing {
           output.storeBytes(of: UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(place))), toByteOffset: count, as: UInt8.self)
@@ -31,7 +31,7 @@ public enum BytesText {
     }
   }
 
-  /// Decodes the 36 characters of a UUID into 16 bytes.
+  /// Decodes a UUID of 36 characters into 16 bytes.
   public static func decodeUUID(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Bool {
     guard text.count == 36, text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash else { return false }
     func word(_ place: Int) -> UInt64 { UInt64(littleEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
@@ -47,7 +47,7 @@ public enum BytesText {
     return true
   }
 
-  /// Encodes 16 bytes as the 36 characters of a UUID, in upper case, and gives their number.
+  /// Encodes 16 bytes as an uppercase UUID. Returns its length, 36.
   static func encodeUUID(_ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int {
     func digits(_ place: Int) -> UInt64 {
       HexadecimalWord.digits(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
@@ -76,16 +76,16 @@ public enum BytesText {
   }()
 }
 
-/// Eight hexadecimal digits at once, in the bytes of a word: the first one in the lowest.
+/// Converts eight hexadecimal digits at once. The first digit is in the lowest byte of a word.
 enum HexadecimalWord {
   private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-  /// The digits of values of four bits each, in upper case. Values from 10 on carry into their fifth bit when 6 is added.
+  /// The uppercase digits of 4-bit values. Adding 6 to values from 10 on carries into the fifth bit.
   @inline(__always) private static func digits(ofValues values: UInt64) -> UInt64 {
     values &+ 0x30 &* ones &+ (((values &+ 6 &* ones) >> 4) & ones) &* 7
   }
 
-  /// The digits of four bytes, the first one in the lowest.
+  /// The digits of four bytes, with the first byte lowest.
   @inline(__always) static func digits(_ bytes: UInt32) -> UInt64 {
     var spread = UInt64(bytes)
     spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
@@ -93,11 +93,11 @@ enum HexadecimalWord {
     return digits(ofValues: ((spread >> 4) & 0x000F_000F_000F_000F) | (spread & 0x000F_000F_000F_000F) << 8)
   }
 
-  /// The four bytes of digits in upper or lower case; nil when one of them is none.
+  /// The four bytes of eight uppercase or lowercase digits; nil if a character isn't a digit.
   @inline(__always) static func bytes(_ digits: UInt64) -> UInt32? {
     let letters = (digits >> 6) & ones
     let values = (digits & (0x0F &* ones)) &+ 9 &* letters
-    // What is no digit has a value of more than four bits, or another digit for its value.
+    // Other characters have a value of more than four bits, or their value has a different digit.
     let upper = digits & ~(letters &* 0x20)
     guard digits & (0x80 &* ones) == 0, values & (0xF0 &* ones) == 0, self.digits(ofValues: values) == upper else { return nil }
     var packed = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF

@@ -1,6 +1,6 @@
-/// Writes the decimal digits of whole numbers into memory, two at a time and without a call.
+/// Writes the decimal digits of integers into memory, two at a time.
 public enum DigitText {
-  /// The most bytes that a number takes.
+  /// The maximum length of a number.
   public static let mostBytes = 20
 
   @usableFromInline static let pairs: StaticString = """
@@ -8,7 +8,7 @@ public enum DigitText {
     5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899
     """
 
-  /// How many digits a number has.
+  /// The number of digits of a number.
   @inlinable @inline(__always) public static func length(_ magnitude: UInt64) -> Int {
     if magnitude < 10 { return 1 }
     if magnitude < 100 { return 2 }
@@ -24,12 +24,12 @@ public enum DigitText {
     return length == 19 && magnitude >= bound ? 20 : length
   }
 
-  /// Writes the last digits of a number, or zeros and all of them.
+  /// Writes the last digits of a number, padded with leading zeros.
   ///
   /// - Parameters:
-  ///   - magnitude: the number.
-  ///   - length: how many digits to write.
-  ///   - output: has room for them.
+  ///   - magnitude: The number.
+  ///   - length: The number of digits to write.
+  ///   - output: A buffer of at least `length` bytes.
   @inlinable @inline(__always) public static func write(_ magnitude: UInt64, length: Int, to output: UnsafeMutableRawPointer) {
     var (rest, place) = (magnitude, length)
     while place >= 2 {
@@ -45,12 +45,12 @@ public enum DigitText {
   /// Writes a number.
   ///
   /// - Parameters:
-  ///   - value: the number.
-  ///   - output: has room for ``mostBytes``.
-  /// - Returns: how many bytes it takes.
+  ///   - value: The number.
+  ///   - output: A buffer of at least ``mostBytes`` bytes.
+  /// - Returns: The number of bytes written.
   @inlinable @inline(__always) public static func write(_ value: Int64, to output: UnsafeMutableRawPointer) -> Int {
     let sign = value < 0 ? 1 : 0
-    // Overwritten by the first digit when there is no sign.
+    // The first digit overwrites this if there is no sign.
     output.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
     let length = length(value.magnitude)
     write(value.magnitude, length: length, to: output + sign)

@@ -1,12 +1,12 @@
 public import HoldfastStore
 import Synchronization
 
-/// The model as JSON, encoded once for all saves of a store.
+/// A cache of the model's JSON, so that a store encodes it only once.
 public final class EncodedModel: Sendable {
-  /// The model encoded last, and how; guarded for saves on several threads.
+  /// The last encoded model and its JSON. Guarded because saves can come from several threads.
   private let last = Mutex<(model: ManagedObjectModel, bytes: [UInt8])?>(nil)
 
-  /// Begins with no model.
+  /// Creates an empty cache.
   public init() {}
 
   /// The canonical JSON of a model.

@@ -1,25 +1,26 @@
-/// Names as a format's reader and writer go over them for each object: in one piece of memory, so that none is retained for each
-/// value.
+/// A table of names in contiguous memory.
+///
+/// Formats that read and write names with each object use it: looking up or writing a name doesn't retain a string.
 public final class NameTable {
   @usableFromInline struct Entry {
-    /// Where the label begins, and the name within it.
+    /// The offset of the label, and of the name in it.
     @usableFromInline var labelStart: Int
     @usableFromInline var labelCount: Int
     @usableFromInline var nameStart: Int
     @usableFromInline var nameCount: Int
   }
 
-  /// How many names there are.
+  /// The number of names.
   public let count: Int
   @usableFromInline let entries: UnsafeMutablePointer<Entry>
-  /// All labels, one behind the other; ``slack`` more bytes may be read.
+  /// All labels, one after the other, followed by ``slack`` readable bytes.
   @usableFromInline let labels: UnsafeMutableRawPointer
-  /// In steps of so many bytes labels are copied.
+  /// The step in which labels are copied, in bytes.
   @usableFromInline static let slack = 16
 
-  /// Makes a table.
+  /// Creates a table.
   ///
-  /// - Parameter names: each with what stands before and behind it in a file.
+  /// - Parameter names: The names, each with the text before and after it in a file.
   public init(_ names: [(before: String, name: String, behind: String)]) {
     count = names.count
     entries = .allocate(capacity: max(count, 1))
@@ -42,17 +43,17 @@ public final class NameTable {
     labels.deallocate()
   }
 
-  /// What stands in a file for a name: the name, with what stands before and behind it.
+  /// The text of a name in a file, including the text before and after it.
   @inlinable @inline(__always) public func label(_ place: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: labels + entries[place].labelStart, count: entries[place].labelCount)
   }
 
-  /// Where the label of a name begins, and how many bytes it has. As many as ``slack`` behind it may be read.
+  /// The start and length of a name's label. ``slack`` more bytes are readable.
   @inlinable @inline(__always) func extent(_ place: Int) -> (UnsafeRawPointer, Int) {
     (UnsafeRawPointer(labels + entries[place].labelStart), entries[place].labelCount)
   }
 
-  /// The place of a name, which is likely behind another; nil when there is none.
+  /// The index of a name; nil if there is none. The search starts after `last`.
   @inlinable @inline(__always) public func place(named text: UnsafeRawBufferPointer, after last: Int) -> Int? {
     var place = last + 1
     while place < count {
@@ -72,7 +73,7 @@ public final class NameTable {
   @inlinable @inline(__always) func isName(_ place: Int, _ text: UnsafeRawBufferPointer) -> Bool {
     guard entries[place].nameCount == text.count, let other = text.baseAddress else { return false }
     let name = UnsafeRawPointer(labels + entries[place].nameStart)
-    // Names are short: a call would cost more than the comparison. Words may overlap.
+    // Names are short, so a call to memcmp would cost more than comparing words. The words can overlap.
     if text.count >= 8 {
       var index = 0
       while index + 8 < text.count {

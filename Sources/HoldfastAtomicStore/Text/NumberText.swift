@@ -4,9 +4,11 @@
   public import Foundation
 #endif
 
-/// Reads the text of numbers. No locale has a say in it, and nothing is rounded that was written exactly.
+/// Parses numbers, independent of the locale and without rounding exact values.
 public enum NumberText {
-  /// The whole number that a text is; nil for one with a fraction or an exponent, or beyond 64 bits.
+  /// The integer that a text represents.
+  ///
+  /// Nil if the text isn't a number, has a fraction or an exponent, or exceeds 64 bits.
   @inlinable public static func integer(_ text: UnsafeRawBufferPointer) -> Int64? {
     var index = 0
     let isNegative = text.first == UInt8(ascii: "-")
@@ -19,13 +21,14 @@ public enum NumberText {
       magnitude = magnitude &* 10 &+ UInt64(digit)
       index += 1
     }
-    // Nineteen digits stay below 2^64.
+    // Numbers of 19 digits are less than 2^64.
     if isNegative { return magnitude <= 1 << 63 ? Int64(bitPattern: 0 &- magnitude) : nil }
     return Int64(exactly: magnitude)
   }
 
-  /// The nearest floating-point number; nil when there is none: the text is no number, or one beyond the largest, or one that
-  /// is not zero and would become zero.
+  /// The nearest floating-point number.
+  ///
+  /// Nil if the text isn't a number, if the number overflows, or if it isn't zero but would be rounded to zero.
   public static func real(_ text: UnsafeRawBufferPointer) -> Double? {
     guard let parts = Parts(text) else { return nil }
     if let value = parts.exactProduct { return value }
@@ -33,23 +36,23 @@ public enum NumberText {
     return value == 0 && parts.hasDigits ? nil : value
   }
 
-  /// As ``real(_:)``, rounded once to 32 bits.
+  /// The nearest 32-bit floating-point number, rounded once; see ``real(_:)``.
   public static func single(_ text: UnsafeRawBufferPointer) -> Float? {
     guard let parts = Parts(text), let value = Float(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
     return value == 0 && parts.hasDigits ? nil : value
   }
 
-  /// A number by its parts: `mantissa × 10^exponent`.
+  /// The components of a number: `mantissa × 10^exponent`.
   private struct Parts {
     var mantissa: UInt64 = 0
     var exponent = 0
     var isNegative = false
-    /// Whether all digits went into the mantissa.
+    /// Whether the mantissa contains all digits.
     var isExact = true
-    /// Whether there is a digit other than 0.
+    /// Whether there is a nonzero digit.
     var hasDigits = false
 
-    /// Nil for a text that is no number: `-12.5e-3` is one.
+    /// Parses a number such as `-12.5e-3`; nil if the text isn't a number.
     init?(_ text: UnsafeRawBufferPointer) {
       var index = 0
       func digit() -> UInt8? { index < text.count && text[index] &- 0x30 < 10 ? text[index] &- 0x30 : nil }
@@ -94,8 +97,8 @@ public enum NumberText {
       mantissa = sum
     }
 
-    /// The number, when it is the product or quotient of two numbers that are exact: then the one rounding is right (Clinger,
-    /// "How to Read Floating Point Numbers Accurately", 1990).
+    /// The number, if it is the product or quotient of two exact numbers. The only rounding is then correct; see Clinger, "How to
+    /// Read Floating Point Numbers Accurately", 1990.
     var exactProduct: Double? {
       guard isExact, mantissa <= 1 << 53, exponent.magnitude <= 22 else { return nil }
       let power = Parts.powers[Int(exponent.magnitude)]
@@ -103,13 +106,13 @@ public enum NumberText {
       return isNegative ? -value : value
     }
 
-    /// The powers of ten that are exact.
+    /// The powers of ten that a Double represents exactly.
     private static let powers: [Double] = [
       1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
     ]
   }
 
-  /// The value of a hexadecimal digit.
+  /// The value of a hexadecimal digit; nil for other characters.
   @inlinable @inline(__always) public static func hexadecimal(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
@@ -119,10 +122,10 @@ public enum NumberText {
     }
   }
 
-  /// The decimal number that a text says exactly; nil when it is none, or has more digits than one can have.
+  /// The decimal number that a text represents exactly; nil if there is none.
   public static func decimal(_ text: UnsafeRawBufferPointer) -> Decimal? {
     if text.elementsEqual("NaN".utf8) { return .nan }
-    // The parser of decimals stops at what it does not understand, and rounds what is too long: neither may pass.
+    // Decimal(string:) ignores invalid characters at the end and rounds numbers that are too long. Reject both.
     var digits = 0, leading = true, points = 0
     for (index, byte) in text.enumerated() {
       switch byte {

@@ -1,40 +1,40 @@
 public import HoldfastStore
 
-/// Writes the rows of entities as text, in runs of some 64 KiB that the next save can copy while nobody has changed a row or a link in
-/// them.
+/// Writes rows as text, in runs of about 64 KiB that later saves can copy.
 ///
-/// What a row's text may depend on: its values, and the targets of its entity's to-many relationships with their order.
+/// A save copies a run if none of its rows and links has changed. The text of a row can therefore depend only on its values, and on
+/// the destinations of its to-many relationships with their order.
 public final class RowRuns {
   private let output: TextOutput
   private let generation: TableGeneration
   private let saved: SavedFile?
-  /// The runs so far, for the save after this one.
+  /// The runs written so far, which the next save can copy.
   public private(set) var parts: [FilePart] = []
 
   private static let usualByteCount = 1 << 16
-  /// Runs with fewer bytes are written anew when one beside them is, so that small ones do not gather.
+  /// Shorter runs are rewritten if a neighboring run is rewritten, so that short runs don't accumulate.
   private static let smallByteCount = usualByteCount / 8
 
-  /// Begins with no row.
+  /// Creates a writer.
   ///
   /// - Parameters:
-  ///   - output: takes the text. Pieces are handed on between runs alone.
-  ///   - generation: the rows.
-  ///   - saved: the file that is replaced; nil to write every row.
+  ///   - output: The destination of the text. It is flushed only between runs.
+  ///   - generation: The rows.
+  ///   - saved: The file that is being replaced; nil to write every row.
   public init(_ output: TextOutput, _ generation: TableGeneration, after saved: SavedFile?) {
     self.output = output
     self.generation = generation
     self.saved = saved
   }
 
-  /// Writes the rows of an entity, without those of sub-entities, ascending by key.
+  /// Writes the rows of an entity, without subentities, in ascending key order.
   ///
   /// - Parameters:
-  ///   - entity: the entity's index.
-  ///   - first: what stands before the first row.
-  ///   - next: what stands before every other row.
-  ///   - put: puts a row.
-  /// - Returns: whether there was a row.
+  ///   - entity: The entity's index.
+  ///   - first: The text before the first row.
+  ///   - next: The text before every other row.
+  ///   - put: Writes a row.
+  /// - Returns: Whether there was a row.
   public func write(
     _ entity: Int, first: StaticString, next: StaticString, _ put: (RowPointer) throws -> Void
   ) throws -> Bool {
@@ -61,15 +61,15 @@ public final class RowRuns {
     return writer.hasRows
   }
 
-  /// The run of an entity that is being written.
+  /// The current run of an entity.
   private struct EntityRuns {
     let entity: Int
     let first: StaticString
     let next: StaticString
     var hasRows = false
-    /// How many rows the run has.
+    /// The number of rows in the run.
     var count = 0
-    /// Where the run begins in the output, and with which key.
+    /// The offset of the run in the output, and its first key.
     var start = 0
     var firstKey: Int64 = 0
   }

@@ -14,16 +14,18 @@ public import HoldfastStore
   import Darwin
 #endif
 
-/// The values of one row while a format reads them in any order: a row as ``/HoldfastStore/RowLayout`` describes it, which a batch copies when it is
-/// whole. Used again for the next row, so that none costs an allocation.
+/// A buffer for the values of one row, set in any order.
+///
+/// The row has the layout of ``/HoldfastStore/RowLayout``, and a batch copies it once it is complete. Reusing the buffer for the
+/// next row avoids an allocation per row.
 public final class RowValues {
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
   @usableFromInline @exclusivity(unchecked) var capacity: Int
-  /// Where the bytes of texts begin: behind the cells of the widest entity.
+  /// The offset of text and binary data, after the cells of the widest entity.
   private let fixedByteCount: Int
   @usableFromInline @exclusivity(unchecked) var used: Int
 
-  /// Makes room for the values of entities of so many slots at most.
+  /// Creates a buffer for entities with at most `slotCount` slots.
   public init(slotCount: Int) {
     fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
     used = fixedByteCount
@@ -35,14 +37,14 @@ public final class RowValues {
   deinit { free(base) }
 
   private static func resized(_ old: UnsafeMutableRawPointer?, _ capacity: Int) -> UnsafeMutableRawPointer {
-    guard let bytes = realloc(old, capacity) else { preconditionFailure("There is no memory for a row of \(capacity) bytes.") }
+    guard let bytes = realloc(old, capacity) else { preconditionFailure("Couldn't allocate \(capacity) bytes for a row.") }
     return bytes
   }
 
   /// The row. Valid until the next change.
   @inlinable public var row: RowPointer { RowPointer(base) }
 
-  /// Cells of slots without a value are 0, as readers of rows rely on.
+  /// Removes all values. The cells of missing values are 0, which readers of rows require.
   public func clear() {
     used = fixedByteCount
     memset(base, 0, fixedByteCount)
@@ -55,13 +57,13 @@ public final class RowValues {
     base.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
-  /// Sets a whole number, truth value or key.
+  /// Sets an integer, Boolean or key.
   @inlinable @inline(__always) public func set(_ slot: Int, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
 
   /// Sets a floating-point number. −0.0 becomes 0.0, as in every row.
   @inlinable @inline(__always) public func set(_ slot: Int, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
 
-  /// Sets text (as valid UTF-8) or bytes.
+  /// Sets text, which must be valid UTF-8, or binary data.
   @inlinable @inline(__always) public func set(_ slot: Int, bytes text: UnsafeRawBufferPointer) {
     let start = room(text.count)
     if let source = text.baseAddress { start.copyMemory(from: source, byteCount: text.count) }
@@ -74,14 +76,14 @@ public final class RowValues {
     text.withUTF8 { set(slot, bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Says that the value lies in a file of that name.
+  /// Sets a reference to the external file with a name.
   public func set(_ slot: Int, external id: UUID) {
     let start = used
     withUnsafeBytes(of: id.uuid) { set(slot, bytes: $0) }
     set(slot, cell: UInt64(start) | UInt64(16) << 32 | RowLayout.externalBit)
   }
 
-  /// Lets somebody write bytes, and say how many; nil for none that are right.
+  /// Sets bytes that a closure writes. The closure returns their count, or nil if they are invalid.
   @inlinable @inline(__always) public func set(_ slot: Int, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
     guard let count = write(room(mostBytes)) else { return false }
     take(slot, count)

@@ -1,65 +1,64 @@
 import HoldfastStore
 
-/// Finds runs of rows in a file of text while it is read, so that the first save can copy them: what ``RowRuns`` notes while a file is
-/// written.
+/// Finds runs of rows in a text file while it is read.
 ///
-/// In every piece of some 64 KiB it looks for the last line that begins with a row. What lies between two such lines is a run, when the
-/// format's parser has met a row at both (``awaited``, ``confirm(_:at:)``): a line that only looks like a row, as in a comment, ends none.
-/// Where none is found, less is copied.
+/// The first save after opening can copy these runs. In each piece of 64 KiB, the finder looks for the last line that begins with a
+/// row. The rows between two such lines form a run if the format's parser confirms both (``awaited``, ``confirm(_:at:)``). A line
+/// that only looks like a row, such as one in a comment, doesn't end a run. Without such lines, less is copied.
 ///
-/// A format hands it to ``TableLoader/take(_:)`` when it is sure that the bytes are those that were written, and that between two rows of
-/// an entity there is nothing that belongs to another one. That they come in the order of their keys is looked after there.
+/// Pass the finder to ``TableLoader/take(_:)`` only if the file's bytes were verified, and if rows of different entities aren't
+/// interleaved. The loader checks that keys ascend.
 public final class RunFinder {
   /// A line that begins with a row.
   struct Beginning {
-    /// The row's entity; nil while its parser has not met it.
+    /// The row's entity; nil until the parser confirms it.
     var entity: Int?
     var key: Int64
-    /// Where the line begins, and where the parser is when it meets the row.
+    /// The offset of the line, and the parser's offset when it reaches the row.
     var offset: Int64
     var mark: Int64
-    /// How many bytes lie between the beginning before and this one, without what stands between two rows, and their digest.
+    /// The number of bytes from the previous beginning to this one, without the separator, and their digest.
     var byteCount: Int
     var digest: UInt64
   }
 
-  /// Where the parser is when it meets the next row that was found and not met yet; a number beyond every file when there is none.
+  /// The parser's offset at the next row to confirm; `Int64.max` if there is none.
   @exclusivity(unchecked) public private(set) var awaited = Int64.max
   @exclusivity(unchecked) private(set) var beginnings: [Beginning] = []
-  /// How many of the beginnings the parser has met or passed.
+  /// The number of beginnings that the parser has confirmed or passed.
   @exclusivity(unchecked) private var passedCount = 0
   private let separators: [[UInt8]]
   private let row: (UnsafeRawBufferPointer) -> (key: Int64, mark: Int)?
-  /// Where the next piece begins, and where the last beginning is.
+  /// The offset of the next piece, and of the last beginning.
   @exclusivity(unchecked) private var offset: Int64 = 0
   @exclusivity(unchecked) private var start: Int64 = 0
   @exclusivity(unchecked) private var digest = ContentDigest()
 
   private static let pieceByteCount = 1 << 16
 
-  /// Begins before the first byte.
+  /// Creates a finder at the start of a file.
   ///
   /// - Parameters:
-  ///   - separators: what may stand before a row, to the end of the line before it, each of the same length.
-  ///   - row: tells the key of the row with which a line begins, and how many bytes behind the line's beginning the parser is when it
-  ///     meets that row; nil for a line that begins with none, or with so few bytes of one that nobody can tell.
+  ///   - separators: The possible texts before a row, up to the end of the previous line. All have the same length.
+  ///   - row: Returns the key of the row with which a line begins, and the parser's offset in the line when it reaches that row.
+  ///     Returns nil if the line doesn't begin with a row, or is too short to know.
   public init(separators: [String], _ row: @escaping (_ line: UnsafeRawBufferPointer) -> (key: Int64, mark: Int)?) {
     self.separators = separators.map { Array($0.utf8) }
     self.row = row
   }
 
-  /// Takes the next bytes of the file, before the parser goes over them.
+  /// Adds the next bytes of the file. Call it before the parser reads them.
   public func update(_ bytes: UnsafeRawBufferPointer) {
     for start in stride(from: 0, to: bytes.count, by: RunFinder.pieceByteCount) {
       take(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + RunFinder.pieceByteCount, bytes.count)]))
     }
   }
 
-  /// Says that the parser has met a row. Rows before ``awaited`` need not be told.
+  /// Confirms that the parser has reached a row. Rows before ``awaited`` can be omitted.
   ///
   /// - Parameters:
-  ///   - entity: the index of the row's entity.
-  ///   - mark: where the parser is, in bytes from the beginning of the file.
+  ///   - entity: The index of the row's entity.
+  ///   - mark: The parser's offset in the file.
   public func confirm(_ entity: Int, at mark: Int64) {
     while passedCount < beginnings.count, beginnings[passedCount].mark <= mark {
       if beginnings[passedCount].mark == mark { beginnings[passedCount].entity = entity }
@@ -68,7 +67,9 @@ public final class RunFinder {
     awaited = passedCount < beginnings.count ? beginnings[passedCount].mark : .max
   }
 
-  /// The key that stands at the beginning of bytes, and how many digits it has, with something behind it; nil when there is none.
+  /// The key at the start of a buffer and its number of digits.
+  ///
+  /// Returns nil if there is no key, or if nothing follows the digits.
   public static func key(_ bytes: UnsafeRawBufferPointer) -> (key: Int64, count: Int)? {
     guard let end = bytes.prefix(20).firstIndex(where: { $0 &- 0x30 >= 10 }) else { return nil }
     return NumberText.integer(UnsafeRawBufferPointer(rebasing: bytes[..<end])).map { ($0, end) }
@@ -90,7 +91,7 @@ public final class RunFinder {
     offset += Int64(piece.count)
   }
 
-  /// Where the last line begins that begins with a row, where the bytes before it end, and what ``row`` says of it.
+  /// The last line that begins with a row: its offset, the end of the bytes before it, and the result of ``row``.
   private func lastRow(in piece: UnsafeRawBufferPointer) -> (place: Int, end: Int, key: Int64, mark: Int)? {
     var end = piece.count
     while let lineEnd = piece[..<end].lastIndex(of: UInt8(ascii: "\n")) {
@@ -107,12 +108,11 @@ public final class RunFinder {
 }
 
 extension RunFinder {
-  /// The runs, when all rows of the file are known.
+  /// The runs, given all rows of the file.
   ///
-  /// - Parameter rows: by entity, the rows in the order in which they lie in the file. Of an entity whose keys do not ascend there are no
-  ///   runs.
+  /// - Parameter rows: The rows by entity, in file order. An entity whose keys don't ascend has no runs.
   func parts(_ rows: [[RowBatch]]) -> [FilePart] {
-    // Their last keys are not known yet: up to the key before the next run.
+    // The last key of each run isn't known yet; use the key before the next run.
     var runs: [Int: [FilePart]] = [:]
     for (run, next) in zip(beginnings, beginnings.dropFirst()) {
       guard let entity = run.entity, entity == next.entity, run.key < next.key else { continue }
@@ -124,7 +124,7 @@ extension RunFinder {
     return runs.keys.sorted().flatMap { RunFinder.counted(runs[$0] ?? [], rows[$0]) }
   }
 
-  /// Runs with the count and the largest key of their rows; none when keys do not ascend.
+  /// Adds the row count and last key to the runs of an entity. Returns no runs if the keys don't ascend.
   private static func counted(_ runs: [FilePart], _ rows: [RowBatch]) -> [FilePart] {
     var counted = runs, place = 0, last: Int64 = 0
     for batch in rows {

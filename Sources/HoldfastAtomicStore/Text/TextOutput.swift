@@ -8,9 +8,9 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// Gathers the bytes of a file and hands them on in large pieces, with the digest of them all.
+/// Collects the bytes of a file, writes them in large pieces and computes their digest.
 ///
-/// Owned by one writer. Putting never fails; ``flushIfFull()`` and ``finish(seal:)`` do.
+/// Not thread-safe. Appending never fails; ``flushIfFull()`` and ``finish(seal:)`` can throw.
 public final class TextOutput {
   private let write: (UnsafeRawBufferPointer) throws -> Void
   private var digest = ContentDigest()
@@ -19,9 +19,9 @@ public final class TextOutput {
   @usableFromInline @exclusivity(unchecked) var capacity: Int
   @usableFromInline static let pieceByteCount = 1 << 18
 
-  /// Begins with nothing.
+  /// Creates an empty output.
   ///
-  /// - Parameter write: takes the pieces, each of about 256 KiB.
+  /// - Parameter write: Writes a piece of about 256 KiB.
   public init(_ write: @escaping (UnsafeRawBufferPointer) throws -> Void) {
     self.write = write
     capacity = 2 * TextOutput.pieceByteCount
@@ -31,27 +31,27 @@ public final class TextOutput {
   deinit { free(base) }
 
   private static func resized(_ old: UnsafeMutableRawPointer?, _ capacity: Int) -> UnsafeMutableRawPointer {
-    guard let bytes = realloc(old, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of text.") }
+    guard let bytes = realloc(old, capacity) else { preconditionFailure("Couldn't allocate \(capacity) bytes for text.") }
     return bytes
   }
 
-  // MARK: Handing on
+  // MARK: Flushing
 
-  /// To be called between objects.
+  /// Flushes the buffer if it is full. Call this between objects.
   @inlinable @inline(__always) public func flushIfFull() throws {
     if count >= TextOutput.pieceByteCount { try flush() }
   }
 
-  /// How many bytes were put and not handed on yet.
+  /// The number of bytes in the buffer.
   @inlinable public var byteCount: Int { count }
 
-  /// How many bytes were handed on.
+  /// The number of bytes already written.
   private(set) var handedOn: Int64 = 0
 
-  /// The bytes from a place of those that were not handed on yet.
+  /// The bytes in the buffer from an offset on.
   func bytes(from start: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: count - start) }
 
-  /// Hands on what there is.
+  /// Writes the contents of the buffer.
   public func flush() throws {
     let bytes = UnsafeRawBufferPointer(start: base, count: count)
     digest.update(bytes)
@@ -60,17 +60,17 @@ public final class TextOutput {
     try write(bytes)
   }
 
-  /// Hands everything on, with what seals the file behind it.
+  /// Writes all remaining bytes, followed by the seal of the file.
   ///
-  /// - Parameter seal: what follows bytes with a digest.
+  /// - Parameter seal: Returns the bytes to append, given the digest of all previous bytes.
   public func finish(seal: (UInt64) -> [UInt8]) throws {
     try flush()
     try seal(digest.value).withUnsafeBytes { try write($0) }
   }
 
-  // MARK: Putting
+  // MARK: Appending
 
-  /// Room for some bytes at the end, which count once ``take(_:)`` says so.
+  /// Returns space at the end of the buffer. Call ``take(_:)`` after filling it.
   @inlinable @inline(__always) public func room(_ more: Int) -> UnsafeMutableRawPointer {
     if count + more > capacity { grow(more) }
     return base + count
@@ -81,36 +81,36 @@ public final class TextOutput {
     base = TextOutput.resized(base, capacity)
   }
 
-  /// Counts bytes that were stored in the room at the end.
+  /// Appends bytes that were stored in the space returned by ``room(_:)``.
   @inlinable @inline(__always) public func take(_ more: Int) { count += more }
 
-  /// Puts bytes as they are.
+  /// Appends bytes.
   @inlinable @inline(__always) public func put(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress else { return }
     room(bytes.count).copyMemory(from: source, byteCount: bytes.count)
     count += bytes.count
   }
 
-  /// Puts bytes as they are.
+  /// Appends bytes.
   public func put(_ bytes: [UInt8]) { bytes.withUnsafeBytes { put($0) } }
 
-  /// Puts ASCII as it is.
+  /// Appends ASCII text without escaping.
   @inlinable @inline(__always) public func put(_ text: StaticString) {
     put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  /// Puts ASCII as it is.
+  /// Appends ASCII text without escaping.
   public func put(verbatim text: String) {
     var text = text
     text.withUTF8 { put(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Puts the label of a name.
+  /// Appends the label of a name.
   @inlinable @inline(__always) public func put(_ names: NameTable, _ place: Int) {
     let (start, length) = names.extent(place)
     let output = room(length + NameTable.slack)
     var offset = 0
-    // In steps of 16 bytes without a call. The last one goes too far, on both sides into room that is there for that.
+    // Copy in steps of 16 bytes, without a call. The last step can exceed the label; both buffers have slack for that.
     repeat {
       let piece = (start + offset).loadUnaligned(as: SIMD2<UInt64>.self)
       output.storeBytes(of: piece, toByteOffset: offset, as: SIMD2<UInt64>.self)
@@ -119,32 +119,32 @@ public final class TextOutput {
     count += length
   }
 
-  /// Puts a whole number.
+  /// Appends an integer.
   @inlinable @inline(__always) public func put(decimal value: Int64) {
     count += DigitText.write(value, to: room(DigitText.mostBytes))
   }
 
-  /// Puts the digits of a number, with zeros before them to a number of digits.
+  /// Appends the digits of a number, padded with leading zeros.
   @inlinable @inline(__always) public func put(digits magnitude: UInt64, atLeast least: Int) {
     let length = max(DigitText.length(magnitude), least)
     DigitText.write(magnitude, length: length, to: room(length))
     count += length
   }
 
-  /// Puts a finite floating-point number by the shortest text that reads as the same number.
+  /// Appends the shortest text that reads as a finite floating-point number.
   public func put(shortest value: Double) {
     if !put(short: value) { put(verbatim: value.description) }
   }
 
-  /// Puts a number that has up to four digits behind the point; others are not put.
+  /// Appends a number that has at most four decimal places; ignores other numbers.
   ///
-  /// A text of up to 15 digits that reads as the number is the shortest one, since no two such texts read as the same number.
+  /// A text of up to 15 digits that reads as the number is the shortest one: no two such texts read as the same number.
   ///
-  /// - Returns: whether it was put.
+  /// - Returns: Whether the number was appended.
   public func put(short value: Double) -> Bool {
     let magnitude = value.magnitude
     guard magnitude < 1e10 && magnitude >= 1e-3 || magnitude == 0 else { return false }
-    // Both fit: the number is below 10^10. A half is rounded up, which does not matter to a whole number.
+    // Fits into UInt64 because the number is below 10^10. Adding 0.5 doesn't change a product that is an integer.
     let scaled = UInt64(magnitude * 10_000 + 0.5)
     guard Double(scaled) / 10_000 == magnitude else { return false }
     if value.sign == .minus { put("-") }
@@ -156,7 +156,7 @@ public final class TextOutput {
     return true
   }
 
-  /// Puts bytes as base64, in one line.
+  /// Appends bytes as base64, without line breaks.
   public func put(base64 bytes: UnsafeRawBufferPointer) {
     let output = room((bytes.count + 2) / 3 * 4)
     var length = 0
@@ -175,9 +175,9 @@ public final class TextOutput {
     count += length
   }
 
-  /// Puts 16 bytes as a UUID, in upper case.
+  /// Appends 16 bytes as an uppercase UUID.
   public func put(uuid bytes: UnsafeRawBufferPointer) {
-    precondition(bytes.count == 16, "A UUID has 16 bytes, and not \(bytes.count).")
+    precondition(bytes.count == 16, "A UUID has 16 bytes, not \(bytes.count).")
     count += BytesText.encodeUUID(bytes, into: room(36))
   }
 }

@@ -1,55 +1,56 @@
 import HoldfastStore
 
-/// The end of a file of text: the digest of all bytes before it, as sixteen hexadecimal digits between fixed texts, so that no byte of
-/// the file is outside the check.
+/// The end of a text file, which contains a digest of all bytes before it.
+///
+/// The digest is 16 hexadecimal digits between fixed texts, so that every byte of the file is checked.
 public struct TextSeal: Sendable {
   private let before: [UInt8]
   private let behind: [UInt8]
 
-  /// Makes a seal.
+  /// Creates a seal.
   ///
   /// - Parameters:
-  ///   - before: what stands before the digits.
-  ///   - behind: what stands behind them, to the end of the file.
+  ///   - before: The text before the digits.
+  ///   - behind: The text after the digits, up to the end of the file.
   public init(before: String, behind: String) {
     self.before = Array(before.utf8)
     self.behind = Array(behind.utf8)
   }
 
-  /// How many bytes it has.
+  /// The length of the seal in bytes.
   public var byteCount: Int { before.count + 16 + behind.count }
 
-  /// The seal of bytes with a digest.
+  /// The seal for a digest.
   public func bytes(_ digest: UInt64) -> [UInt8] {
     let digits = String(digest, radix: 16)
     return before + Array((String(repeating: "0", count: 16 - digits.count) + digits).utf8) + behind
   }
 
-  /// What a file has at its end.
+  /// The result of checking the end of a file.
   public enum Finding: Sendable {
-    /// No seal.
+    /// The file has no seal.
     case none
-    /// The seal of other bytes.
+    /// The seal doesn't match the bytes before it.
     case wrong
-    /// The seal of the bytes before it.
+    /// The seal matches the bytes before it.
     case right
   }
 
-  /// Looks whether a file that comes in pieces ends with its seal.
+  /// Checks whether a file that is read in pieces ends with its seal.
   public struct Check: Sendable {
     private let seal: TextSeal
     private var digest = ContentDigest()
-    /// The bytes that the digest covers and that have not come yet.
+    /// The number of bytes that the digest covers and that haven't been added yet.
     private var left: Int
     private var end: [UInt8] = []
 
-    /// Begins with a file of so many bytes.
+    /// Creates a check for a file of `byteCount` bytes.
     public init(_ seal: TextSeal, byteCount: Int) {
       self.seal = seal
       left = max(0, byteCount - seal.byteCount)
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     public mutating func update(_ piece: UnsafeRawBufferPointer) {
       let covered = min(left, piece.count)
       digest.update(UnsafeRawBufferPointer(rebasing: piece[..<covered]))
@@ -57,7 +58,7 @@ public struct TextSeal: Sendable {
       if covered < piece.count { end += piece[covered...] }
     }
 
-    /// What there is, when all pieces have come.
+    /// The result, after all pieces were added.
     public var finding: Finding {
       if left == 0 && end == seal.bytes(digest.value) { return .right }
       let digits = end.dropFirst(seal.before.count).dropLast(seal.behind.count)

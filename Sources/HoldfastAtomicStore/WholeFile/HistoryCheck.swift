@@ -1,36 +1,37 @@
 import HoldfastStore
 
-/// Whether one version of a store can have come of another by saves, as far as rows and links tell.
+/// Checks whether one of two versions of a store descends from the other through saves.
 ///
-/// Whoever copies a file and goes on with both makes two versions of which neither came of the other. If one were taken for a later
-/// version of the other, what was saved in that would be lost unseen. In one history:
-/// 1. The version of a row never falls, and rises with each change of its values but for derived ones, which follow from other rows.
-/// 2. What has been an object has had its key handed out, so a later version knows all keys of an earlier one as handed out.
-/// 3. A link that comes or goes raises the versions of the rows at both ends, unless a row goes with it. Without an inverse only the
-///    row that names the target: the one that named it before loses it as it is.
-/// 4. A target that gets another place raises the version of the row whose list it is in.
-/// 5. Versions with the same generation are the same.
+/// If a file is copied and both copies are saved, the versions diverge. Taking one for a later version of the other would silently
+/// lose saves. In one history:
+/// 1. The version of a row never decreases, and increases with each change of its values. Derived values are an exception, because
+///    they follow from other rows.
+/// 2. A later version has allocated all keys that an earlier one uses.
+/// 3. Adding or removing a link increments the versions of the rows at both ends, unless one of them is deleted. Without an
+///    inverse, only the new owner's version is incremented; a previous owner loses the destination without a new version.
+/// 4. Moving a destination in a list increments the version of the owner.
+/// 5. Versions with the same generation number are equal.
 ///
-/// It does *not* find what rows do not tell, when the other version bears the larger generation: that an object was deleted here
-/// alone, and a change of rows of which the other version has changed each as often or more, or deleted it.
+/// If the other version has the larger generation number, two kinds of changes here can't be detected: deletions, and changes of
+/// rows that the other version changed at least as often or deleted.
 ///
-/// Takes time in proportion to rows and links. It is needed only when somebody else has replaced the file, which is then read as a
-/// whole anyhow.
+/// Takes time proportional to the number of rows and links. Needed only if another process has replaced the file, which is then
+/// read entirely anyway.
 struct HistoryCheck {
   private let older: TableGeneration
   private let newer: TableGeneration
-  /// For each table the least key that the newer version has not handed out.
+  /// For each table, the next key that the newer version would allocate.
   private let newerKeys: [Int64]
-  /// Whether both have the same generation.
+  /// Whether both versions have the same generation number.
   private let isSame: Bool
   private var schema: TableSchema { newer.schema }
 
   private struct Contradiction: Error {}
 
   /// - Parameters:
-  ///   - tables: what this process has read or saved last.
-  ///   - number: the generation that its file bore.
-  ///   - found: what lies there now.
+  ///   - tables: The rows that this process last read or saved.
+  ///   - number: The generation number of their file.
+  ///   - found: The contents of the current file.
   init(_ tables: TableStore, number: Int64, found: LoadedStore) throws {
     let known = try tables.source.generation()
     let isLater = found.header.generation >= number
@@ -39,7 +40,7 @@ struct HistoryCheck {
     newerKeys = isLater ? found.nextKeys : tables.nextKeys
   }
 
-  /// Whether neither came of the other.
+  /// Whether neither version descends from the other.
   func contradicts() -> Bool {
     do {
       for table in older.tables.indices { try compareRows(table) }
@@ -71,13 +72,13 @@ struct HistoryCheck {
       if later.version == row.version {
         try require(hasSameValues(row, later, layouts[entity], butFor: isSame ? [] : derived[entity]))
       } else {
-        // After the largest version comes the first.
+        // The version after the largest one is the first one.
         try require(!isSame && (later.version > row.version || row.version == .max))
       }
     }
   }
 
-  /// What equals no number has many bit patterns, of which a format may keep one.
+  /// Compares values, but treats all NaNs as equal: they have many bit patterns, and a format may preserve only one.
   private func hasSameValues(_ row: RowPointer, _ later: RowPointer, _ layout: RowLayout, butFor slots: [Int]) -> Bool {
     if row.hasSameValues(as: later, layout) { return true }
     return layout.kinds.enumerated().allSatisfy { slot, kind in
@@ -86,7 +87,7 @@ struct HistoryCheck {
     }
   }
 
-  /// Whether a row is in both versions and nobody changed it or its links.
+  /// Whether a row is in both versions and neither the row nor its links changed.
   private func isUntouched(_ key: Int64, _ entity: Int) -> Bool {
     let table = schema.tableOfEntity[entity]
     guard let row = older.tables[table].row(key), let later = newer.tables[table].row(key) else { return false }
@@ -107,7 +108,7 @@ struct HistoryCheck {
     try requireLinks(of: newer, in: older, forward, relationship)
   }
 
-  /// Looks in one version for the links of the other that only a change of their rows could have made or removed.
+  /// Requires that each link which only `one` contains has an owner, and with an inverse a destination, whose row changed.
   private func requireLinks(
     of one: TableGeneration, in other: TableGeneration, _ forward: Int, _ relationship: ManagedObjectModel.Relationship
   ) throws {

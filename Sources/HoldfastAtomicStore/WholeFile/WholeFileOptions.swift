@@ -1,25 +1,33 @@
 public import HoldfastFiles
 
-/// How a whole-file store treats its file.
+/// Options of a whole-file store.
 public struct WholeFileOptions: Sendable {
-  /// Durability, lock, size limit, permissions and file system; see ``/HoldfastFiles/DurableFileOptions``. Whether the store is opened
-  /// read-only is said there too.
+  /// Durability, locking, size limit, permissions, file system, and whether the store is read-only.
+  ///
+  /// See ``/HoldfastFiles/DurableFileOptions``.
   public var file: DurableFileOptions
-  /// Whether a file is opened that is not as Holdfast wrote it: whose digest does not match what it says, or that has none.
-  /// False unless said: such a file was damaged, or edited by hand. What can be found out without the digest is checked still.
-  /// The next save gives the file a digest again.
+  /// Whether a file with a wrong or missing digest can be opened. Defaults to false.
+  ///
+  /// Such a file was damaged or edited by hand. All checks that don't need the digest still apply. The next save adds a valid
+  /// digest.
   public var allowsUnverified: Bool
 
-  /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the file NAME.
+  /// Which attribute values are stored in separate files.
+  ///
+  /// The values of a file NAME are stored next to it, in `.NAME_SUPPORT/_EXTERNAL_DATA/UUID`. Only attributes that allow external
+  /// storage are affected.
   public var externalData: ExternalDataOptions
 
-  /// The maximum number of bytes of memory for the rows of a file, without text and other bytes; nil for 64 MiB and 128 times the size
-  /// of the file. A row takes eight bytes for each attribute and to-one relationship, also for those without a value, which take none in the
-  /// file: so a small file can have huge rows. A file with larger rows is refused as ``/HoldfastStore/StoreError/Code/tooLarge`` before
-  /// they are in memory, and a save that would write one as ``/HoldfastStore/StoreError/Code/unstorableValue``.
+  /// The maximum memory for rows in bytes, without text and binary data.
+  ///
+  /// Defaults to nil, which means 64 MiB plus 128 times the size of the file.
+  ///
+  /// A row takes eight bytes for each attribute and to-one relationship. Missing values also take memory, but no space in the file,
+  /// so a small file can contain huge rows. Opening a file beyond the limit throws ``/HoldfastStore/StoreError/Code/tooLarge``
+  /// before the rows are in memory. Saving one throws ``/HoldfastStore/StoreError/Code/unstorableValue``.
   public var largestRows: Int?
 
-  /// Makes options.
+  /// Creates options.
   public init(
     file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false,
     externalData: ExternalDataOptions = ExternalDataOptions(), largestRows: Int? = nil

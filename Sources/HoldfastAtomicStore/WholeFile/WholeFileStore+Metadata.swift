@@ -1,16 +1,16 @@
 public import HoldfastStore
 
 extension WholeFileStore {
-  /// Reads and writes the metadata of a file that nobody in this process has open.
+  /// Provides access to the metadata of a file that isn't open in this process.
   ///
-  /// Reading goes no further than the header, and changes nothing. So it does not find damage behind the header, nor, where the
-  /// format's digest stands at the end of the file, metadata that were damaged or edited by hand: what it returns is right only if
-  /// the file opens. Writing opens the file with the model that it was written with, which finds all damage, and writes all of it.
+  /// Reading only reads the header. It doesn't detect damage after the header. If the digest is at the end of the file, it doesn't
+  /// detect damaged or edited metadata either: the result is reliable only if the file opens. Writing opens the file with the model
+  /// that it contains, which detects all damage, and writes the entire file.
   ///
   /// - Parameters:
-  ///   - format: how the file is to be read.
-  ///   - path: where it is.
-  ///   - options: how it is treated.
+  ///   - format: The format of the file.
+  ///   - path: The path of the file.
+  ///   - options: The options of the store.
   public static func metadataAccess(format: any StoreFileFormat, at path: String, options: WholeFileOptions) -> StoreMetadataAccess {
     StoreMetadataAccess(
       read: {
@@ -21,12 +21,12 @@ extension WholeFileStore {
       },
       write: { metadata in
         if options.file.isReadOnly {
-          throw StoreError(.readOnly, operation: "write the metadata", path: path, reason: "The store is described as read-only.")
+          throw StoreError(.readOnly, operation: "write the metadata", path: path, reason: "The store description is read-only.")
         }
         guard let model = try reading(path, options, "write the metadata", { try format.readModel($0) }) else {
           throw StoreError(
             .unsupportedRequest, operation: "write the metadata", path: path,
-            reason: "The file does not say with which model it was written. Open it with its model, and set the metadata there.")
+            reason: "The file doesn't contain the model it was written with. Open the store with that model and set the metadata there.")
         }
         let store = WholeFileStore(format: format, at: path, options: options)
         _ = try store.open(model: model)
@@ -44,6 +44,6 @@ extension WholeFileStore {
     let file = try DurableFile(path: path, options: readOnly, operation: operation)
     defer { file.close() }
     if let result = try file.read(operation: operation, body) { return result }
-    throw StoreError(.notFound, operation: operation, path: path, reason: "There is no file.")
+    throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
   }
 }

@@ -7,34 +7,37 @@ import Synchronization
   public import Foundation
 #endif
 
-/// A store that lies in one file, which each save replaces as a whole.
+/// A store in one file, which each save replaces.
 ///
-/// What kind of file it is a ``StoreFileFormat`` says; the rows live in a ``TableStore`` as those of the memory store do, and a
-/// ``/HoldfastFiles/DurableFile`` replaces the file. So every whole-file store answers alike, and survives the same.
+/// A ``StoreFileFormat`` defines the file's format. A ``TableStore`` keeps the rows in memory, and a ``/HoldfastFiles/DurableFile``
+/// replaces the file.
 ///
-/// **Other processes.** Each save is made while a lock is held and begins with a look at the file. When somebody else has
-/// replaced it by a later version of the same store, that version is read first, and the save is compared with it: rows that
-/// both have changed are conflicts, and nothing of either is lost. A file that became another store, or went, is an error; so is
-/// one that was copied and went its own way, as far as generations, versions of rows, values, links, order and keys tell: not when it
-/// was saved more often, and all that happened here since the copy is deletions, and changes of rows that it changed as often or
-/// more, or deleted. Keys of new objects are set aside in the lock file, after a look
-/// at the file itself, so that no two processes give out the same. Should somebody without that lock file, beside a copy, have used
-/// them before they are saved, the save throws `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``: a repeated save has
-/// others. Reading never waits nor looks at the file: what others have saved is seen from this store's next save on, whether that
-/// succeeds or is a conflict.
+/// **Other processes.** Each save takes a lock and checks whether another process has replaced the file:
 ///
-/// **Costs.** Opening reads the whole file, unless the format can read it page by page; a save writes all of it, however little has
-/// changed. What has not changed since this process saved last, or opened the file, is copied from the file that is replaced, if the
-/// format knows how, and written from memory when that file is not what it was. A save that finds another version
-/// reads it and compares all rows and links.
+/// - If the file contains a later version of the same store, that version is loaded first, and the save is applied to it. Rows that
+///   both have changed are conflicts, so no changes are lost.
+/// - If the file is missing or contains a different store, the save throws.
+/// - If the file is a copy that diverged, the save throws. A copy with more saves can't be detected if this store only deleted
+///   objects, or changed rows that the copy changed at least as often or deleted.
+///
+/// Keys for new objects are allocated in the lock file, after checking the store's file, so that no two processes allocate the same
+/// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws
+/// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
+///
+/// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store allocates
+/// keys or saves, even if the save fails with a conflict.
+///
+/// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
+/// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A
+/// save that finds another version reads it and compares all rows and links.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
   private let path: String
   private let options: WholeFileOptions
-  /// What there is while the store is open; guarded because closing may meet other calls.
+  /// The state of the open store. Guarded because closing can overlap with other calls.
   private let opened = Mutex<OpenedFile?>(nil)
 
-  /// Makes a store, not yet open.
+  /// Creates a store. Call ``open(model:)`` to open it.
   public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions = WholeFileOptions()) {
     self.format = format
     self.path = path
@@ -43,15 +46,14 @@ public final class WholeFileStore: IncrementalStore {
 
   deinit { closeFile() }
 
-  /// Those of every store that keeps its rows in memory: counting, uniqueness with look-ups, versions, snapshots; and large values in
-  /// files of their own.
+  /// Counting, uniqueness with unique lookups, versions, snapshots, resident rows and external data.
   public var capabilities: StoreCapabilities {
     var capabilities = TableStore.capabilities
     capabilities.externalData = true
     return capabilities
   }
 
-  /// Opens the file, and makes it when there is none.
+  /// Opens the file, or creates it if it doesn't exist.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     let file = try DurableFile(path: path, options: options.file)
     do {
@@ -71,11 +73,11 @@ public final class WholeFileStore: IncrementalStore {
     try file.read(operation: "open the store") { [format, path, options] in try format.opened($0, model, path, options) }
   }
 
-  /// Writes a file without rows, unless somebody else does so first.
+  /// Writes a file without rows, unless another process creates the file first.
   private func create(_ file: DurableFile, _ model: ManagedObjectModel) throws -> OpenedStore {
     if options.file.isReadOnly {
       throw StoreError(
-        .notFound, operation: "open the store", path: path, reason: "There is no file, and a store that is opened read-only makes none.")
+        .notFound, operation: "open the store", path: path, reason: "The file doesn't exist, and a read-only store doesn't create it.")
     }
     let replacement = try file.beginReplacing(operation: "open the store")
     do {
@@ -100,15 +102,16 @@ public final class WholeFileStore: IncrementalStore {
     }
   }
 
-  // There is nothing to compact: a save writes the whole file and leaves no unused space in it.
+  // No compaction: a save writes the entire file and leaves no unused space in it.
 
-  /// Reads what nobody has needed yet of the file as it was opened, so that all damage in it is found. A format that reads files as a
-  /// whole has found it when the store was opened.
+  /// Reads all data that hasn't been read yet, to detect all damage.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`; what reading throws.
+  /// A format that reads entire files has already done so on opening.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`, and errors of reading the file.
   public func verify() throws { _ = try open(to: "verify the store").tables.source.generation() }
 
-  /// Closes the file. What was saved stays.
+  /// Closes the file.
   public func close() throws { closeFile() }
 
   private func closeFile() {
@@ -121,15 +124,15 @@ public final class WholeFileStore: IncrementalStore {
 
   private func open(to operation: String) throws -> OpenedFile {
     if let open = opened.withLock({ $0 }) { return open }
-    throw StoreError(.notOpen, operation: operation, path: path, reason: "The store is not open; open it first.")
+    throw StoreError(.notOpen, operation: operation, path: path, reason: "The store isn't open. Open it first.")
   }
 
   // MARK: Reading
 
-  /// Begins reading. Views of both kinds pin the rows as they are, at no cost.
+  /// Begins a read view. Both kinds of view pin the current rows, in constant time.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try open(to: "begin to read").beginRead() }
 
-  /// Delivers pages of the store itself, without copying.
+  /// Delivers the store's own pages, without copying.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     try open(to: "fetch rows").tables.source(of: view).fetch(plan, into: sink)
   }
@@ -139,33 +142,34 @@ public final class WholeFileStore: IncrementalStore {
     try open(to: "read rows").tables.source(of: view).rows(request, into: sink)
   }
 
-  /// Tells the targets of each source, ascending.
+  /// Returns the destinations of each owner, in ascending order.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     try open(to: "read relationships").tables.source(of: view).relationships(request)
   }
 
   // MARK: Writing
 
-  /// Sets keys aside, counting up from 1 for each root entity, with regard to those that other processes have set aside, and to
-  /// the rows of a version that somebody else has put in the place of the file; that one is read here, and gone on with.
+  /// Allocates keys, counting up from 1 for each root entity.
+  ///
+  /// Keys that other processes allocated or used are skipped. If another process has saved the file, that version is loaded here.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try open(to: "set keys aside").allocateKeys(entity: entity, count: count)
+    try open(to: "allocate keys").allocateKeys(entity: entity, count: count)
   }
 
-  /// Works out the rows after the save and writes them beside the file.
+  /// Applies a save and writes the result to a temporary file.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try open(to: "save").prepare(request) }
 
-  /// Refuses: batch requests are not declared.
+  /// Throws, because the store doesn't support batch requests.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
 
-  /// Reads a value from its file, whose digest is compared.
+  /// Reads a value from its file and verifies its digest.
   public func externalData(_ request: ExternalDataRequest) throws -> Data {
     try open(to: "read a value from its file").externalData(request)
   }
 
-  /// Refuses: there is no history.
+  /// Throws, because the store doesn't support history.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
-  /// Replaces the user's metadata, which writes the whole file.
+  /// Replaces the user's metadata. Writes the entire file.
   public func setMetadata(_ metadata: [String: StoreValue]) throws { try open(to: "write metadata").setMetadata(metadata) }
 }

@@ -7,22 +7,24 @@ import Synchronization
   public import Foundation
 #endif
 
-/// The files of values that are too large for rows: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside a store's file, as Core Data has them.
+/// The folder of attribute values that are too large for rows.
 ///
-/// A file is written once, before the save that names it, and never changed. Its name is made of the sixteen bytes of a UUID, and
-/// looked up in the opened folder without following links, so nothing that a store's file says can lead elsewhere.
+/// Each value is a file `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` next to the store's file, as in Core Data. A file is written once,
+/// before the save that names it, and never changed. Its name is the text of a 16-byte UUID. It is looked up in the open folder
+/// without following links, so no contents of a store's file can redirect access.
 ///
-/// What is guaranteed:
-/// - A file is durable, and so is its name, before ``ExternalDataSave/init(_:model:folder:storedIDs:)`` returns; so a store
-///   that commits after that names only files which are there.
-/// - What a save that was given up or killed has written is removed, by ``ExternalDataSave/finish(_:)`` or by ``collect(_:)`` at the
-///   next opening for writing. Before it writes or removes anything, each save notes the names in a file of its own in the support
-///   folder, which is locked while the save goes on; so nobody looks through all files, or removes what somebody else is saving.
-/// - What a save replaced or deleted is removed when it is committed and no ``ExternalDataPin`` is left that is older.
+/// Guarantees:
+/// - A file and its name are durable before ``ExternalDataSave/init(_:model:folder:storedIDs:)`` returns, so a committed save names
+///   only existing files.
+/// - Files of a save that was aborted or killed are removed, by ``ExternalDataSave/finish(_:)`` or by ``collect(_:)`` when the
+///   store is next opened for writing. Before a save writes or removes files, it records their names in a note in the support
+///   folder. The note is locked until the save ends, so no process removes files of a running save or needs to examine all files.
+/// - Files of values that a save replaced or deleted are removed after its commit, once all older ``ExternalDataPin`` instances
+///   have ended.
 ///
-/// It does *not* know which rows there are; the store says.
+/// The store, not this class, knows which rows exist.
 public final class ExternalDataFolder: Sendable {
-  /// The most bytes of a value in a row, and in a file.
+  /// The threshold and the size limit of values.
   public let options: ExternalDataOptions
   let fileSystem: any StoreFileSystem
   private let path: String
@@ -30,34 +32,35 @@ public final class ExternalDataFolder: Sendable {
   let storeUUID: String
   private let permissions: UInt32
   private let allowsSharedFolder: Bool
-  /// What is open, and what waits to be removed. Guarded because reads go on beside saves and views end on any thread.
+  /// The open folders and the files to remove. Guarded because reads overlap with saves, and views end on any thread.
   private let state: Mutex<State>
 
   private struct State {
     var folders: OpenFolders?
-    /// How many saves have given files up: the moment at which a pin begins.
+    /// The number of saves that gave files up. A pin records it when it begins.
     var moment = 0
     var pins: [Int: Int] = [:]
     var waiting: [Waiting] = []
   }
 
-  /// Files that were given up at a moment, and the note that names them.
+  /// Files that a save gave up, and the note that contains their names.
   private struct Waiting {
     var moment: Int
     var ids: [UUID]
     var note: String
   }
 
-  /// Makes the folder of a store's file; nothing is opened or made yet.
+  /// Creates an object for a store's folder. Opens and creates no files yet.
   ///
   /// - Parameters:
-  ///   - path: the path of the store's file, without symbolic links.
-  ///   - name: what stands for `NAME` in the folder's name.
-  ///   - storeUUID: the store's UUID, by which it knows its own notes.
-  ///   - options: which values go to files.
-  ///   - permissions: those of files that are written.
-  ///   - allowsSharedFolder: whether the folder may belong to somebody else than the process's user, root or the owner of the store's file.
-  ///   - fileSystem: where the store's file lies.
+  ///   - path: The path of the store's file, without symbolic links.
+  ///   - name: The text for `NAME` in the folder's name.
+  ///   - storeUUID: The store's UUID, which identifies its notes.
+  ///   - options: The options for external values.
+  ///   - permissions: The permissions of new files.
+  ///   - allowsSharedFolder: Whether the folder may belong to users other than the process's own, root and the owner of the store's
+  ///     file. Defaults to false.
+  ///   - fileSystem: The file system that contains the store's file.
   public init(
     path: String, name: String, storeUUID: String, options: ExternalDataOptions, permissions: UInt32,
     allowsSharedFolder: Bool = false, fileSystem: any StoreFileSystem = POSIXFileSystem()
@@ -72,7 +75,7 @@ public final class ExternalDataFolder: Sendable {
     state = Mutex(State())
   }
 
-  /// Removes what waits to be removed, and closes what is open. Older pins count no more.
+  /// Removes files that wait for removal, regardless of pins, and closes the folders.
   public func close() {
     let waiting = state.withLock { state in
       defer { state.waiting = [] }
@@ -88,13 +91,13 @@ public final class ExternalDataFolder: Sendable {
 
   // MARK: Reading
 
-  /// The bytes of a file.
+  /// Reads a file.
   ///
   /// - Parameters:
-  ///   - id: the file's name.
-  ///   - operation: what is being done, for messages; it names the value.
-  /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` when there is no such file, `damaged` when it is no regular file or its
-  ///   bytes are not those that it was named for, `tooLarge`, `notPermitted`, `inputOutput`.
+  ///   - id: The file's name.
+  ///   - operation: The current operation as a verb phrase that names the value, for error messages.
+  /// - Throws: ``/HoldfastStore/StoreError``: `missingExternalData` if the file doesn't exist; `damaged` if it isn't a regular file
+  ///   or its bytes don't match the digest in its name; `tooLarge`, `notPermitted`, `inputOutput`.
   public func read(_ id: UUID, operation: String) throws(StoreError) -> Data {
     do throws(FileSystemError) {
       guard let folders = try folders(making: false) else {
@@ -114,7 +117,7 @@ public final class ExternalDataFolder: Sendable {
       throw FileSystemError(.read, name: id.uuidString, number: ErrorNumber.tooLarge)
     }
     let count = Int(status.identity.size)
-    // Uninitialised memory that the file fills: no byte is touched twice.
+    // Uninitialized memory, which the file fills, so that each byte is written only once.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
     var have = 0
     do throws(FileSystemError) {
@@ -142,26 +145,26 @@ public final class ExternalDataFolder: Sendable {
     case ErrorNumber.notFound:
       return failed(
         .missingExternalData,
-        "There is no such file in \(name)/\(Self.dataName). Somebody may have saved another value or deleted the object since it was read: "
-          + "refresh it. Otherwise the file is lost; take it from a copy, or set the value anew.")
+        "The file isn't in \(name)/\(Self.dataName). The value was replaced or the object deleted since it was read, or the file is "
+          + "lost. Refresh the object. If that doesn't help, restore the file from a backup, or set the value again.")
     case ErrorNumber.wrongContents:
       return failed(
         .damaged,
-        "The file's bytes are not those that it was named for: somebody or a fault has changed it. Take it from a copy, or set the value anew."
+        "The file's bytes don't match the digest in its name: it was changed or damaged. Restore it from a backup or set the value again."
       )
     case ErrorNumber.tooLarge:
       return failed(
         .tooLarge,
-        "The file has more than the \(options.largestByteCount) bytes that the options allow. Allow more if it is meant to be so large.")
+        "The file is larger than the limit of \(options.largestByteCount) bytes. Raise ExternalDataOptions.largestByteCount to read it.")
     case ErrorNumber.tooManyLinks, ErrorNumber.notDirectory, ErrorNumber.isDirectory, ErrorNumber.noDevice:
       return failed(
         .damaged,
-        "There is a link, a folder, a pipe or a device where a file has to be, which is not followed. Somebody has changed \(name).")
+        "The item isn't a regular file but a link, a folder, a pipe or a device, so it isn't read. Another program changed \(name).")
     default: return failure(error, operation: operation)
     }
   }
 
-  /// The error for a call that failed.
+  /// The error for a failed call.
   private func failure(_ error: FileSystemError, operation: String) -> StoreError {
     guard error.operation == .openDirectory && error.number == ErrorNumber.otherOwner else {
       return StoreError(error, operation: operation, path: path)
@@ -174,7 +177,7 @@ public final class ExternalDataFolder: Sendable {
 
   // MARK: Pins
 
-  /// Keeps all files that are there now until the pin ends.
+  /// Keeps all current files until the pin ends.
   public func pin() -> ExternalDataPin {
     let moment = state.withLock { state in
       state.pins[state.moment, default: 0] += 1
@@ -192,7 +195,7 @@ public final class ExternalDataFolder: Sendable {
     if isLast { removeWaiting() }
   }
 
-  /// Removes files that a committed save gave up, now or when nobody may read them any more.
+  /// Removes files that a committed save gave up, as soon as no older pin exists.
   func giveUp(_ ids: [UUID], note: String) {
     state.withLock { state in
       state.waiting.append(Waiting(moment: state.moment, ids: ids, note: note))
@@ -208,11 +211,11 @@ public final class ExternalDataFolder: Sendable {
       state.waiting.removeAll { $0.moment < oldest }
       return free
     }
-    // What cannot be removed now stays noted, and is removed at the next opening.
+    // If removing fails, the note remains and the files are removed on the next opening.
     for one in free { try? remove(one.ids, note: one.note) }
   }
 
-  /// Removes files, and then the note that names them.
+  /// Removes files, then the note that contains their names.
   func remove(_ ids: [UUID], note: String) throws(FileSystemError) {
     guard let folders = try folders(making: false) else { return }
     if !ids.isEmpty {
@@ -230,7 +233,7 @@ public final class ExternalDataFolder: Sendable {
 
   // MARK: Writing
 
-  /// Writes a file and makes its bytes durable; its name is not yet.
+  /// Writes a file and makes its contents durable, but not its name.
   func write(_ bytes: UnsafeRawBufferPointer, as id: UUID, _ folders: OpenFolders) throws(FileSystemError) {
     let file = KeptFile(try fileSystem.create(id.uuidString, in: folders.data.handle), of: fileSystem)
     if permissions != 0o600 { try fileSystem.setPermissions(permissions, of: file.handle) }
@@ -239,25 +242,27 @@ public final class ExternalDataFolder: Sendable {
     try fileSystem.synchronize(file.handle)
   }
 
-  /// The error of a save that could not write.
+  /// The error of a save that couldn't write.
   func unwritable(_ error: FileSystemError) -> StoreError {
-    failure(error, operation: "write values to files of their own")
+    failure(error, operation: "write values to separate files")
   }
 
-  // MARK: What killed saves left
+  // MARK: Cleanup after killed saves
 
-  /// Removes the files that no row names although a save noted them which was killed, failed to say how it ended, or had not yet
-  /// removed what it gave up. Does nothing when there is no such note, however many files there are.
+  /// Removes files of unfinished saves that no row names.
   ///
-  /// - Parameter isNamed: whether a row of the store, as it is now, names the file at a place. A place that the model does not have
-  ///   throws, and its file and note stay.
+  /// A save is unfinished if it was killed, didn't report its outcome, or hasn't yet removed the files that it gave up. Does
+  /// nothing if there are no notes, regardless of the number of files.
+  ///
+  /// - Parameter isNamed: Returns whether a current row names the file at a place. If the model doesn't contain the place, it must
+  ///   throw; the file and its note then remain.
   public func collect(_ isNamed: (ExternalDataPlace, UUID) throws -> Bool) {
     guard let folders = try? folders(making: false), let names = try? fileSystem.names(in: folders.support.handle) else { return }
     for name in names where ExternalDataNote.isOne(name, of: storeUUID) {
       guard let note = ExternalDataNote(reading: name, folders, fileSystem) else { continue }
       guard let lost = try? note.entries.filter({ try !isNamed($0.place, $0.id) }).map(\.id) else { continue }
       try? remove(lost, note: name)
-      // The lock goes with the last reference, after the files: whoever locks the note next finds none.
+      // Keep the lock until the files are removed, so that the next process to lock the note finds none.
       withExtendedLifetime(note) {}
     }
   }
@@ -266,7 +271,7 @@ public final class ExternalDataFolder: Sendable {
 
   static let dataName = "_EXTERNAL_DATA"
 
-  /// The folders while they are open.
+  /// The open folders.
   final class OpenFolders: Sendable {
     let support: KeptFile
     let data: KeptFile
@@ -277,7 +282,7 @@ public final class ExternalDataFolder: Sendable {
     }
   }
 
-  /// The open folders; nil when there are none and none are to be made.
+  /// Returns the open folders. If they don't exist, creates them or returns nil.
   func folders(making: Bool) throws(FileSystemError) -> OpenFolders? {
     if let open = state.withLock({ $0.folders }) { return open }
     let place = try fileSystem.resolve(path)
@@ -292,7 +297,7 @@ public final class ExternalDataFolder: Sendable {
     }
   }
 
-  /// Throws when another user may have put a folder there.
+  /// Throws if another user may have created a folder.
   private func checkOwner(_ folder: KeptFile, _ store: String, _ base: KeptFile) throws(FileSystemError) {
     let status = try fileSystem.status(of: folder.handle)
     let problem = FileTrust.problem(
@@ -317,7 +322,9 @@ public final class ExternalDataFolder: Sendable {
   }
 }
 
-/// Keeps files of a store that were there when it was made: what a read view holds. It ends with ``end()``, or when it is let go.
+/// Keeps the current files of a store for a read view.
+///
+/// The pin ends with ``end()``, or when it is released.
 public final class ExternalDataPin: Sendable {
   private let folder: ExternalDataFolder
   private let moment: Int
@@ -330,7 +337,7 @@ public final class ExternalDataPin: Sendable {
 
   deinit { end() }
 
-  /// Lets files go that were given up meanwhile. A second call does nothing.
+  /// Allows removal of files that were given up meanwhile. A second call does nothing.
   public func end() {
     if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { folder.unpin(moment) }
   }

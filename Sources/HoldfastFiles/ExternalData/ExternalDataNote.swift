@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Where a value belongs: an attribute of an object.
+/// The location of a value: an attribute of an object.
 public struct ExternalDataPlace: Sendable, Hashable {
   /// The name of the concrete entity.
   public var entity: String
@@ -15,7 +15,7 @@ public struct ExternalDataPlace: Sendable, Hashable {
   /// The object's key.
   public var key: Int64
 
-  /// Makes a place.
+  /// Creates a place.
   public init(entity: String, attribute: String, key: Int64) {
     self.entity = entity
     self.attribute = attribute
@@ -23,11 +23,11 @@ public struct ExternalDataPlace: Sendable, Hashable {
   }
 }
 
-/// The file in which a save notes the names that it gives and gives up, while it is locked:
-/// `.holdfast-STOREUUID.0123456789abcdef.save` in the support folder.
+/// A locked file in which a save records the names of files that it writes or gives up: `.holdfast-STOREUUID.0123456789abcdef.save`
+/// in the support folder.
 ///
-/// On disk: do not change. A line for each name: the UUID in upper case, the key, the entity, the attribute, with a tab between each
-/// two. A line that is none was not written to its end, so its file was never begun.
+/// On disk: do not change. One line for each name: the uppercase UUID, the key, the entity and the attribute, separated by tabs. An
+/// incomplete line means that writing the note was interrupted, so the file it names was never begun.
 final class ExternalDataNote {
   struct Entry: Equatable {
     var id: UUID
@@ -39,7 +39,7 @@ final class ExternalDataNote {
   private let file: LockedFile
 
   private static let suffix = ".save"
-  /// The most bytes of a note that are read: 2 million names of usual length.
+  /// The maximum size of a note that is read, in bytes: about 2 million names.
   private static let largestByteCount: Int64 = 256 << 20
 
   static func isOne(_ name: String, of storeUUID: String) -> Bool {
@@ -48,7 +48,7 @@ final class ExternalDataNote {
 
   private static func prefix(_ storeUUID: String) -> String { ".holdfast-\(storeUUID)." }
 
-  /// Writes a note, locked and durable with its name.
+  /// Writes a locked note and makes it and its name durable.
   init(_ entries: [Entry], of storeUUID: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem)
     throws(FileSystemError)
   {
@@ -71,7 +71,7 @@ final class ExternalDataNote {
     }
   }
 
-  /// Makes a locked file. Somebody who collects may take it for a dead one before it is locked, and remove it; then another is made.
+  /// Creates a locked file. Another process may remove it as unfinished before it is locked; then another one is created.
   private static func create(
     _ storeUUID: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem
   ) throws(FileSystemError) -> (String, LockedFile) {
@@ -90,7 +90,7 @@ final class ExternalDataNote {
     }
   }
 
-  /// Reads the note of a save that goes on no more; nil when it does, or the note cannot be read.
+  /// Reads the note of a save that isn't running anymore; nil if the save is running or the note is unreadable.
   init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem) {
     self.name = name
     guard let handle = try? fileSystem.openForReading(name, in: folders.support.handle) else { return nil }
@@ -108,7 +108,7 @@ final class ExternalDataNote {
       if got == 0 { break }
       have += got
     }
-    // A line without its end may be half of one.
+    // The last line is incomplete if it has no line break.
     let end = (bytes[..<have].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
     entries = bytes[..<end].split(separator: UInt8(ascii: "\n")).compactMap { Self.entry($0) }
   }
@@ -124,7 +124,7 @@ final class ExternalDataNote {
   }
 }
 
-/// A file that gives its lock back when nobody needs it any more.
+/// An open file that is unlocked and closed when the last reference is released.
 private final class LockedFile {
   let handle: StoreFileHandle
   private let fileSystem: any StoreFileSystem

@@ -1,12 +1,15 @@
-/// Which values of attributes that allow it a store keeps in files of their own, beside its own file.
+/// Options for values that a store keeps in separate files next to its own file.
+///
+/// Only attributes that allow external storage are affected.
 public struct ExternalDataOptions: Sendable, Hashable {
-  /// The most bytes of a value that lies in its row; larger ones go to files. 100 KiB unless said otherwise. What is there already
-  /// stays where it is until it is set again.
+  /// The maximum size of a value in its row, in bytes. Larger values are stored in files.
+  ///
+  /// Defaults to 100 KiB. Existing values stay where they are until they are set again.
   public var threshold: Int
-  /// The largest value that is written to a file or read from one, in bytes. 1 GiB unless said otherwise.
+  /// The maximum size of a value in a separate file, in bytes. Defaults to 1 GiB.
   public var largestByteCount: Int64
 
-  /// Makes options.
+  /// Creates options.
   public init(threshold: Int = 100 << 10, largestByteCount: Int64 = 1 << 30) {
     self.threshold = threshold
     self.largestByteCount = largestByteCount

@@ -6,18 +6,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Works out which values of a save go to files, and which files it gives up. Nothing is written.
+/// Determines which values of a save are stored in files, and which files it gives up. Writes nothing.
 struct ExternalDataPlan {
-  /// The save with names in place of large values.
+  /// The save, with file names instead of large values.
   private(set) var request: SaveRequest
   private(set) var files: [File] = []
   private(set) var givenUp: [UUID] = []
-  /// Every name that the save gives or gives up, with its place.
+  /// Every name that the save writes or gives up, with its place.
   private(set) var entries: [ExternalDataNote.Entry] = []
   private let model: ManagedObjectModel
   private let options: ExternalDataOptions
 
-  /// A value that goes to a file: where its bytes lie.
+  /// A value to store in a file, and the row that contains its bytes.
   struct File {
     var id: UUID
     var batch: RowBatch
@@ -54,19 +54,19 @@ struct ExternalDataPlan {
 
   func withBytes(of file: File, _ body: (UnsafeRawBufferPointer) throws(FileSystemError) -> Void) throws(FileSystemError) {
     try body(file.batch.pointer(file.row).bytes(file.slot))
-    // The pointer is read while the batch is there.
+    // Keep the batch alive while the pointer is in use.
     withExtendedLifetime(file.batch) {}
   }
 
   // MARK: Rows
 
-  /// What is put into a slot in place of what it has.
+  /// What to do with the value in a slot.
   private enum Replacement {
     case keep
     case name(UUID)
   }
 
-  /// A batch with names in place of large values, and of those that did not change.
+  /// Returns a batch in which large values and unchanged external values are replaced with file names.
   private mutating func replacing(
     _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [Int], _ updated: SaveRequest.UpdatedRows? = nil,
     stored: (Int) throws -> [UUID?]
@@ -90,12 +90,12 @@ struct ExternalDataPlan {
     let row = batch.pointer(index)
     if !isChanged { return stored.map { .name($0) } ?? .keep }
     if let id = row.externalID(slot) {
-      // Taken back to what the store has.
+      // Reverted to the stored value.
       if id == stored { return .keep }
       throw StoreError(
         .unstorableValue, operation: "save rows of \(entity.name)",
         reason:
-          "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) names the file of another value. Set the bytes.")
+          "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) names another value's file. Set the bytes.")
     }
     giveUp(stored, entity, slot, row.key)
     let bytes = row.bytes(slot)
@@ -103,8 +103,8 @@ struct ExternalDataPlan {
     guard Int64(bytes.count) <= options.largestByteCount else {
       throw StoreError(
         .unstorableValue, operation: "save rows of \(entity.name)",
-        reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) has \(bytes.count) bytes, and the options "
-          + "allow \(options.largestByteCount). Allow more, or set fewer.")
+        reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) has \(bytes.count) bytes; "
+          + "the limit is \(options.largestByteCount). Allow more with ExternalDataOptions.largestByteCount, or set a smaller value.")
     }
     let id = ExternalDataName.make(for: bytes)
     files.append(File(id: id, batch: batch, row: index, slot: slot))

@@ -7,26 +7,27 @@ import Synchronization
   public import Foundation
 #endif
 
-/// The files of one save: written before it, and kept or removed after it.
+/// The external files of one save.
 ///
-/// A store makes one at the beginning of `prepare`, prepares ``request`` in place of what it was given, and calls ``finish(_:)``
+/// A store creates one at the beginning of `prepare`, saves ``request`` instead of the original request, and calls ``finish(_:)``
 /// when the save has ended.
 public final class ExternalDataSave: Sendable {
-  /// How a save ended.
+  /// The outcome of a save.
   public enum Outcome: Sendable, Hashable {
-    /// Its rows are there, durably.
+    /// The save is committed durably.
     case committed
-    /// The store is as it was.
+    /// The store is unchanged.
     case aborted
-    /// Nobody knows, or not durably. Nothing is removed; the next opening for writing finds out.
+    /// The outcome or its durability is unknown. No files are removed until the next opening for writing, which determines the
+    /// outcome.
     case unknown
   }
 
-  /// The save with names in place of large values.
+  /// The save, with file names instead of large values.
   public let request: SaveRequest
-  /// Whether files were written or are to be removed; such a save has to be durable when it has been committed.
+  /// Whether the save writes or removes files. If so, its commit must be durable.
   public var touchesFiles: Bool { work.withLock { $0 != nil } }
-  /// What is to be done at the end; nil when it is done, or there is nothing.
+  /// The work to do at the end; nil if there is none or it is done.
   private let work: Mutex<Work?>
 
   private struct Work {
@@ -36,22 +37,22 @@ public final class ExternalDataSave: Sendable {
     var givenUp: [UUID]
   }
 
-  /// Keeps a note locked. `@unchecked Sendable` because it is only held, and let go once.
-  private final class LockedNote: @unchecked Sendable {  // because nobody reads it
+  /// Keeps a note locked. `@unchecked Sendable` because the note is only held and released once.
+  private final class LockedNote: @unchecked Sendable {  // only held and released
     let note: ExternalDataNote
     init(_ note: ExternalDataNote) { self.note = note }
   }
 
-  /// Writes the values of a save that are larger than the threshold, durably.
+  /// Writes the values of a save that exceed the threshold, durably.
   ///
   /// - Parameters:
-  ///   - request: the save as the stack made it.
-  ///   - model: the store's model.
-  ///   - folder: where the files go.
-  ///   - storedIDs: the names that a row of the store has now in some slots, in their order; nil for none. Asked for rows that are
-  ///     updated or deleted.
-  /// - Throws: ``/HoldfastStore/StoreError``: `diskFull`, `notPermitted`, `inputOutput`, `unstorableValue` for a value that is larger than
-  ///   the options allow and for a name that is not the one of the same place in the store; what the closure throws. No file is left then.
+  ///   - request: The original save request.
+  ///   - model: The store's model.
+  ///   - folder: The folder for the files.
+  ///   - storedIDs: Returns the current file names in some slots of a stored row, or nil for slots without one. Called for updated
+  ///     and deleted rows.
+  /// - Throws: ``/HoldfastStore/StoreError``: `diskFull`, `notPermitted`, `inputOutput`; `unstorableValue` if a value exceeds the
+  ///   limit, or names a file other than the stored one; errors of the closure. After an error, no new file remains.
   public init(
     _ request: SaveRequest, model: ManagedObjectModel, folder: ExternalDataFolder,
     storedIDs: (_ entity: Int, _ key: Int64, _ slots: [Int]) throws -> [UUID?]
@@ -85,7 +86,7 @@ public final class ExternalDataSave: Sendable {
 
   deinit { finish(.unknown) }
 
-  /// Keeps what was written and removes what was given up, or the other way round. Only the first call does anything.
+  /// Removes the replaced files after a commit, or the new files after an abort. Only the first call has an effect.
   public func finish(_ outcome: Outcome) {
     let found = work.withLock { work in
       defer { work = nil }

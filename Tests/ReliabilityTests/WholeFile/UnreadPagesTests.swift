@@ -203,7 +203,7 @@ import Testing
       let error = try #require(throws: StoreError.self) { try context.save() }
       // Not damaged: what is there is whole.
       #expect(error.code == .storeReplaced && error.path == path && context.hasChanges, "\(error)")
-      #expect((error.cause as? StoreError)?.path == path && error.reason.hasSuffix("open the one that is there."), "\(error)")
+      #expect((error.cause as? StoreError)?.path == path && error.reason.hasSuffix("open the current file."), "\(error)")
       let isTheirs = try TemporaryFolder.read(path) == later
       #expect(isTheirs)
     } else {

@@ -1,20 +1,21 @@
 public import HoldfastStore
 
-/// The targets of a to-many relationship as a text file lists them, beside the object.
+/// The destinations of a to-many relationship that a text file lists with their owner.
 ///
-/// Where the other side names the links, those that lead from objects that are not there, left behind by a deletion whose rule does
-/// nothing, stand nowhere in the file: this side leaves them out too, or the two would contradict each other.
+/// Deleting an object can leave links behind if the delete rule is "no action". If the other side of the relationship stores the
+/// links, the file contains none from missing objects. This side omits them too, so that both sides match.
 public final class WrittenLinks {
   @usableFromInline let links: LinkReader
   private let generation: TableGeneration
   private let destination: Int
-  /// Whether some are left out. What leads to objects that are not there shows in the text of rows that nobody changes, so nothing can
-  /// be copied then.
+  /// Whether some destinations are omitted.
+  ///
+  /// In that case no run can be copied: which destinations exist affects the text of unchanged rows.
   public let lacksSome: Bool
-  /// The targets that are there, of one object that has others.
+  /// A buffer for the existing destinations of one object.
   private var found: [Int64] = []
 
-  /// Reads the links of a relationship.
+  /// Creates a reader for the links of a relationship.
   public init(_ generation: TableGeneration, _ relationship: ManagedObjectModel.Relationship) {
     links = generation.links(of: relationship)
     self.generation = generation
@@ -24,7 +25,7 @@ public final class WrittenLinks {
 
   private func exists(_ key: Int64) -> Bool { generation.hasRow(entity: destination, key: key) }
 
-  /// Calls `body` with the targets of an object, ascending.
+  /// Calls `body` with the destinations of an object, ascending.
   @inlinable @inline(__always) public func withTargets(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) -> Void) {
     if lacksSome { withTargetsThatExist(of: key, body) } else { body(links.targets(of: key)) }
   }
@@ -34,7 +35,7 @@ public final class WrittenLinks {
     found.withUnsafeBufferPointer(body)
   }
 
-  /// The targets of an object in their order, with their order keys.
+  /// The destinations of an object with their order keys, sorted by these.
   public func ordered(of key: Int64) -> [(target: Int64, order: Int64)] {
     let targets = links.orderedTargets(of: key)
     return lacksSome ? targets.filter { exists($0.target) } : targets

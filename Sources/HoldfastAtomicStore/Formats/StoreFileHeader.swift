@@ -1,28 +1,32 @@
 public import HoldfastStore
 
-/// What a file says of the store that lies in it, apart from rows.
+/// The description of a store in its file, apart from rows.
 public struct StoreFileHeader: Sendable {
-  /// The store's UUID as upper-case text.
+  /// The store's UUID in uppercase.
   public var storeUUID: String
-  /// Counts the saves since the store was made, within ``generations``. Two files with the same UUID and
-  /// generation hold the same rows and links, unless somebody copied a file and went on with both, which a save finds.
+  /// The number of saves since the store was created, within ``generations``.
+  ///
+  /// Two files with the same UUID and generation contain the same rows and links, unless copies of a file diverged. A save detects
+  /// that.
   public var generation: Int64
-  /// The version hash of each entity of the model with which the file was written, by the entity's name.
+  /// The version hashes of the model with which the file was written, by entity name.
   public var versionHashes: [String: [UInt8]]
-  /// What else of that model decides how rows lie, by the entity's name; see
-  /// ``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``. Nil for a file of another program, which does not tell.
+  /// Hashes of the properties of that model that determine the row layout, by entity name.
+  ///
+  /// See ``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``. Nil for a file of another program, which doesn't contain
+  /// them.
   public var layoutHashes: [String: [UInt8]]?
-  /// The least key that was never handed out, by the name of the root entity; with ``KeySpace/store`` the same for all.
+  /// The next key to allocate, by name of the root entity. With ``KeySpace/store``, all entries are equal.
   public var nextKeys: [String: Int64]
-  /// The user's own metadata.
+  /// The user's metadata.
   public var metadata: [String: StoreValue]
-  /// What other programs keep with the store that is neither ours nor the user's, for a format that has room for it: it stays.
+  /// Metadata of other programs that Holdfast preserves, if the format has room for it.
   public var kept: [String: PropertyList] = [:]
 
-  /// The numbers that a generation may have. A store whose file bears the last one can be read, and no longer saved.
+  /// The valid generation numbers. A store with the last one can be read but no longer saved.
   public static let generations: ClosedRange<Int64> = 1...(1 << 62)
 
-  /// Makes a header.
+  /// Creates a header.
   public init(
     storeUUID: String, generation: Int64, versionHashes: [String: [UInt8]], layoutHashes: [String: [UInt8]]? = [:],
     nextKeys: [String: Int64] = [:],
@@ -36,7 +40,7 @@ public struct StoreFileHeader: Sendable {
     self.metadata = metadata
   }
 
-  /// The header of a file with rows of a model.
+  /// Creates the header of a file with rows of a model.
   init(
     storeUUID: String, generation: Int64, schema: TableSchema, hashes: ModelHashes, nextKeys: [Int64], metadata: [String: StoreValue],
     kept: [String: PropertyList] = [:]
@@ -50,8 +54,8 @@ public struct StoreFileHeader: Sendable {
     self.kept = kept
   }
 
-  /// For each table the least key that was never handed out: what the file says, and more than any key in use. In a key space of the
-  /// whole store it is the same for all.
+  /// The next key to allocate for each table: the value in the file, but larger than any key in use. If keys are unique in the
+  /// entire store, all values are equal.
   func nextKeys(_ schema: TableSchema, largestKeys: [Int64]) -> [Int64] {
     var keys = largestKeys.map { $0 + 1 }
     for entity in schema.model.entities where entity.rootIndex == entity.index {
@@ -61,7 +65,7 @@ public struct StoreFileHeader: Sendable {
     return schema.keySpace == .family ? keys : Array(repeating: keys.max() ?? 1, count: keys.count)
   }
 
-  /// Refuses a model with other entities than those with which the file was written.
+  /// Throws if the entities of a model differ from those with which the file was written.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel`, which names the entities that differ.
   func check(_ model: ManagedObjectModel, _ path: String?) throws {
@@ -69,7 +73,7 @@ public struct StoreFileHeader: Sendable {
   }
 }
 
-/// What a file says of the model that it was written with.
+/// The hashes of the model with which a file was written.
 struct ModelHashes {
   let version: [String: [UInt8]]
   let layout: [String: [UInt8]]

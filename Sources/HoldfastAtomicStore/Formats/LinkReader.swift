@@ -1,13 +1,13 @@
 /// Reads the links of one to-many relationship of a ``TableGeneration``, object by object.
 ///
-/// Made once for a file that is written and asked for objects in the order of their keys: it keeps a copy of what the index has of
-/// the 256 keys around the last one, so that most answers are two loads away.
+/// Use one reader per file that is written, and read objects in ascending order of their keys. The reader keeps a copy of the
+/// destinations of 256 consecutive keys, so that most calls take two loads.
 public final class LinkReader {
   private let adjacency: AdjacencyIndex
   private let order: OrderIndex?
-  /// The page of the index that is copied; -1 for none.
+  /// The number of the copied index page; -1 if there is none.
   @usableFromInline @exclusivity(unchecked) var page: Int64 = -1
-  /// Where the targets of each of its keys begin, and where those of the last end.
+  /// The start offset of each key's destinations, and the end offset of the last key's.
   @usableFromInline let starts: UnsafeMutablePointer<UInt32>
   @usableFromInline @exclusivity(unchecked) var targets: UnsafeMutablePointer<Int64>
   @exclusivity(unchecked) private var capacity = 1024
@@ -25,7 +25,7 @@ public final class LinkReader {
     targets.deallocate()
   }
 
-  /// The targets of one object, ascending. Valid until the next call.
+  /// The destination keys of one object, ascending. Valid until the next call.
   @inlinable @inline(__always) public func targets(of key: Int64) -> UnsafeBufferPointer<Int64> {
     if key >> 8 != page { copy(page: key >> 8) }
     let low = Int(key & 255)
@@ -53,8 +53,9 @@ public final class LinkReader {
     }
   }
 
-  /// The targets of one object in their order, with the key by which each stands; ascending for an unordered relationship. A
-  /// target without a key stands last, with the largest key there is.
+  /// The destinations of one object with their order keys, sorted by these.
+  ///
+  /// Destinations of an unordered relationship ascend. A destination without an order key is last, with the key `Int64.max`.
   public func orderedTargets(of key: Int64) -> [(target: Int64, order: Int64)] {
     let targets = targets(of: key)
     if targets.isEmpty { return [] }

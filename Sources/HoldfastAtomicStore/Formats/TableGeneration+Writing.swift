@@ -1,8 +1,9 @@
 public import HoldfastStore
 
 extension TableGeneration {
-  /// Calls `body` with the rows of an entity, without those of sub-entities, ascending by key. Takes time in proportion to all
-  /// rows with the same root entity.
+  /// Calls `body` with the rows of an entity, without subentities, in ascending key order.
+  ///
+  /// Takes time proportional to the number of rows with the same root entity.
   public func forEachRow(of entity: Int, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] == 0 { return }
@@ -11,24 +12,30 @@ extension TableGeneration {
     }
   }
 
-  /// The same with rows whose keys lie in a range, in time in proportion to the rows of that range.
+  /// Calls `body` with the rows of an entity in a key range, ascending.
+  ///
+  /// Takes time proportional to the number of rows in the range.
   public func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, keys: keys, body) }
   }
 
-  /// Calls `body` with the rows of an entity, without those of sub-entities, that have changed since an older generation: as they were,
-  /// nil for new ones, and as they are, nil for those that are gone. Some that have not changed may be among them.
-  /// They come ascending by key, unless keys of the family lie far beyond all others. Takes time in proportion to the pages of the family,
-  /// to its keys divided by 1,024, and to the keys beside changed ones.
+  /// Calls `body` with the rows of an entity that changed since an older generation.
+  ///
+  /// Rows of subentities aren't included. The old row is nil for an inserted row, the new row for a deleted one. Some unchanged
+  /// rows may be included. Keys ascend, unless the family has keys far beyond all others.
+  ///
+  /// Takes time proportional to the number of pages of the family, its keys divided by 1,024, and the keys near changed ones.
   public func forEachChange(
     since old: TableGeneration, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
     try table(of: entity).forEachChange(since: old.table(of: entity), of: entity, keys: keys, body)
   }
 
-  /// Calls `body` with the keys in a range from which links of a many-to-many relationship lead, from the side of that relationship,
-  /// ascending, and with the keys to which they lead, ascending.
+  /// Calls `body` with each owner in a key range and its destinations.
+  ///
+  /// Includes only owners that have destinations. Owners and destinations are in ascending order. Does nothing unless the relationship
+  /// is many-to-many.
   public func forEachTargets(
     of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>,
     _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void
@@ -36,12 +43,12 @@ extension TableGeneration {
     if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEachSource(in: sources, body) }
   }
 
-  /// Reads the links of a to-many relationship, object by object.
+  /// Returns a reader for the links of a to-many relationship.
   public func links(of relationship: ManagedObjectModel.Relationship) -> LinkReader {
     LinkReader(adjacency: adjacencies[forwardIndex(of: relationship)], order: schema.order(of: relationship).map { orders[$0] })
   }
 
-  /// Calls `body` with the keys of the objects that have targets of a to-many relationship, those in a range, ascending.
+  /// Calls `body` with the keys of existing objects in a range that have destinations, ascending.
   public func forEachSource(
     of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (Int64) throws -> Void
   ) rethrows {
@@ -50,8 +57,9 @@ extension TableGeneration {
     }
   }
 
-  /// Whether a to-many relationship that is one end of links has targets that are not there: left behind by a deletion whose rule
-  /// does nothing.
+  /// Whether a many-to-many relationship refers to missing objects.
+  ///
+  /// Deleting an object leaves such links behind if the delete rule is "no action".
   public func hasMissingTargets(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     guard case .links(_, let backward) = schema.storage(of: relationship) else { return false }
     let table = table(of: relationship.destinationIndex)

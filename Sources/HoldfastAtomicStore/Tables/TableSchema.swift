@@ -1,76 +1,76 @@
 public import HoldfastStore
 
-/// Which tables and indexes a model needs, worked out once when a store opens.
+/// The tables and indexes for a model, computed once when a store opens.
 public final class TableSchema: Sendable {
   /// The model.
   public let model: ManagedObjectModel
-  /// The store, for making object IDs.
+  /// The store, for creating object IDs.
   public let identity: StoreIdentity
-  /// Among which objects a key names one.
+  /// The scope in which keys are unique.
   public let keySpace: KeySpace
-  /// The table in which each entity's rows lie: one table for all entities with the same root.
+  /// The table of each entity. All entities with the same root share one.
   let tableOfEntity: [Int]
-  /// How many tables there are.
+  /// The number of tables.
   let tableCount: Int
   /// The uniqueness constraints of each table.
   let constraints: [[Constraint]]
-  /// The properties of each entity that have a constraint of their own.
+  /// The properties of each entity that have a uniqueness constraint of their own.
   let uniqueProperties: [[UniqueProperty]]
   /// The to-one relationships of each entity.
   let keySlots: [[KeySlot]]
-  /// Where the links of each entity's relationships are found.
+  /// The storage of each entity's relationships.
   private let storages: [[LinkStorage]]
-  /// How many ``AdjacencyIndex``es there are.
+  /// The number of ``AdjacencyIndex`` instances.
   let adjacencyCount: Int
-  /// The ordered relationships, each with an ``OrderIndex`` of its own.
+  /// The ordered relationships. Each has its own ``OrderIndex``.
   var ordered: [ManagedObjectModel.Relationship] { model.orderedRelationships }
-  /// The object IDs of each entity with key 0.
+  /// The object ID of each entity with key 0.
   let prefixes: [ManagedObjectID]
 
-  /// A uniqueness constraint and whom it concerns.
+  /// A uniqueness constraint and the entities that it applies to.
   struct Constraint: Sendable {
-    /// The entity that has the constraint.
+    /// The entity that declares the constraint.
     var entity: Int
     var slots: [Int]
     var names: [String]
-    /// Those of all slots of the entity.
+    /// The cell kinds of all slots of the entity.
     var kinds: [CellKind]
     var entities: Set<Int>
   }
 
-  /// All uniqueness constraints of the model, each at the entity that declares it.
+  /// All uniqueness constraints of the model, each once, under the entity that declares it.
   public let uniqueConstraints: [UniqueConstraint]
 
-  /// The place of a table's constraint among all.
+  /// The index of a table's constraint in ``uniqueConstraints``.
   func number(ofConstraint place: Int, table: Int) -> Int { constraints[..<table].reduce(place) { $0 + $1.count } }
 
-  /// An attribute or to-one relationship that has a constraint of its own.
+  /// An attribute or to-one relationship that has a uniqueness constraint of its own.
   struct UniqueProperty: Sendable {
     var name: String
     var slot: Int
     var column: ColumnType
-    /// The place of the constraint among those of the table.
+    /// The index of the constraint among those of the table.
     var constraint: Int
   }
 
-  /// A slot that holds the key of a to-one target.
+  /// A slot that contains the key of a to-one destination.
   struct KeySlot: Sendable {
     var slot: Int
-    /// The index from the target's key to the keys of the rows that lead to it.
+    /// The index from the destination's key to the keys of the rows that reference it.
     var adjacency: Int
   }
 
-  /// Where the links of a relationship are found.
+  /// How the links of a relationship are stored.
   enum LinkStorage: Sendable {
-    /// In a slot of the rows; the index leads from targets to rows.
+    /// In a slot of the owner's row. The index maps destinations to owners.
     case slot(inverse: Int)
-    /// In a slot of the destination's rows; the index leads from sources to them.
+    /// In a slot of the destination's row. The index maps owners to destinations.
     case inverseSlot(forward: Int)
-    /// In two indexes of their own.
+    /// In two separate indexes.
     case links(forward: Int, backward: Int)
   }
 
-  /// Works out the tables of a model.
+  /// Computes the tables of a model.
   public init(model: ManagedObjectModel, identity: StoreIdentity, keySpace: KeySpace = .family) {
     self.model = model
     self.identity = identity
@@ -109,15 +109,15 @@ public final class TableSchema: Sendable {
     }
   }
 
-  /// Where the links of a relationship are found.
+  /// How the links of a relationship are stored.
   func storage(of relationship: ManagedObjectModel.Relationship) -> LinkStorage {
     storages[relationship.entityIndex][relationship.index]
   }
 
-  /// The place of the ``OrderIndex`` of the relationship whose targets an ``AdjacencyIndex`` tells; nil for unordered ones.
+  /// For each ``AdjacencyIndex``, the index of its relationship's ``OrderIndex``; nil if unordered.
   let orderOfAdjacency: [Int?]
 
-  /// The place of a relationship's ``OrderIndex``; nil for an unordered one.
+  /// The index of a relationship's ``OrderIndex``; nil if unordered.
   func order(of relationship: ManagedObjectModel.Relationship) -> Int? {
     relationship.isOrdered ? ordered.firstIndex { $0.entityIndex == relationship.entityIndex && $0.index == relationship.index } : nil
   }
@@ -125,9 +125,9 @@ public final class TableSchema: Sendable {
   private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {
     var found: [Constraint] = []
     for entity in family {
-      // Those that are inherited are the super entity's, and hold among all of its family.
+      // Inherited constraints belong to the superentity and apply to its entire family.
       for place in entity.inheritedConstraintCount..<entity.uniqueSlots.count {
-        // One that is declared twice says no more than once.
+        // A constraint that is declared twice counts once.
         let names = entity.uniquenessConstraints[place]
         if found.contains(where: { $0.entity == entity.index && $0.names == names }) { continue }
         found.append(
@@ -162,7 +162,9 @@ public final class TableSchema: Sendable {
   }
 }
 
-/// A uniqueness constraint: no two rows of its entities have the same values, unless one of the values is missing.
+/// A uniqueness constraint.
+///
+/// No two rows of its entities have the same values, unless one of the values is missing.
 public struct UniqueConstraint: Sendable {
   /// The entity that declares it.
   public let entity: Int
@@ -170,8 +172,8 @@ public struct UniqueConstraint: Sendable {
   public let names: [String]
   /// The slots of its properties.
   public let slots: [Int]
-  /// How the cells of these slots are to be read.
+  /// The cell kinds of these slots.
   public let kinds: [CellKind]
-  /// The entities among whose rows it holds, ascending: the one that declares it, and its sub-entities.
+  /// The entities to which it applies, ascending: the declaring entity and its subentities.
   public let entities: [Int]
 }

@@ -6,10 +6,9 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A predicate that asks for the rows in which all properties of a uniqueness constraint equal constants: answered by the
-/// constraint's index.
+/// A predicate that compares all properties of a uniqueness constraint with constants, which the constraint's index evaluates.
 struct UniqueLookup {
-  /// A value to be found, in the form in which it lies in a cell.
+  /// A constant in the representation that a row's cell has.
   enum Wanted {
     case integer(Int64)
     case real(Double)
@@ -17,21 +16,21 @@ struct UniqueLookup {
     case bytes([UInt8])
   }
 
-  /// What was found out about the predicate.
+  /// How to evaluate the predicate.
   enum Plan {
-    /// The row in which a slot, which has an index of its own, has a value.
+    /// Look up a single value in the index of a one-property constraint.
     case index(table: Int, constraint: Int, slot: Int, wanted: Wanted)
-    /// The row that has the values of a row that was made to look like it.
+    /// Look up the values of a probe row in the index of a constraint.
     case probe(table: Int, constraint: Int, like: RowBatch)
-    /// The index does not know: nil, or a constant of another kind than the attribute.
+    /// Scan all rows, because the index can't find the constant: it is nil, or its type differs from the attribute's.
     case scan(RowPredicate)
   }
 
   let plan: Plan
 
-  /// Takes a predicate apart.
+  /// Analyzes a predicate.
   ///
-  /// - Throws: ``StoreError`` when the predicate is another one.
+  /// - Throws: ``StoreError`` if the predicate has another form.
   init(_ predicate: QueryExpression, entity: ManagedObjectModel.Entity, schema: TableSchema) throws {
     if case .and(let parts) = predicate {
       plan = try UniqueLookup.plan(parts, predicate, entity, schema)
@@ -48,7 +47,7 @@ struct UniqueLookup {
     }
   }
 
-  /// The look-up of several values: of a row that is made to have them.
+  /// Plans a lookup of several values by means of a probe row that has them.
   private static func plan(
     _ parts: [QueryExpression], _ predicate: QueryExpression, _ entity: ManagedObjectModel.Entity, _ schema: TableSchema
   ) throws -> Plan {
@@ -79,8 +78,8 @@ struct UniqueLookup {
     }
   }
 
-  /// The constant as it lies in a cell; nil when the index cannot answer. Decimal numbers can be equal without having
-  /// the same bytes, so their index is not asked.
+  /// The constant in cell representation; nil if the index can't find it. Equal decimals can have different bytes, so they are
+  /// never looked up.
   private static func wanted(_ constant: StoreValue, _ column: ColumnType) -> Wanted? {
     guard case .attribute(let type) = column else {
       if case .objectID(let id) = constant { return .integer(id.key) }
@@ -103,7 +102,7 @@ struct UniqueLookup {
 }
 
 extension UniqueLookup.Plan {
-  /// The constraint whose index is to be asked: a table, and the place of one of its constraints.
+  /// The constraint whose index finds the rows: a table, and the index of one of its constraints.
   var constraint: (table: Int, place: Int)? {
     switch self {
     case .index(let table, let place, _, _), .probe(let table, let place, _): (table, place)
@@ -111,7 +110,7 @@ extension UniqueLookup.Plan {
     }
   }
 
-  /// The digest under which a file's index has the values.
+  /// The digest of the values in a file's index.
   func digest(_ schema: TableSchema) -> UInt64? {
     switch self {
     case .index(_, _, _, let wanted): wanted.digest
@@ -152,7 +151,7 @@ extension UniqueLookup.Wanted {
 }
 
 extension RowTable {
-  /// The location of the row in which the only slot of a constraint has a value, or none.
+  /// The location of the row that has a value in the only slot of a constraint, or none.
   func location(of wanted: UniqueLookup.Wanted, slot: Int, constraint: Int) -> RowLocation {
     switch wanted {
     case .integer(let value):
@@ -183,7 +182,7 @@ extension RowTable {
 }
 
 extension TableGeneration {
-  /// The rows that a unique look-up finds, of the plan's entities.
+  /// The rows of the plan's entities that a unique lookup finds.
   func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
     switch lookup.plan {
     case .index(let table, let constraint, let slot, let wanted):
@@ -203,7 +202,7 @@ extension TableGeneration {
 }
 
 extension RowSelection {
-  /// Calls `body` with the places of the selected rows, in order.
+  /// Calls `body` with the indexes of the selected rows, in order.
   func forEach(in batch: RowBatch, _ body: (Int) throws -> Void) rethrows {
     switch self {
     case .all: for index in 0..<batch.count { try body(index) }

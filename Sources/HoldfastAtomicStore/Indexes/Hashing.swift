@@ -8,18 +8,18 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// Hashes of rows' values and comparisons of them where they lie.
+/// Hashes and compares the values of rows in place.
 ///
-/// The hashes are seeded by chance per process, so that nobody can write a file whose texts all collide, and they
-/// never leave the process.
+/// Hashes are seeded randomly per process, so that a crafted file can't contain text whose hashes all collide. They are never
+/// stored outside the process.
 enum Hashing {
-  /// An odd number with its bits well spread: 2^64 divided by the golden ratio.
+  /// 2^64 divided by the golden ratio: an odd number with well-distributed bits.
   static let multiplier: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-  /// A seed by chance.
+  /// The random seed of this process.
   static let seed = UInt64.random(in: .min ... .max)
 
-  /// Both halves of a product, folded: every bit of the answer depends on every bit of both.
+  /// XORs both halves of a 128-bit product, so that every bit of the result depends on every bit of both factors.
   @inline(__always) static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
     let product = (a ^ 0xA076_1D64_78BD_642F).multipliedFullWidth(by: b | 1)
     return product.high ^ product.low
@@ -37,7 +37,7 @@ enum Hashing {
     return hash
   }
 
-  /// The last one to seven bytes, or the last eight when there are as many.
+  /// The last one to seven bytes; the last eight if there are that many.
   @inline(__always) private static func tail(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> UInt64 {
     if bytes.count >= 8 { return bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self) }
     var word: UInt64 = 0
@@ -45,7 +45,7 @@ enum Hashing {
     return word
   }
 
-  /// The hash of the values of some slots, or nil when one of them is missing or is a NaN, which equals nothing.
+  /// The hash of the values of some slots; nil if one of them is missing or NaN, which isn't equal to anything.
   @inline(__always) static func hash(_ row: RowPointer, _ slots: [Int], _ kinds: [CellKind], seed: UInt64) -> UInt64? {
     var hash = seed
     for slot in slots {
@@ -62,21 +62,21 @@ enum Hashing {
     return hash
   }
 
-  /// Whether two rows have the same value in a slot; two missing values are the same.
+  /// Whether two rows have the same value in a slot. Two missing values are the same.
   @inline(__always) static func same(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
     guard a.isPresent(slot) == b.isPresent(slot) else { return false }
     guard a.isPresent(slot) else { return true }
     return kind == .bytes ? same(a.bytes(slot), b.bytes(slot)) : a.integer(slot) == b.integer(slot)
   }
 
-  /// Whether two runs of bytes are the same.
+  /// Whether two buffers contain the same bytes.
   @inline(__always) static func same(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
     guard a.count == b.count else { return false }
     guard let first = a.baseAddress, let second = b.baseAddress else { return true }
     return memcmp(first, second, a.count) == 0
   }
 
-  /// Whether two rows have the same values in all of the slots.
+  /// Whether two rows have the same values in all given slots.
   static func same(_ a: RowPointer, _ b: RowPointer, _ slots: [Int], _ kinds: [CellKind]) -> Bool {
     slots.allSatisfy { same(a, b, $0, kinds[$0]) }
   }

@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// Tells whether two lists of links hold the same links, in whatever order each names them, and names one that only one of them has.
+/// Checks whether two lists contain the same links, in any order.
 ///
-/// It takes 8 KiB however many links there are. Links are spread over cells, in each of which those of both lists cancel each other
-/// out; what is left of a single link that only one list has is that link itself.
+/// Takes 8 KiB for any number of links. Links are distributed over cells by hash, and links of both lists cancel each other out. If
+/// only one link of a cell is left, the cell's sums identify it.
 public struct LinkDigest: Sendable {
   private struct Cell {
     var count = 0
@@ -14,7 +14,7 @@ public struct LinkDigest: Sendable {
 
   private var cells = Array(repeating: Cell(), count: 256)
 
-  /// Begins with two lists without links.
+  /// Creates a digest of two empty lists.
   public init() {}
 
   private static func hash(_ source: Int64, _ target: Int64) -> UInt64 {
@@ -22,10 +22,10 @@ public struct LinkDigest: Sendable {
       Hashing.fold(UInt64(bitPattern: source) ^ Hashing.seed, Hashing.multiplier) ^ UInt64(bitPattern: target), Hashing.multiplier)
   }
 
-  /// Takes a link of the first list.
+  /// Adds a link to the first list.
   public mutating func add(source: Int64, target: Int64) { count(source, target, 1) }
 
-  /// Takes a link of the second list.
+  /// Adds a link to the second list.
   public mutating func subtract(source: Int64, target: Int64) { count(source, target, -1) }
 
   @inline(__always) private mutating func count(_ source: Int64, _ target: Int64, _ sign: Int) {
@@ -39,10 +39,10 @@ public struct LinkDigest: Sendable {
     }
   }
 
-  /// Whether both lists have the same links, each as often.
+  /// Whether both lists contain the same links, with the same counts.
   public var isEven: Bool { cells.allSatisfy { $0.count == 0 && $0.hashes == 0 && $0.sources == 0 && $0.targets == 0 } }
 
-  /// A link that only one list has, or that it has more often; nil when there is none, or so many that none can be told.
+  /// A link that only one list contains, or contains more often; nil if there is none, or if too many differ to identify one.
   var odd: SaveRequest.Link? {
     for cell in cells where cell.count.magnitude == 1 {
       let sign = Int64(cell.count)

@@ -1,35 +1,36 @@
-/// A value that a ``KeyMap`` can hold: one of its values stands for "nothing here".
+/// A value that a ``KeyMap`` can store. One value, ``none``, means that the key has no entry.
 protocol KeyMapElement: Sendable {
-  /// The value that means nothing.
+  /// The value that means "no entry".
   static var none: Self { get }
   /// Whether this is ``none``.
   var isNone: Bool { get }
 }
 
-/// A map from keys to values whose copies share what they do not change.
+/// A map from Int64 keys to values, with copy-on-write storage per chunk.
 ///
-/// Keys are mostly handed out one after the other, so values lie in chunks that are reached by shifting the key: a
-/// look-up is two loads. Keys far beyond all others (a file may name its objects as it likes) lie in hash tables
-/// instead, which are segmented so that a write copies one segment only. A copy of the map costs nothing; the first
-/// write to a chunk or segment after it copies that one.
+/// Keys are mostly allocated consecutively. The dense part stores their values in chunks that are indexed by the shifted key: a
+/// lookup takes two loads. The sparse part stores keys far beyond all others, which a file may contain, in hash tables. These are
+/// segmented so that a write copies only one segment.
+///
+/// Copying the map takes constant time. The first write to a chunk or segment after that copies it.
 struct KeyMap<Element: KeyMapElement>: Sendable {
-  /// The keys of chunk *c* are `c << shift ..< (c + 1) << shift`.
+  /// Chunk *c* contains the keys `c << shift ..< (c + 1) << shift`.
   private let shift: Int64
-  /// How many times as many keys as there are values the dense part may span, once it is large.
+  /// The maximum ratio of keys that the dense part spans to keys that have a value, once the map is large.
   private let spread: Int64
-  /// The dense part. A chunk in which nothing lies is empty.
+  /// The dense part. A chunk without values is an empty array.
   private var chunks: [[Element]] = []
-  /// The sparse part: as many segments as a power of two says, or none at all. A key lies in at most one of the parts.
+  /// The sparse part: empty, or a power of two of segments. A key is in at most one of the two parts.
   private var segments: [[Int64: Element]] = []
   private var sparseCount = 0
-  /// Another one with each change of the sparse part.
+  /// Replaced with each change of the sparse part, to detect changes by identity.
   private var sparseMark: SparseMark?
-  /// How many keys have a value.
+  /// The number of keys that have a value.
   private(set) var count = 0
 
   private final class SparseMark: Sendable {}
 
-  /// Makes an empty map with chunks of `1 << shift` keys.
+  /// Creates an empty map with chunks of `1 << shift` keys.
   init(shift: Int, spread: Int = 2) { (self.shift, self.spread) = (Int64(shift), Int64(spread)) }
 
   /// The value of a key, or ``KeyMapElement/none``.
@@ -49,9 +50,9 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     Int(truncatingIfNeeded: Hashing.fold(UInt64(bitPattern: key), Hashing.multiplier)) & (segments.count - 1)
   }
 
-  /// Gives a key a value, or takes it away with ``KeyMapElement/none``.
+  /// Sets the value of a key, or removes it if the value is ``KeyMapElement/none``.
   ///
-  /// - Returns: the value before.
+  /// - Returns: The previous value.
   @inline(__always) @discardableResult mutating func set(_ key: Int64, _ element: Element) -> Element {
     let place = key >> shift
     if segments.isEmpty, place >= 0, place < chunks.count, !chunks[Int(place)].isEmpty {
@@ -76,7 +77,8 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     return before
   }
 
-  /// The chunks that the dense part may have: a few, or as many as are wanted to hold ``spread`` times the keys that there are.
+  /// The maximum number of chunks in the dense part: a small minimum, or ``spread`` times the chunks that the present keys would
+  /// fill.
   private var denseLimit: Int64 { max(Int64(chunks.count), 64 + spread * (Int64(count) >> shift)) }
 
   private mutating func setDense(_ place: Int, _ key: Int64, _ element: Element) -> Element {
@@ -112,11 +114,11 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     for entry in old.joined() { segments[segment(entry.key)][entry.key] = entry.value }
   }
 
-  /// Whether the values of keys in a range are known to be those of another map, of which this one is a changed copy: because they
-  /// lie in the same memory.
+  /// Whether the values of the keys in a range are unchanged between another map and this changed copy of it. Compares chunks by
+  /// address; false means only that a value may have changed.
   ///
-  /// Where there are keys far beyond all others, nothing is known, because going over the rest of the keys range by range would take
-  /// too long; with `allowsSparse`, which is for who does not do that, as long as none of these has changed.
+  /// Always false if either map has a sparse part, because iterating over the other keys range by range would then take too long.
+  /// Callers that don't iterate pass `allowsSparse`; the sparse parts are then compared by identity.
   func shares(_ keys: ClosedRange<Int64>, with other: KeyMap, allowsSparse: Bool = false) -> Bool {
     guard segments.isEmpty && other.segments.isEmpty || allowsSparse && sparseMark === other.sparseMark else { return false }
     let last = Int64(max(chunks.count, other.chunks.count)) - 1
@@ -132,7 +134,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     return chunk.withUnsafeBufferPointer { chunk in other.withUnsafeBufferPointer { chunk.baseAddress == $0.baseAddress } }
   }
 
-  /// Calls `body` with every key of a range that has a value, ascending.
+  /// Calls `body` with each key of a range that has a value, in ascending order.
   func forEach(in keys: ClosedRange<Int64>, _ body: (Int64, Element) throws -> Void) rethrows {
     guard segments.isEmpty else { return try forEach { if keys.contains($0) { try body($0, $1) } } }
     var place = max(keys.lowerBound >> shift, 0)
@@ -147,15 +149,15 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     }
   }
 
-  /// The offsets in a chunk of so many keys of which some are wanted.
+  /// The offsets, in a chunk of `count` keys that begins at `first`, of the keys in a range.
   private func offsets(in keys: ClosedRange<Int64>, from first: Int64, _ count: Int) -> Range<Int> {
     let end = keys.upperBound < first + Int64(count) ? Int(max(keys.upperBound - first + 1, 0)) : count
     let start = Int(max(keys.lowerBound - first, 0))
     return min(start, end)..<end
   }
 
-  /// Calls `body` with the values that keys of a range have in another map and in this one, its changed copy, ascending by key as long as
-  /// there is no key far beyond all others. Keys whose values lie in the same memory in both are left out.
+  /// Calls `body` with the old and new values of the keys in a range, where this map is a changed copy of `other`. Skips keys whose
+  /// chunk is shared by both maps. Keys ascend if neither map has a sparse part.
   func forEachPair(in keys: ClosedRange<Int64>, with other: KeyMap, _ body: (_ old: Element, _ new: Element) throws -> Void) rethrows {
     guard segments.isEmpty && other.segments.isEmpty else {
       try forEach(in: keys) { try body(other[$0], $1) }
@@ -177,7 +179,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     }
   }
 
-  /// The largest key that has a value; nil when none has one.
+  /// The largest key that has a value; nil if the map is empty.
   var largestKey: Int64? {
     let sparse = segments.lazy.compactMap { $0.keys.max() }.max()
     guard let place = chunks.lastIndex(where: { $0.contains { !$0.isNone } }) else { return sparse }
@@ -185,7 +187,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     return max(sparse ?? .min, Int64(place) << shift + Int64(offset))
   }
 
-  /// Calls `body` with every key that has a value, ascending.
+  /// Calls `body` with each key that has a value, in ascending order.
   func forEach(_ body: (Int64, Element) throws -> Void) rethrows {
     var sparse = segments.joined().map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }[...]
     for (place, chunk) in chunks.enumerated() where !chunk.isEmpty {

@@ -1,4 +1,4 @@
-/// A set of keys, a bit for each: most were handed out one after the other.
+/// A set of keys, stored as a bitmap because most keys are allocated consecutively.
 struct KeySet {
   /// The bits of 64 keys.
   private struct Word: KeyMapElement {
@@ -9,9 +9,9 @@ struct KeySet {
 
   private var words = KeyMap<Word>(shift: 6)
 
-  /// Puts a key into the set.
+  /// Inserts a key.
   ///
-  /// - Returns: whether it was not there.
+  /// - Returns: Whether the set didn't contain the key.
   @inline(__always) mutating func insert(_ key: Int64) -> Bool {
     let word = words[key >> 6].bits, bit: UInt64 = 1 << UInt64(key & 63)
     words.set(key >> 6, Word(bits: word | bit))

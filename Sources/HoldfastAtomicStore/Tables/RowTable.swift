@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Where a row lies: the page's number plus one in the upper half, the row's place in the page in the lower.
+/// The location of a row: the page number plus one in the upper 32 bits, the row's index in the page in the lower ones.
 struct RowLocation: KeyMapElement {
   var bits: UInt64
 
@@ -13,21 +13,21 @@ struct RowLocation: KeyMapElement {
   @inline(__always) var row: Int { Int(bits & 0xFFFF_FFFF) }
 }
 
-/// The rows of all entities that share a root, at one point in time. Copies share what they do not change.
+/// The rows of all entities with the same root, in one generation. Copies share unchanged pages.
 ///
-/// Rows lie in sealed pages, which are never written: a new version of a row lies in another page, and the directory
-/// leads to it. What must stay true:
+/// Rows are stored in sealed pages, which are immutable: a new version of a row is stored in another page, and the directory points
+/// to it. Invariants:
 ///
-/// 1. A row is there exactly when the directory leads to it; every other row of a page is dead, and marked so.
-/// 2. ``Page/live`` of a page is the number of its rows to which the directory leads; a page without any is let go.
-/// 3. Each unique index has exactly one entry per row of its entities in which no slot of the constraint is empty.
+/// 1. A row exists exactly if the directory points to it. All other rows of a page are dead and marked as such.
+/// 2. ``Page/live`` is the number of rows in a page that the directory points to. A page without any is released.
+/// 3. Each unique index has exactly one entry for each row of its entities that has values in all slots of the constraint.
 struct RowTable: Sendable {
   /// A sealed page.
   struct Page: Sendable {
     let batch: RowBatch
     let entity: Int
     var live: Int
-    /// A bit for each dead row; empty while there is none.
+    /// A bitmap of the dead rows; empty if there are none.
     private var dead: [UInt64] = []
 
     init(_ batch: RowBatch, entity: Int) {
@@ -42,7 +42,7 @@ struct RowTable: Sendable {
       live -= 1
     }
 
-    /// The rows that are not dead.
+    /// The rows that aren't dead.
     var liveRows: RowSelection {
       if dead.isEmpty { return .all }
       var rows: [UInt32] = []
@@ -60,14 +60,14 @@ struct RowTable: Sendable {
   private(set) var pages: [Page?] = []
   private var freePages: [Int] = []
   private var directory = KeyMap<RowLocation>(shift: 10)
-  /// The indexes of the table's constraints, in their order.
+  /// The indexes of the table's constraints, in the same order.
   private(set) var unique: [UniqueIndex]
 
-  /// How many rows of each entity there are, by the entity's index; 0 for entities of other tables.
+  /// The number of rows by entity index; 0 for entities of other tables.
   private(set) var rowCounts: [Int]
-  /// How many pages are smaller than ``smallByteCount``.
+  /// The number of pages smaller than ``smallByteCount``.
   private var smallPageCount = 0
-  /// Pages that were under half live at some time since the last compaction; some may be gone.
+  /// Pages that became less than half live since the last compaction. Some may have been released.
   private var wastefulPages: [Int] = []
 
   init(constraintCount: Int, entityCount: Int) {
@@ -75,18 +75,18 @@ struct RowTable: Sendable {
     rowCounts = Array(repeating: 0, count: entityCount)
   }
 
-  /// How many rows there are.
+  /// The number of rows.
   var count: Int { directory.count }
 
-  /// The largest key of a row; 0 when there is none.
+  /// The largest key of a row; 0 if there are none.
   var largestKey: Int64 { directory.largestKey ?? 0 }
 
-  /// Calls `body` with the location of every row, ascending by key.
+  /// Calls `body` with the location of each row, in ascending key order.
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
-  /// Calls `body` with every row of an entity with a key in a range, ascending by key.
+  /// Calls `body` with each row of an entity in a key range, in ascending key order.
   func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
-    // Neighbours mostly lie in one page, which the table keeps alive.
+    // Neighboring rows are mostly in one page, which the table keeps alive.
     var number = -1, page: Unmanaged<RowBatch>?
     try directory.forEach(in: keys) { _, location in
       if location.page != number {
@@ -97,13 +97,12 @@ struct RowTable: Sendable {
     }
   }
 
-  /// Calls `body` with the rows of an entity with keys in a range that another table has and this one, its changed copy, has not or
-  /// has changed, and with those that this one has instead or that are new. Takes time in proportion to the pages of the
-  /// other table and to the keys beside changed ones.
+  /// Calls `body` with the old and new versions of an entity's rows that differ between another table and this changed copy of it.
+  /// Takes time proportional to the number of pages in the other table and of keys near changed ones.
   func forEachChange(
     since old: RowTable, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
-    // The number of a page that was let go is given to another one.
+    // The number of a released page is reused.
     let same = old.pages.indices.map { number in
       old.pages[number].map { number < pages.count && pages[number]?.batch === $0.batch } ?? false
     }
@@ -114,20 +113,21 @@ struct RowTable: Sendable {
     }
   }
 
-  /// Whether rows with keys in a range are known to be those of another table, of which this one is a changed copy.
+  /// Whether the rows in a key range are unchanged between another table and this changed copy of it. False means only that a row
+  /// may have changed.
   func hasSameLocations(as other: RowTable, keys: ClosedRange<Int64>) -> Bool { directory.shares(keys, with: other.directory) }
 
   // MARK: Looking up
 
-  /// Where the row with a key lies.
+  /// The location of the row with a key.
   @inline(__always) func location(_ key: Int64) -> RowLocation { directory[key] }
 
-  /// The row at a location that the directory gave.
+  /// The row at a location from the directory.
   @inline(__always) func pointer(_ location: RowLocation) -> RowPointer { batch(location).pointer(location.row) }
 
-  /// The page of a location that the directory gave.
+  /// The page of a location from the directory.
   @inline(__always) func batch(_ location: RowLocation) -> RowBatch {
-    guard let page = pages[location.page] else { preconditionFailure("The directory of a table leads to a page that was let go.") }
+    guard let page = pages[location.page] else { preconditionFailure("The directory of a table points to a released page.") }
     return page.batch
   }
 
@@ -146,12 +146,12 @@ struct RowTable: Sendable {
     return location.isNone ? nil : batch(location)[location.row]
   }
 
-  /// The rows of a page that are not dead.
+  /// The rows of a page that aren't dead.
   func liveRows(_ number: Int) -> RowSelection { pages[number]?.liveRows ?? .rows([]) }
 
   // MARK: Changing
 
-  /// Takes a sealed batch over as a page and leads to its rows. The row that had a key before is dead then.
+  /// Adds a sealed batch as a page and points the directory to its rows. Previous rows with the same keys become dead.
   mutating func adopt(_ batch: RowBatch, entity: Int) {
     guard batch.count > 0 else { return }
     let number = freePages.popLast() ?? pages.count
@@ -185,19 +185,18 @@ struct RowTable: Sendable {
 
   // MARK: Uniqueness
 
-  /// The key of a row that has a row's values of a constraint, or nil.
+  /// The key of the row that has the same values of a constraint as another row, or nil.
   @inline(__always) func key(like row: RowPointer, hash: UInt64, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
     unique[place].key(hash: hash) { key in
       self.row(key).map { Hashing.same($0, row, constraint.slots, constraint.kinds) } ?? false
     }
   }
 
-  /// Enters the values of a constraint of rows that are in the table.
+  /// Adds the values of rows in the table to the index of a constraint.
   ///
-  /// - Parameter taken: called with the key of each row whose values another row has, and with that row's key; such a row was
-  ///   not entered.
+  /// - Parameter taken: Called with the key of each row that wasn't added, and the key of the existing row that has its values.
   mutating func enter(_ entries: [UniqueIndex.Entry], _ constraint: TableSchema.Constraint, at place: Int, taken: (Int64, Int64) -> Void) {
-    // The index is taken out meanwhile, so that the rows can be looked at.
+    // Take the index out of the table, so that the closure can access the rows.
     var index = UniqueIndex()
     swap(&index, &unique[place])
     index.insert(entries, isSame: { isSame($0, $1, constraint) }, taken: taken)
@@ -209,7 +208,7 @@ struct RowTable: Sendable {
     return Hashing.same(a, b, constraint.slots, constraint.kinds)
   }
 
-  /// Takes the values of a constraint of a row out of its index.
+  /// Removes a row's values from the index of a constraint.
   mutating func forget(_ row: RowPointer, _ constraint: TableSchema.Constraint, at place: Int) {
     guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
     unique[place].remove(hash: hash, key: row.key)
@@ -217,13 +216,12 @@ struct RowTable: Sendable {
 
   // MARK: Compaction
 
-  /// Below this many bytes a page counts as small.
+  /// The size in bytes below which a page counts as small.
   private static let smallByteCount = RowBatchBuilder.pageByteCount / 4
-  /// How many small pages may lie about, because every save makes at least one.
+  /// The number of small pages that triggers compaction. Every save adds at least one.
   private static let smallPageLimit = 32
 
-  /// Copies what lives in pages that are mostly dead into new pages, and small pages into large ones when there are too
-  /// many of them.
+  /// Copies the live rows of mostly dead pages into new pages, and merges small pages if there are too many.
   mutating func compact(_ schema: TableSchema) {
     let tooManySmall = smallPageCount > RowTable.smallPageLimit
     guard tooManySmall || !wastefulPages.isEmpty else { return }
@@ -232,7 +230,7 @@ struct RowTable: Sendable {
       return page.live * 2 < page.batch.count || (tooManySmall && page.batch.byteCount < RowTable.smallByteCount)
     }
     wastefulPages = []
-    // All copies are made before any is led to, so that no page takes the number of one that is still read.
+    // Make all copies first, so that no new page takes the number of a page that is still being read.
     for (entity, copies) in moved.isEmpty ? [] : copies(of: moved, schema) {
       for copy in copies { adopt(copy, entity: entity) }
     }

@@ -1,16 +1,16 @@
 import HoldfastStore
 
-/// The keys by which the targets of one source stand in an ordered relationship.
+/// The order keys of one owner's destinations in an ordered relationship.
 struct OrderedTargets: KeyMapElement {
-  /// Ascending.
+  /// The destination keys, ascending.
   var targets: [Int64] = []
-  /// The key of each target.
+  /// The order key of each destination.
   var keys: [Int64] = []
 
   static var none: OrderedTargets { OrderedTargets() }
   var isNone: Bool { targets.isEmpty }
 
-  /// The key of a target; the largest there is for one that has none.
+  /// The order key of a destination; `Int64.max` if it has none.
   func key(of target: Int64) -> Int64 {
     var (low, high) = (0, targets.count)
     while low < high {
@@ -21,27 +21,29 @@ struct OrderedTargets: KeyMapElement {
   }
 }
 
-/// The order of the targets of one relationship, by source. Copies share what they do not change.
+/// The order of the destinations of one relationship, by owner. Copies share unchanged chunks.
 struct OrderIndex: Sendable {
-  /// Often few objects of a family have a list.
+  /// Allows a sparser map than usual because often few objects of a family have a list.
   private var sources = KeyMap<OrderedTargets>(shift: 6, spread: 16)
 
-  /// The keys of some targets of a source.
+  /// The order keys of some destinations of an owner.
   func keys(of targets: some Sequence<Int64>, source: Int64) -> [Int64] {
     let known = sources[source]
     return targets.map { known.key(of: $0) }
   }
 
-  /// Whether the keys of sources in a range are known to be those of another index, of which this one is a changed copy.
+  /// Whether the order keys of owners in a range are unchanged between another index and this changed copy of it. False means only
+  /// that a key may have changed.
   func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<Int64>) -> Bool {
     sources.shares(keys, with: other.sources, allowsSparse: true)
   }
 
-  /// Gives targets of a source new keys, and forgets those that are no targets any more.
+  /// Sets new order keys for destinations of an owner, and removes those of objects that are no longer destinations.
   ///
   /// - Parameters:
-  ///   - targets: all that there are, ascending.
-  ///   - links, new: links of the source, ascending, and their keys.
+  ///   - targets: All destinations, ascending.
+  ///   - links: Links of the owner, ascending.
+  ///   - new: The order key of each of these links.
   mutating func set(_ source: Int64, targets: [Int64], _ links: ArraySlice<SaveRequest.Link>, _ new: ArraySlice<Int64>) {
     let known = sources[source]
     var next = OrderedTargets()

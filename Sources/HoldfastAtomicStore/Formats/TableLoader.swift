@@ -1,14 +1,14 @@
 public import HoldfastStore
 
-/// Makes tables from what a format reads in a file.
+/// Builds tables from the contents of a file.
 ///
-/// Calls come in this order: ``begin(_:)``, then in any order ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)``,
-/// ``take(stated:of:)`` and ``take(_:)``, then `finish()`. What the file says is checked as a save would be: a key that comes twice and
-/// two rows with the values of a uniqueness constraint are damage.
+/// Call ``begin(_:)`` first. Then call ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)``, ``take(stated:of:)`` and
+/// ``take(_:)`` in any order, and finally `finish()`. The contents are validated like a save: a repeated key, or two rows that
+/// violate a uniqueness constraint, count as damage.
 public final class TableLoader {
-  /// The model with which the file is opened.
+  /// The model that the file is opened with.
   public let model: ManagedObjectModel
-  /// The path of the file, for messages.
+  /// The path of the file, for error messages.
   public let path: String?
   private let keySpace: KeySpace
   private var begun: (header: StoreFileHeader, schema: TableSchema)?
@@ -16,10 +16,10 @@ public final class TableLoader {
   private var request = SaveRequest()
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
   private var runs: RunFinder?
-  /// What the rows may take; nil where that was checked before.
+  /// The memory limit of the rows; nil if it was already checked.
   private var memory: RowMemory?
 
-  /// Begins with nothing.
+  /// Creates a loader without rows.
   public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
     self.init(model: model, path: path, keySpace: keySpace, memory: nil)
   }
@@ -32,17 +32,17 @@ public final class TableLoader {
     rows = model.entities.map { _ in [] }
   }
 
-  /// Takes what the file says of the store.
+  /// Passes the header of the file.
   ///
-  /// - Returns: the identity with which batches are to be built.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` when the file was written with another model, `damaged` when
-  ///   its generation is none of ``StoreFileHeader/generations``.
+  /// - Returns: The identity to build batches with.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the file was written with another model, `damaged` if
+  ///   its generation isn't in ``StoreFileHeader/generations``.
   public func begin(_ header: StoreFileHeader) throws -> StoreIdentity { try beginTables(header).identity }
 
-  /// As ``begin(_:)``, for a format that wants to know more of the tables than the identity.
+  /// Passes the header of the file, like ``begin(_:)``, and returns the schema of the tables.
   public func beginTables(_ header: StoreFileHeader) throws -> TableSchema {
-    precondition(begun == nil, "A format began twice to load one file.")
-    if !StoreFileHeader.generations.contains(header.generation) { throw damaged("Its generation is \(header.generation).") }
+    precondition(begun == nil, "begin(_:) was called twice for one file.")
+    if !StoreFileHeader.generations.contains(header.generation) { throw damaged("The generation number \(header.generation) is invalid.") }
     try header.check(model, path)
     let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
     let schema = TableSchema(model: model, identity: identity, keySpace: keySpace)
@@ -50,10 +50,11 @@ public final class TableLoader {
     return schema
   }
 
-  /// Takes rows of an entity, in any order. The batch becomes a page of the table: large ones are better.
+  /// Adds rows of an entity, in any order.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` when the rows so far take more memory than
-  ///   ``WholeFileOptions/largestRows`` allows.
+  /// The batch becomes a page of the table, so large batches are better.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` if the rows so far exceed ``WholeFileOptions/largestRows``.
   public func take(_ batch: RowBatch, of entity: Int) throws {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
@@ -61,16 +62,21 @@ public final class TableLoader {
     rows[entity].append(batch)
   }
 
-  /// Takes links of a relationship whose links are pairs of their own, from the side that names them, in any order.
+  /// Adds links of a many-to-many relationship, in any order.
+  ///
+  /// The source of each link is the object on the side that stores the links. To-many relationships without inverse are stored the
+  /// same way.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.added = LinkOrder.sorted(links)
     request.links.append(changes)
   }
 
-  /// Takes the keys by which targets of an ordered relationship stand: for each link from its side, in any order, a key.
+  /// Adds the order keys of an ordered relationship.
+  ///
+  /// Each link has one order key. The source of a link is the owner. Links can be in any order.
   public func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship) {
-    precondition(links.count == keys.count, "A format gave \(keys.count) keys for the order of \(links.count) links.")
+    precondition(links.count == keys.count, "take(order:keys:of:) was called with \(keys.count) keys for \(links.count) links.")
     var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let places = links.indices.sorted { links[$0] < links[$1] }
     changes.links = places.map { links[$0] }
@@ -78,23 +84,26 @@ public final class TableLoader {
     request.orders.append(changes)
   }
 
-  /// Takes the links of a to-many relationship that a file names although the other side has named them already: they have to be the
-  /// same, but for those of objects that are not there.
+  /// Adds the second listing of links that the file lists at both ends.
+  ///
+  /// Both listings must contain the same links, apart from those of missing objects.
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
-  /// Takes where rows lie in a file of text, so that the first save can copy them. Only of a file whose digest is right.
+  /// Adds the positions of rows in a text file.
+  ///
+  /// The first save then copies unchanged rows. Only call this for a file whose digest matches.
   public func take(_ runs: RunFinder) { self.runs = runs }
 
-  /// The keys that objects in a file may have.
+  /// The valid keys of objects.
   public static let keys: ClosedRange<Int64> = 1...(1 << 62)
-  /// The least key that was never handed out may be one more than the last.
+  /// The valid next keys: one more than the last key is allowed.
   public static let nextKeys: ClosedRange<Int64> = 1...(1 << 62 + 1)
 
-  /// Makes the tables.
+  /// Builds the tables.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` when rows contradict each other.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` if the contents contradict each other.
   func finish() throws -> LoadedStore {
-    guard let (header, schema) = begun else { preconditionFailure("A format read a file without a header.") }
+    guard let (header, schema) = begun else { preconditionFailure("The format didn't call begin(_:).") }
     request.entities = rows.indices.filter { !rows[$0].isEmpty }.map { entity in
       var changes = SaveRequest.EntityChanges(entity: entity)
       changes.inserted = rows[entity]
@@ -104,7 +113,7 @@ public final class TableLoader {
     do {
       generation = try TableSave.next(request, after: TableGeneration(empty: schema))
     } catch let error as StoreError {
-      throw damaged("What it says contradicts itself.", error)
+      throw damaged("The file contradicts itself.", error)
     }
     let checks = LoadedTableChecks(generation, request)
     if let contradiction = checks.keys(header) ?? checks.targets() ?? checks.links() ?? checks.pairs() ?? checks.orders()
@@ -118,28 +127,28 @@ public final class TableLoader {
   }
 
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
-    StoreError(.damaged, operation: "open the store", path: path, reason: reason + " Take a copy of the file from a backup.", cause: cause)
+    StoreError(.damaged, operation: "open the store", path: path, reason: reason + " Restore the file from a backup.", cause: cause)
   }
 }
 
-/// What was read from a file as a whole.
+/// The contents of a file that was read entirely.
 struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
   var nextKeys: [Int64]
-  /// What the format has noted of the file, for the first save.
+  /// The sections that the first save can copy.
   var parts: [FilePart]
-  /// The file, when there is something to be copied from it.
+  /// The file, if it has such sections.
   var saved: SavedFile?
 }
 
-/// What there is of a store when its file was opened.
+/// The state of a store after opening its file.
 struct OpenedStore {
   var header: StoreFileHeader
   var schema: TableSchema
   var source: RowSource
   var nextKeys: [Int64]
-  /// The file, when it was read as a whole and there is something to be copied from it.
+  /// The file, if it was read entirely and has sections that a save can copy.
   var saved: SavedFile?
 
   init(_ loaded: LoadedStore) {

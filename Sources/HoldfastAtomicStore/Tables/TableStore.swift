@@ -2,16 +2,16 @@ import HoldfastFiles
 public import HoldfastStore
 import Synchronization
 
-/// What every store that keeps all rows in memory shares: the current generation, read views, keys for new objects and
-/// the two steps of a save. A store on a file adds how a generation is written before it is published.
+/// The in-memory part of a store: its current generation, read views, keys and saves.
 ///
-/// It is *not* an ``/HoldfastStore/IncrementalStore`` itself: opening, closing and metadata are the store's.
+/// A file-based store also writes each generation before it is published. `TableStore` isn't an
+/// ``/HoldfastStore/IncrementalStore``: opening, closing and metadata are up to the store.
 public final class TableStore: Sendable {
-  /// The tables' schema.
+  /// The schema of the tables.
   public let schema: TableSchema
-  /// Whether every change is refused.
+  /// Whether all changes are refused.
   let isReadOnly: Bool
-  /// Guards the current generation, the keys and whether a save is prepared: whoever reads or replaces them.
+  /// Guards the current generation, the next keys and whether a save is prepared.
   private let state: Mutex<State>
   private let liveness = Liveness()
 
@@ -21,7 +21,7 @@ public final class TableStore: Sendable {
     var isSaving = false
   }
 
-  /// What the tables answer themselves, without sorting or filtering.
+  /// What the tables support. Sorting and filtering aren't included.
   public static let capabilities: StoreCapabilities = {
     var capabilities = StoreCapabilities()
     capabilities.uniqueLookups = true
@@ -33,13 +33,12 @@ public final class TableStore: Sendable {
     return capabilities
   }()
 
-  /// Begins with a generation.
+  /// Creates a table store with a generation.
   ///
   /// - Parameters:
-  ///   - generation: the rows.
-  ///   - nextKeys: for each root entity, in the order of the model's entities, the least key that was never handed out;
-  ///     empty for a new store.
-  ///   - isReadOnly: whether every change is refused.
+  ///   - generation: The rows.
+  ///   - nextKeys: The next key to allocate for each root entity, in the order of the model's entities. Empty for a new store.
+  ///   - isReadOnly: Whether all changes are refused.
   public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
     self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly)
   }
@@ -51,46 +50,48 @@ public final class TableStore: Sendable {
     state = Mutex(State(source: source, nextKeys: keys))
   }
 
-  /// The generation that was published last; nil while it lies in a file of which not all was needed.
+  /// The current generation; nil while it is read from a file on demand.
   public var generation: TableGeneration? {
     if case .tables(let generation) = source { generation } else { nil }
   }
 
-  /// The rows that were published last.
+  /// The current rows.
   var source: RowSource {
     let (settled, before) = state.withLock { state in
       let before = state.source
       state.source = before.settled
       return (state.source, before)
     }
-    // What read from a file is let go outside the lock, because that may close the file.
+    // Release the source outside the lock, because that may close a file.
     _ = before
     return settled
   }
 
-  /// For each root entity the least key that was never handed out, to be kept with the store.
+  /// The next key to allocate for each root entity, which the store must save.
   public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }
 
-  /// Ends all read views. Nothing can be read or saved afterwards.
+  /// Ends all read views. Later calls that read or save throw.
   public func close() { liveness.isOpen.store(false, ordering: .releasing) }
 
   // MARK: Reading
 
-  /// Begins reading the current generation. Both kinds of view pin it, which costs nothing.
+  /// Begins a read view of the current generation, in constant time.
+  ///
+  /// Both kinds of view pin the generation.
   public func beginRead() throws -> any ReadView { try beginRead(keeping: nil) }
 
-  /// The same, with files that the view keeps until it ends.
+  /// Begins a read view that keeps external files until it ends.
   func beginRead(keeping files: ExternalDataPin?) throws -> any ReadView {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("begin to read") }
     return GenerationView(source, liveness, files)
   }
 
-  /// The generation that a view reads.
+  /// The generation of a view.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `notOpen` when the view ended or is another store's.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `notOpen` if the view has ended or belongs to another store.
   public func generation(of view: any ReadView) throws -> TableGeneration { try source(of: view).generation() }
 
-  /// The rows that a view reads.
+  /// The rows of a view.
   func source(of view: any ReadView) throws -> RowSource {
     guard let view = view as? GenerationView, view.liveness === liveness else { throw TableError.foreignView() }
     return try view.source()
@@ -98,13 +99,13 @@ public final class TableStore: Sendable {
 
   // MARK: Saving
 
-  /// Goes on with what somebody else has saved. Views that have begun keep what they see.
+  /// Replaces the current rows with a generation that another process saved. Existing views don't change.
   ///
-  /// - Parameter nextKeys: as in the initialiser; keys handed out by this store are not handed out again all the same.
-  /// - Requires: no save is prepared.
+  /// - Parameter nextKeys: As in the initializer. Keys that this store allocated aren't allocated again.
+  /// - Requires: No save is prepared.
   func goOn(with generation: TableGeneration, nextKeys: [Int64]) {
     let old = state.withLock { state in
-      precondition(!state.isSaving, "A store went on with other rows while a save was prepared.")
+      precondition(!state.isSaving, "The rows were replaced while a save was prepared.")
       let old = state.source
       state.source = .tables(generation)
       state.nextKeys = zip(state.nextKeys, nextKeys).map { max($0, $1) }
@@ -113,10 +114,10 @@ public final class TableStore: Sendable {
     _ = old
   }
 
-  /// Sets keys aside that nobody else has, as somebody knows who sees what others set aside.
+  /// Allocates keys that no other process has allocated.
   ///
-  /// - Parameter others: for each table the least key that nobody else has handed out.
-  /// - Returns: the keys, and for each table the least key that was never handed out from now on.
+  /// - Parameter others: For each table, the next key that other processes would allocate.
+  /// - Returns: The keys, and the next key of each table after this allocation.
   func allocateKeys(entity: Int, count: Int, others: [Int64]) throws -> (keys: [Int64], nextKeys: [Int64]) {
     state.withLock { state in
       if others.count == state.nextKeys.count { state.nextKeys = zip(state.nextKeys, others).map { max($0, $1) } }
@@ -124,10 +125,10 @@ public final class TableStore: Sendable {
     return (try allocateKeys(entity: entity, count: count), nextKeys)
   }
 
-  /// Sets keys aside; see ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``.
+  /// Allocates keys. See ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("set keys aside") }
-    guard !isReadOnly else { throw TableError.readOnly("set keys aside") }
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("allocate keys") }
+    guard !isReadOnly else { throw TableError.readOnly("allocate keys") }
     let table = schema.tableOfEntity[entity]
     let first = try state.withLock { state throws in
       let first = state.nextKeys[table]
@@ -141,10 +142,10 @@ public final class TableStore: Sendable {
     return Array(first..<first + Int64(count))
   }
 
-  /// Works out the generation that a save makes; see ``/HoldfastStore/IncrementalStore/prepare(_:)`` for its errors.
+  /// Builds the generation that a save results in.
   ///
-  /// One of ``TablePreparation/publish()`` and ``TablePreparation/discard()`` has to follow; a preparation that is let go
-  /// discards itself.
+  /// See ``/HoldfastStore/IncrementalStore/prepare(_:)`` for the errors. Call ``TablePreparation/publish()`` or
+  /// ``TablePreparation/discard()`` on the result; releasing it discards it.
   public func prepare(_ request: SaveRequest) throws -> TablePreparation {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("save") }
     guard !isReadOnly else { throw TableError.readOnly("save") }
@@ -162,7 +163,7 @@ public final class TableStore: Sendable {
   }
 
   fileprivate func finish(_ next: TableGeneration?) {
-    // The old generation is let go outside the lock: freeing its pages can take long.
+    // Release the old generation outside the lock: freeing its pages can take long.
     let old = state.withLock { state in
       let old = state.source
       state.isSaving = false
@@ -173,7 +174,7 @@ public final class TableStore: Sendable {
   }
 }
 
-/// A save that was worked out and is visible to nobody yet.
+/// A prepared save that isn't visible to readers yet.
 public final class TablePreparation: Sendable {
   /// The rows and links after the save.
   public let next: TableGeneration
@@ -187,26 +188,26 @@ public final class TablePreparation: Sendable {
 
   deinit { discard() }
 
-  /// Makes the save visible to views that begin from now on.
+  /// Makes the save visible to views that begin later.
   public func publish() {
     if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(next) }
   }
 
-  /// Takes the save back. After ``publish()`` it does nothing.
+  /// Discards the save. Has no effect after ``publish()``.
   public func discard() {
     if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(nil) }
   }
 }
 
-/// Whether a store is open, shared with its views.
+/// Whether a store is open. Shared with its views.
 private final class Liveness: Sendable {
   let isOpen = Atomic(true)
 }
 
-/// A read view that pins rows.
+/// A read view that pins the current rows.
 private final class GenerationView: ReadView {
   let liveness: Liveness
-  /// The rows until the view ends; guarded because a view may be ended by another thread.
+  /// The rows until the view ends. Guarded because another thread may end the view.
   private let pinned: Mutex<RowSource?>
 
   private let files: ExternalDataPin?

@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Works out the generation that follows another by a save request: a list of named steps.
+/// Applies a save request to a generation and returns the next one.
 ///
-/// Nothing is visible to anybody until the result is published, so a step that throws leaves no trace.
+/// Nothing is visible to readers until the result is published, so a step that throws has no effect.
 struct TableSave {
   private let base: TableGeneration
   private let request: SaveRequest
@@ -10,19 +10,20 @@ struct TableSave {
   private var tables: [RowTable]
   private var adjacencies: [AdjacencyIndex]
   private var orders: [OrderIndex]
-  /// The sources that lose targets, by ordered relationship.
+  /// The owners that lose destinations, by ordered relationship.
   private var losing: [Set<Int64>]
-  /// The links of to-one relationships that come and go, by adjacency: from the target's key to the row's.
+  /// The added and removed links of to-one relationships, by index. The source of a link is the destination's key, the target the
+  /// row's key.
   private var added: [[SaveRequest.Link]]
   private var removed: [[SaveRequest.Link]]
-  /// Rows whose values of a constraint are to be entered into its index.
+  /// Rows whose values must be added to the index of a constraint.
   private var newValues: [NewValues] = []
 
   private struct NewValues {
     var entity: Int
     var constraint: Int
     var batch: RowBatch
-    /// The rows, or nil for all of the batch.
+    /// The indexes of the rows; nil for the entire batch.
     var rows: [Int]?
   }
 
@@ -38,7 +39,7 @@ struct TableSave {
     removed = added
   }
 
-  /// The next generation.
+  /// Returns the next generation.
   ///
   /// - Throws: ``StoreError`` with codes `conflict`, `constraintConflict`, `wrongType`, `general`.
   static func next(_ request: SaveRequest, after base: TableGeneration) throws -> TableGeneration {
@@ -112,7 +113,7 @@ struct TableSave {
     }
   }
 
-  /// Puts new versions of rows in the place of those that there are.
+  /// Replaces rows with new versions.
   private mutating func replace(by batch: RowBatch, _ entity: Int) {
     let table = schema.tableOfEntity[entity]
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
@@ -159,7 +160,7 @@ struct TableSave {
     }
   }
 
-  /// In a key space of the whole store, no new row may have the key of a row of another table.
+  /// If keys are unique in the entire store, throws if an inserted row has the key of a row in any table.
   private func compareKeysOfAll() throws {
     if schema.keySpace == .family { return }
     let filled = tables.filter { $0.count > 0 }
@@ -191,7 +192,7 @@ struct TableSave {
     return TableError.repeatedKey(schema.model.entities[entity], batch.pointer(0).key)
   }
 
-  /// The batch itself, or a copy when its rows carry the IDs of another store.
+  /// The batch itself, or a copy if its rows have the object IDs of another store.
   private func page(_ batch: RowBatch, _ entity: Int) throws -> RowBatch {
     let described = schema.model.entities[entity]
     guard batch.layout == described.layout else { throw TableError.wrongLayout(described) }
@@ -204,7 +205,7 @@ struct TableSave {
 
   // MARK: Uniqueness
 
-  /// Enters new values into the indexes when all old ones have left, so that values may change hands in one save.
+  /// Adds new values to the indexes after all old ones were removed, so that one save can exchange values between rows.
   private mutating func enterUniqueValues() throws {
     var conflicts: [ConstraintConflict] = []
     for table in tables.indices {
@@ -221,12 +222,12 @@ struct TableSave {
     guard conflicts.isEmpty else {
       throw StoreError(
         .constraintConflict, operation: "save",
-        reason: "\(conflicts.count) rows would have the values of another row in a uniqueness constraint.",
+        reason: "\(conflicts.count) rows violate a uniqueness constraint: another row has the same values.",
         constraintConflicts: conflicts)
     }
   }
 
-  /// The hashes of the new values of a constraint. Values that are missing, or equal nothing, have no place in an index.
+  /// The hashes of the new values of a constraint. Missing and NaN values aren't indexed.
   private func newEntries(_ table: Int, _ place: Int, _ constraint: TableSchema.Constraint) -> [UniqueIndex.Entry] {
     let new = newValues.filter { schema.tableOfEntity[$0.entity] == table && $0.constraint == place }
     var entries: [UniqueIndex.Entry] = []
@@ -269,7 +270,8 @@ struct TableSave {
     }
   }
 
-  /// A target that can belong to one object only leaves the one that had it; of two that want it the last one gets it.
+  /// Enforces that a destination of a to-many relationship without inverse has one owner. If the save names several, the last one
+  /// wins.
   private func takeAway(_ changes: inout SaveRequest.LinkChanges, _ backward: Int) {
     let last = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
     changes.added.removeAll { last[$0.target] != $0.source }
@@ -292,7 +294,7 @@ struct TableSave {
     }
   }
 
-  // MARK: What pointed to deleted rows
+  // MARK: References to deleted rows
 
   private mutating func severDeletedRows() {
     var emptied: [Int: [Int64: Set<Int>]] = [:]
@@ -314,7 +316,7 @@ struct TableSave {
       }
     }
     for (forward, links) in links {
-      // The index of the naming side is followed by that of the other.
+      // The backward index immediately follows the forward index.
       apply(forward, added: [], removed: LinkOrder.sorted(links))
       apply(forward + 1, added: [], removed: LinkOrder.reversed(links))
     }
@@ -322,7 +324,7 @@ struct TableSave {
     applyKeyLinks()
   }
 
-  /// Finds the links of some objects, by the index of the naming side, as that side names them.
+  /// Collects the links of some objects from one side's index, in the direction of the side that stores the links.
   private func collectLinks(of keys: [Int64], _ forward: Int, _ backward: Int, _ links: inout [Int: [SaveRequest.Link]]) {
     var found: [SaveRequest.Link] = []
     for key in keys {
@@ -335,7 +337,7 @@ struct TableSave {
     if !found.isEmpty { links[min(forward, backward), default: []] += found }
   }
 
-  /// Finds the rows whose to-one relationship leads to one of the keys, with the slot to be emptied.
+  /// Collects the rows whose to-one relationship points to one of the keys, and the slots to set to nil.
   private func collectRows(
     pointingTo keys: [Int64], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [Int64: Set<Int>]]
   ) {
@@ -348,7 +350,7 @@ struct TableSave {
     }
   }
 
-  /// Replaces rows by copies with some slots emptied and versions raised by 1.
+  /// Replaces rows with copies in which some slots are nil and the version is incremented.
   private mutating func empty(_ rows: [Int64: Set<Int>], _ table: Int) {
     let byEntity = Dictionary(grouping: rows.keys.sorted()) { tables[table].entity(tables[table].location($0)) }
     for (entity, keys) in byEntity where entity >= 0 {
@@ -360,7 +362,7 @@ struct TableSave {
         if builder.isFull { copies.append(builder.seal()) }
       }
       if builder.count > 0 { copies.append(builder.seal()) }
-      // A value that becomes nil leaves its constraints; it cannot break one.
+      // A value that becomes nil leaves its constraints; it can't violate one.
       for copy in copies { replace(by: copy, entity) }
       newValues = []
     }
@@ -368,7 +370,7 @@ struct TableSave {
 
   // MARK: Order
 
-  /// New keys for targets of ordered relationships. Keys of links that went are forgotten.
+  /// Sets the order keys of new destinations and removes those of removed links.
   private mutating func putInOrder() {
     for (place, relationship) in schema.ordered.enumerated() {
       let changes = request.orders.first { $0.entity == relationship.entityIndex && $0.relationship == relationship.index }
@@ -397,8 +399,8 @@ struct TableSave {
 
   // MARK: Derived values
 
-  /// Rows in which derived attributes that are not marked as changed have the values of the rows that there are: others may have
-  /// changed those without raising the version.
+  /// Copies stored derived values into updated rows, unless they are marked as changed: another save may have recomputed them
+  /// without changing the version.
   private func keepingDerivedValues(_ slots: [Int], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: Int) -> RowBatch {
     let table = tables[schema.tableOfEntity[entity]], kinds = rows.layout.kinds
     func kept(_ index: Int, _ slot: Int) -> RowPointer? {
@@ -416,7 +418,7 @@ struct TableSave {
     return builder.seal()
   }
 
-  /// Puts rows with new derived values in the place of those that there are. No constraint and no relationship is about these values.
+  /// Replaces rows with copies that have new derived values. Constraints and relationships don't involve derived values.
   private mutating func setDerivedValues() throws {
     for changes in request.entities {
       let table = schema.tableOfEntity[changes.entity]
@@ -446,7 +448,7 @@ struct TableSave {
   }
 }
 
-/// Copies a row without some of its values.
+/// Copies a row, setting some values to nil.
 enum RowCopy {
   static func append(_ row: RowPointer, emptying slots: Set<Int>, to builder: RowBatchBuilder) {
     builder.beginRow(key: row.key, version: RowPointer.version(after: row.version))

@@ -1,30 +1,31 @@
 public import HoldfastFiles
 public import HoldfastStore
 
-/// The file that a store has now and what of it holds which rows: from it a save copies what has not changed.
+/// The store's current file and what its sections contain. A save copies unchanged sections from it.
 public struct SavedFile: Sendable {
-  /// The rows and links that the file holds.
+  /// The rows and links in the file.
   public let generation: TableGeneration
-  /// The file's bytes, which stay what they are.
+  /// The file's bytes, which don't change.
   public let bytes: FileBytes
-  /// What the format has noted of the file, in the order in which it lies there.
+  /// The file's sections as recorded by the format, in file order.
   public let parts: [FilePart]
 
-  /// Names a file.
+  /// Creates a description of a file.
   public init(generation: TableGeneration, bytes: FileBytes, parts: [FilePart]) {
     self.generation = generation
     self.bytes = bytes
     self.parts = parts
   }
 
-  /// The parts of a kind and subject that are to be kept, and that are worth it.
+  /// The sections of a kind and subject that are worth keeping.
   ///
   /// - Parameters:
-  ///   - kind: as the format numbers it.
-  ///   - subject: as the format numbers it.
-  ///   - smallByteCount: parts with fewer bytes are left out when a part beside them is not kept, so that small ones do not gather.
-  ///   - isKept: whether a part is to be kept: nothing in it has changed since an older generation, which the file holds, or so little
-  ///     that the format can make the part from what it was.
+  ///   - kind: The kind, as numbered by the format.
+  ///   - subject: The subject, as numbered by the format.
+  ///   - smallByteCount: Sections with fewer bytes are dropped if a neighboring section isn't kept, so that small sections don't
+  ///     accumulate.
+  ///   - isKept: Whether to keep a section. `old` is the generation in the file. Return true if the content is unchanged since
+  ///     then, or changed so little that the format can derive the new section from the old one.
   public func kept(
     kind: Int, subject: Int, smallByteCount: Int, _ isKept: (_ old: TableGeneration, _ part: FilePart) -> Bool
   ) -> [FilePart] {
@@ -37,10 +38,9 @@ public struct SavedFile: Sendable {
     }.map { found[$0] }
   }
 
-  /// Reads a part and compares its digest.
+  /// Reads a section and compares its digest.
   ///
-  /// - Returns: whether the part is what was written, and so was handed to `body`. When it is not, or cannot be read, what it held is
-  ///   to be written from memory.
+  /// - Returns: Whether the section is intact and was passed to `body`. If false, write its content from memory.
   public func copy(_ part: FilePart, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
     guard part.byteCount > 0, part.offset >= 0, part.offset <= bytes.byteCount - Int64(part.byteCount) else { return false }
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.byteCount, alignment: 16)
@@ -52,26 +52,26 @@ public struct SavedFile: Sendable {
   }
 }
 
-/// A part of a file: bytes that follow each other, and what they hold.
+/// A section of a file: a range of bytes and what it contains.
 public struct FilePart: Sendable {
-  /// What the part holds, as the format numbers it.
+  /// What the section contains, as numbered by the format.
   public var kind: Int
-  /// The entity, relationship or constraint, as the format numbers it.
+  /// The entity, relationship or constraint, as numbered by the format.
   public var subject: Int
-  /// Where the first byte lies.
+  /// The file offset of the first byte.
   public var offset: Int64
-  /// How many bytes there are.
+  /// The number of bytes.
   public var byteCount: Int
   /// XXH64 of the bytes.
   public var digest: UInt64
-  /// How many rows, links or entries there are.
+  /// The number of rows, links or entries.
   public var count: Int
-  /// The least key.
+  /// The smallest key.
   public var first: Int64
   /// The largest key.
   public var last: Int64
 
-  /// Describes a part.
+  /// Creates a section description.
   public init(kind: Int, subject: Int, offset: Int64, byteCount: Int, digest: UInt64, count: Int, first: Int64, last: Int64) {
     self.kind = kind
     self.subject = subject
@@ -83,31 +83,34 @@ public struct FilePart: Sendable {
     self.last = last
   }
 
-  /// The keys from the least to the largest.
+  /// The keys from the smallest to the largest.
   public var keys: ClosedRange<Int64> { first...last }
 }
 
 extension TableGeneration {
-  /// Whether the rows of an entity with keys in a range are those of an older generation: nobody has changed, inserted or removed one.
-  /// It may be said of unchanged rows that they are not, when rows with neighbouring keys have changed. Takes time in proportion to
-  /// the keys of the range divided by 1,024.
+  /// Whether an entity's rows in a key range are unchanged since an older generation.
+  ///
+  /// False means only that a row may have changed: a change of a row with a nearby key has the same effect. Takes time proportional
+  /// to the number of keys in the range divided by 1,024.
   public func hasSameRows(as old: TableGeneration, entity: Int, keys: ClosedRange<Int64>) -> Bool {
     table(of: entity).hasSameLocations(as: old.table(of: entity), keys: keys)
   }
 
-  /// Whether the links of a to-many relationship from sources with keys in a range, and the order of an ordered one, are those of an
-  /// older generation, as ``hasSameRows(as:entity:keys:)`` says it of rows.
+  /// Whether the links of owners in a key range are unchanged since an older generation.
+  ///
+  /// Compares the links of a to-many relationship and their order. False means only that a link may have changed, as with
+  /// ``hasSameRows(as:entity:keys:)``.
   public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>) -> Bool {
     let forward = forwardIndex(of: relationship)
     guard adjacencies[forward].hasSameLinks(as: old.adjacencies[forward], sources: sources) else { return false }
     return schema.order(of: relationship).map { orders[$0].hasSameKeys(as: old.orders[$0], sources: sources) } ?? true
   }
 
-  /// Whether the values of a uniqueness constraint are those of an older generation, row by row.
+  /// Whether all values of a uniqueness constraint are unchanged since an older generation.
   ///
   /// - Parameters:
-  ///   - old: the older generation.
-  ///   - constraint: its place in ``TableSchema/uniqueConstraints``.
+  ///   - old: The older generation.
+  ///   - constraint: The index of the constraint in ``TableSchema/uniqueConstraints``.
   public func hasSameUniqueValues(as old: TableGeneration, constraint: Int) -> Bool {
     var place = constraint
     for (table, constraints) in schema.constraints.enumerated() {

@@ -1,14 +1,13 @@
 public import HoldfastStore
 
-/// All rows and links of a store at one point in time. Never changes, so any number of readers share it without locks
-/// while the next one is made beside it.
+/// All rows and links in one state of a store.
 ///
-/// A generation is what a read view pins, what a save starts from, and what a file format writes. It is *not* a cache:
-/// the rows that it hands out are the store's own pages.
+/// A generation is immutable, so readers share it without locks while a save builds the next one. Read views pin generations, saves
+/// start from them, and file formats write them. A generation isn't a cache: the rows that it returns are the store's own pages.
 public final class TableGeneration: Sendable {
-  /// The tables' schema.
+  /// The schema of the tables.
   public let schema: TableSchema
-  /// How many saves there were before, in this process.
+  /// The number of earlier saves in this process.
   public let number: Int
   let tables: [RowTable]
   let adjacencies: [AdjacencyIndex]
@@ -22,7 +21,7 @@ public final class TableGeneration: Sendable {
     self.orders = orders
   }
 
-  /// A generation without rows.
+  /// Creates a generation without rows.
   public convenience init(empty schema: TableSchema) {
     let entityCount = schema.model.entities.count
     self.init(
@@ -32,7 +31,9 @@ public final class TableGeneration: Sendable {
       orders: Array(repeating: OrderIndex(), count: schema.ordered.count))
   }
 
-  /// The same rows under a schema whose entities are the same but for what is not stored, such as delete rules.
+  /// Creates a generation with the same rows and another schema.
+  ///
+  /// The entities of both schemas can differ only in properties that aren't stored, such as delete rules.
   public convenience init(_ other: TableGeneration, schema: TableSchema) {
     self.init(schema: schema, number: other.number, tables: other.tables, adjacencies: other.adjacencies, orders: other.orders)
   }
@@ -41,19 +42,20 @@ public final class TableGeneration: Sendable {
 }
 
 extension TableGeneration {
-  /// How many rows of an entity there are, without those of sub-entities. Takes constant time.
+  /// The number of rows of an entity, without subentities. Takes constant time.
   public func rowCount(of entity: Int) -> Int { table(of: entity).rowCounts[entity] }
 
-  /// The row of an object of an entity or a sub-entity, or nil.
+  /// The row of an object of an entity or a subentity, or nil.
   public func row(entity: Int, key: Int64) -> RowView? {
     tables[schema.tableOfEntity[entity]].view(key)
   }
 
-  /// Whether there is an object with that key of an entity or another one with the same root.
+  /// Whether an object with a key exists in the family of an entity.
   public func hasRow(entity: Int, key: Int64) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
 
-  /// Calls `body` with all rows of an entity, without those of sub-entities, batch by batch in no particular order,
-  /// until it answers ``/HoldfastStore/SinkDemand/enough``.
+  /// Calls `body` with all rows of an entity, without subentities, in batches.
+  ///
+  /// Batches come in no particular order, until `body` returns ``/HoldfastStore/SinkDemand/enough``.
   public func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) rethrows {
     let table = table(of: entity)
     for (number, page) in table.pages.enumerated() {
@@ -62,16 +64,16 @@ extension TableGeneration {
     }
   }
 
-  /// The targets of a to-many relationship of one object, ascending.
+  /// The destinations of a to-many relationship of one object, ascending.
   public func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
     adjacencies[forwardIndex(of: relationship)].withTargets(of: key) { Array($0) }
   }
 
-  /// The index from sources to targets of a to-many relationship.
+  /// The number of the index from owners to destinations of a to-many relationship.
   func forwardIndex(of relationship: ManagedObjectModel.Relationship) -> Int {
     switch schema.storage(of: relationship) {
     case .inverseSlot(let forward), .links(let forward, _): forward
-    case .slot: preconditionFailure("The targets of the to-one relationship \(relationship.name) lie in rows, not in an index.")
+    case .slot: preconditionFailure("The to-one relationship \(relationship.name) is stored in rows and has no forward index.")
     }
   }
 }

@@ -8,11 +8,12 @@ public import HoldfastStore
   import Darwin
 #endif
 
-/// A digest of the values of a uniqueness constraint that files keep: XXH64 of the values one after the other, in the order of the
-/// constraint. A whole number, truth value or key is 8 bytes, little-endian; so is a floating-point number, as IEEE 754 has it; text and
-/// other bytes are their count as 8 such bytes, and then themselves. On disk: do not change.
+/// The digest of a uniqueness constraint's values that files store: XXH64.
+///
+/// The input is the values in the order of the constraint. An integer, Boolean or key is 8 bytes, little-endian; so is an IEEE 754
+/// floating-point number. Text and binary data are their byte count as 8 such bytes, then the bytes. On disk: do not change.
 public enum UniqueDigest {
-  /// The digest of a row's values; nil when one of them is missing or is a NaN, which equals nothing.
+  /// The digest of a row's values; nil if one is missing or NaN.
   public static func value(of row: RowPointer, _ constraint: UniqueConstraint) -> UInt64? {
     if constraint.slots.count == 1 { return single(row, constraint.slots[0], constraint.kinds[0]) }
     var digest = ContentDigest()
@@ -33,12 +34,12 @@ public enum UniqueDigest {
     }
   }
 
-  /// The digest of one value of 8 bytes.
+  /// The digest of a value of 8 bytes.
   static func value(ofWord word: UInt64) -> UInt64 { withUnsafeBytes(of: word.littleEndian) { ContentDigest.value(of: $0) } }
 
-  /// The digest of one text.
+  /// The digest of a value of variable size.
   static func value(of bytes: UnsafeRawBufferPointer) -> UInt64 {
-    // Most are short: in one piece they need no state.
+    // Most values are short enough to hash in one piece, without a streaming state.
     if bytes.count > 248 {
       var digest = ContentDigest()
       update(&digest, bytes)

@@ -1,10 +1,9 @@
-/// Finds the key that may have certain values, by the hash of the values. Copies share what they do not change.
+/// A hash index of a uniqueness constraint: finds the keys whose values have a hash. Copies share unchanged segments.
 ///
-/// Open addressing with linear probing in segments of 512 places. The upper bits of a hash choose the segment, the
-/// lower ones the place; a write copies only the segment that it meets, so an older copy still answers as it did.
-/// Different values can have one hash, so whoever asks compares the rows.
+/// Open addressing with linear probing in segments of 512 slots. The upper bits of a hash select the segment, the lower bits the
+/// slot. A write copies only the affected segment. Different values can have the same hash, so callers compare the rows.
 struct UniqueIndex: Sendable {
-  /// A place in a segment. Empty when the hash is 0.
+  /// A slot of a segment. Empty if the hash is 0.
   private struct Place: Sendable {
     var hash: UInt64 = 0
     var key: Int64 = 0
@@ -12,23 +11,23 @@ struct UniqueIndex: Sendable {
 
   private static let segmentSize = 512
   private static let mask = segmentSize - 1
-  /// How many entries a segment holds on the average before all segments are split.
+  /// The average number of entries per segment at which all segments are split.
   private static let fill = 332
 
-  /// The most entries of a segment: fewer than it has places, so that every search ends at an empty one.
+  /// The maximum number of entries in a segment. Less than the segment size, so that every search ends at an empty slot.
   private static let mostEntries = 480
 
   private var segments: [[Place]] = []
-  /// How many entries each segment has.
+  /// The number of entries in each segment.
   private var entryCounts: [Int] = []
-  /// How far a hash is shifted to the right to give the number of its segment.
+  /// The number of bits to shift a hash right to get its segment.
   private var shift: UInt64 = 64
   private(set) var count = 0
 
-  /// Makes an empty index.
+  /// Creates an empty index.
   init() {}
 
-  /// Whether the index is known to be the same as another, of which it is a copy.
+  /// Whether the index is unchanged since it was copied from, or to, another one. False means only that it may have changed.
   func isSame(as other: UniqueIndex) -> Bool {
     if count != other.count { return false }
     if count == 0 { return true }
@@ -36,7 +35,7 @@ struct UniqueIndex: Sendable {
     }
   }
 
-  /// The first key under a hash that `matches` accepts.
+  /// The first key with a hash that `matches` accepts.
   @inline(__always) func key(hash: UInt64, matches: (Int64) -> Bool) -> Int64? {
     guard !segments.isEmpty else { return nil }
     let hash = UniqueIndex.nonzero(hash)
@@ -57,17 +56,17 @@ struct UniqueIndex: Sendable {
     count += 1
   }
 
-  /// A key to be added, with the hash of its values.
+  /// A key to add, with the hash of its values.
   struct Entry {
     var hash: UInt64
     var key: Int64
   }
 
-  /// Adds many keys, those of one segment after the other, which then stays in the processor's cache.
+  /// Adds many keys, sorted by segment so that the current segment stays in the CPU cache.
   ///
   /// - Parameters:
-  ///   - isSame: whether the rows of two keys have the same values; asked when they have one hash.
-  ///   - taken: called with a key that is not added, because the second key has its values.
+  ///   - isSame: Whether the rows of two keys with the same hash have the same values.
+  ///   - taken: Called with a key that wasn't added and the existing key that has its values.
   mutating func insert(_ entries: [Entry], isSame: (Int64, Int64) -> Bool, taken: (Int64, Int64) -> Void) {
     reserve(entries.count)
     for entry in entries.count < UniqueIndex.fewEntries ? entries : bySegment(entries) {
@@ -79,10 +78,10 @@ struct UniqueIndex: Sendable {
     }
   }
 
-  /// Fewer are not worth being put in order.
+  /// The minimum number of entries to sort by segment.
   private static let fewEntries = 4096
 
-  /// The entries in the order of their segments; those of one segment stay in their order.
+  /// The entries in a stable order by segment.
   private func bySegment(_ entries: [Entry]) -> [Entry] {
     var places = [Int](repeating: 0, count: segments.count + 1)
     for entry in entries { places[segment(UniqueIndex.nonzero(entry.hash)) + 1] += 1 }
@@ -99,8 +98,8 @@ struct UniqueIndex: Sendable {
 
   /// Adds a key to its segment.
   ///
-  /// - Returns: false when the segment is full, which with hashes as good as those of ``Hashing`` never comes before the
-  ///   average calls for more segments.
+  /// - Returns: False if the segment is full. With hashes as well distributed as those of ``Hashing``, the average load triggers a
+  ///   split long before that.
   private mutating func insertReserved(_ hash: UInt64, _ key: Int64) -> Bool {
     let segment = segment(hash)
     guard entryCounts[segment] < UniqueIndex.mostEntries else { return false }
@@ -113,7 +112,7 @@ struct UniqueIndex: Sendable {
     return true
   }
 
-  /// Takes a key away; one that is not there is no error.
+  /// Removes a key. Removing a missing key has no effect.
   mutating func remove(hash: UInt64, key: Int64) {
     guard !segments.isEmpty else { return }
     let hash = UniqueIndex.nonzero(hash)
@@ -129,7 +128,7 @@ struct UniqueIndex: Sendable {
       if places[hole].hash == 0 { return false }
       hole = (hole + 1) & mask
     }
-    // What comes behind the hole moves into it unless it already lies at or behind its own first place.
+    // Move later entries into the hole, unless they are already at or after their home slot.
     var next = (hole + 1) & mask
     while places[next].hash != 0 {
       let home = Int(truncatingIfNeeded: places[next].hash) & mask
@@ -143,7 +142,7 @@ struct UniqueIndex: Sendable {
     return true
   }
 
-  /// Makes room for more keys at once.
+  /// Reserves capacity for more keys.
   mutating func reserve(_ more: Int) {
     let needed = count + more
     guard needed > segments.count * UniqueIndex.fill else { return }
@@ -152,7 +151,7 @@ struct UniqueIndex: Sendable {
     grow(to: segmentCount)
   }
 
-  /// Makes more segments, and still more should one of them be full.
+  /// Increases the number of segments, repeatedly if one of them is still full.
   private mutating func grow(to segmentCount: Int) {
     let old = segments
     var segmentCount = segmentCount

@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// Looks for what tables that were read from a file say against themselves, and a save never would. Each check answers with what
-/// is wrong, or nil.
+/// Checks the tables read from a file for contradictions that a save can't produce. Each check returns a description of the
+/// problem, or nil.
 ///
-/// What leads to an object that is not there is no contradiction: it is left behind by a deletion whose delete rule does nothing.
+/// A reference to a missing object isn't a contradiction: deleting an object leaves it behind if the delete rule is "no action".
 struct LoadedTableChecks {
   private let generation: TableGeneration
   private let request: SaveRequest
@@ -16,14 +16,14 @@ struct LoadedTableChecks {
     schema = generation.schema
   }
 
-  /// Keys within their bounds.
+  /// Keys are within their bounds.
   func keys(_ header: StoreFileHeader) -> String? {
     let keys = generation.tables.map(\.largestKey).filter { $0 != 0 }
     if keys.allSatisfy(TableLoader.keys.contains) && header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { return nil }
-    return "It has an object whose key is not between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound)."
+    return "An object's key isn't between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound)."
   }
 
-  /// In a key space of the whole store, what a relationship leads to may not be an object of another root entity than its
+  /// If keys are unique in the entire store, a relationship can't point to an object of a different root entity than its
   /// destination's.
   func targets() -> String? {
     if schema.keySpace == .family { return nil }
@@ -42,13 +42,13 @@ struct LoadedTableChecks {
       case .links(_, let backward): generation.adjacencies[backward].forEachSource(look)
       case .inverseSlot: break
       }
-      if let strayed { return "\(name(relationship)) leads to object \(strayed), which is none of its destination's." }
+      if let strayed { return "\(name(relationship)) points to object \(strayed), which isn't an object of the destination entity." }
     }
     return nil
   }
 
-  /// No link may come twice, and a target that belongs to one object may not be that of two; both ends of a to-many relationship
-  /// that is its own inverse have to name each other.
+  /// No link occurs twice, and a destination of a to-many relationship without inverse has one owner. Both ends of a to-many
+  /// relationship that is its own inverse match.
   func links() -> String? {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
@@ -64,31 +64,31 @@ struct LoadedTableChecks {
       if !agrees {
         odd = odd ?? zip(changes.added, changes.added.dropFirst()).first { $0 == $1 }?.0.source
         return
-          "The links \(name(relationship)) contradict each other: one comes twice, or only one of its ends names it.\(LoadedTableChecks.at(odd))"
+          "The links \(name(relationship)) contradict each other: one occurs twice, or only one end lists it.\(LoadedTableChecks.at(odd))"
       }
     }
     return nil
   }
 
-  /// Both ends of a one-to-one relationship have to name each other.
+  /// Both ends of a one-to-one relationship match.
   func pairs() -> String? {
     for relationship in model.entities.flatMap(\.ownRelationships) where !relationship.isToMany && !relationship.inverseIsToMany {
       guard let inverse = model.inverse(of: relationship), case .slot(let index) = schema.storage(of: relationship),
         case .slot(let back) = schema.storage(of: inverse)
       else { continue }
       var odd: Int64?
-      // An index leads from targets to the rows that name them.
+      // The index maps destinations to the rows that reference them.
       generation.adjacencies[index].forEach { link in
         if exists(link.source, relationship.destinationIndex), !contains(generation.adjacencies[back], link.target, link.source) {
           odd = link.target
         }
       }
-      if odd != nil { return "Two objects do not lead to each other by \(name(relationship)) and its inverse.\(LoadedTableChecks.at(odd))" }
+      if odd != nil { return "\(name(relationship)) and its inverse don't match.\(LoadedTableChecks.at(odd))" }
     }
     return nil
   }
 
-  /// The list of ordered targets has to name all that are linked, each once, and no others.
+  /// The list of an ordered relationship contains each linked object exactly once, and no others.
   func orders() -> String? {
     for changes in request.orders {
       let relationship = relationship(changes.entity, changes.relationship)
@@ -102,14 +102,14 @@ struct LoadedTableChecks {
       }
       if next < changes.links.count { odd = odd ?? changes.links[next].source }
       if odd != nil {
-        return "A list \(name(relationship)) does not name the objects that are linked to its object, each once, and no others."
+        return "The ordered list \(name(relationship)) doesn't contain exactly the objects that are linked to its owner."
           + LoadedTableChecks.at(odd)
       }
     }
     return nil
   }
 
-  /// What the file names at both ends has to be the same.
+  /// Links that the file lists at both ends match.
   func stated(_ stated: [(LinkDigest, ManagedObjectModel.Relationship)]) -> String? {
     for (links, relationship) in stated {
       var links = links, last: (source: Int64, exists: Bool) = (.min, false)
@@ -118,13 +118,13 @@ struct LoadedTableChecks {
         if last.exists { links.subtract(source: link.source, target: link.target) }
       }
       if links.isEven { continue }
-      let which = links.odd.map { " One of them is that from object \($0.source) to object \($0.target)." } ?? ""
-      return "The links \(name(relationship)) and those of its inverse are not the same.\(which)"
+      let which = links.odd.map { " For example, only one end lists the link from object \($0.source) to object \($0.target)." } ?? ""
+      return "The links \(name(relationship)) and those of its inverse don't match.\(which)"
     }
     return nil
   }
 
-  private static func at(_ key: Int64?) -> String { key.map { " That is at object \($0)." } ?? "" }
+  private static func at(_ key: Int64?) -> String { key.map { " See object \($0)." } ?? "" }
 
   private func relationship(_ entity: Int, _ place: Int) -> ManagedObjectModel.Relationship { model.entities[entity].relationships[place] }
 

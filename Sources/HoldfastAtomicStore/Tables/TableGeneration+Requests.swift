@@ -1,23 +1,24 @@
 public import HoldfastStore
 
-/// Rows of which fetch plans are carried out.
+/// Rows that can execute fetch plans.
 protocol PlannedRows {
   var schema: TableSchema { get }
 
-  /// How many rows of an entity there are, without those of sub-entities.
+  /// The number of rows of an entity, without subentities.
   func rowCount(of entity: Int) -> Int
 
-  /// Calls `body` with all rows of an entity, without those of sub-entities, until it answers ``/HoldfastStore/SinkDemand/enough``.
+  /// Calls `body` with all rows of an entity, without subentities, until it returns ``/HoldfastStore/SinkDemand/enough``.
   func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws
 
-  /// The rows that a unique look-up finds, of the plan's entities.
+  /// The rows of the plan's entities that a unique lookup finds.
   func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView]
 }
 
 extension TableGeneration: PlannedRows {
-  /// Carries out a fetch plan that needs no more than ``TableStore/capabilities``.
+  /// Executes a fetch plan that requires only ``TableStore/capabilities``.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` for a plan that needs more; what the sink throws.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if the plan requires other capabilities, and errors of
+  ///   the sink.
   public func fetch(_ plan: FetchPlan, into sink: any RowSink) throws { try carryOut(plan, into: sink) }
 }
 
@@ -90,7 +91,7 @@ extension PlannedRows {
     _ = try sink.take(builder.seal(), .all)
   }
 
-  /// Looks at all rows for those that a look-up wants.
+  /// Scans all rows for those that match a lookup.
   func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan) throws -> [RowView] {
     guard case .scan(let predicate) = lookup else { return [] }
     var found: [RowView] = []
@@ -106,8 +107,9 @@ extension PlannedRows {
 }
 
 extension TableGeneration {
-  /// Delivers the rows with certain keys, in the order of the request; those in one page that follow each other go
-  /// together.
+  /// Delivers the rows with the given keys, in the order of the request.
+  ///
+  /// Consecutive rows of one page are delivered together.
   public func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     let number = schema.tableOfEntity[request.entity]
     let family = schema.model.entities[request.entity].familyIndexes
@@ -131,7 +133,7 @@ extension TableGeneration {
     _ = try run.begin(nil, into: sink)
   }
 
-  /// Answers a relationship request.
+  /// Returns the destinations of a relationship.
   public func relationships(_ request: RelationshipRequest) -> RelationshipAnswer {
     let relationship = schema.model.entities[request.entity].relationships[request.relationship]
     let index = forwardIndex(of: relationship)
@@ -143,7 +145,7 @@ extension TableGeneration {
     let order = schema.order(of: relationship)
     var orderKeys: [Int64] = []
     for source in request.sources {
-      // A source that was deleted may be linked still, where the delete rule says that nothing happens.
+      // A deleted owner can still have links if the delete rule is "no action".
       if !tables[table].location(source).isNone { adjacencies[index].withTargets(of: source) { targets.append(contentsOf: $0) } }
       if let order { orderKeys += orders[order].keys(of: targets[Int(offsets[offsets.count - 1])...], source: source) }
       offsets.append(Int32(targets.count))
@@ -163,13 +165,13 @@ extension TableGeneration {
   }
 }
 
-/// Rows of one page that follow each other in an answer, and are delivered together.
+/// Consecutive rows of one page that are delivered together.
 struct PageRun {
   private(set) var page: RowBatch?
-  /// The places of the rows in the page.
+  /// The indexes of the rows in the page.
   var rows: [UInt32] = []
 
-  /// Delivers the rows so far, and goes on with another page.
+  /// Delivers the rows so far and starts a run in another page.
   mutating func begin(_ next: RowBatch?, into sink: any RowSink) throws -> SinkDemand {
     defer {
       page = next
@@ -180,18 +182,18 @@ struct PageRun {
   }
 }
 
-/// Errors of the tables, each built in one place.
+/// The errors of the tables.
 enum TableError {
   static func undeclared(_ what: String) -> StoreError {
-    StoreError(.unsupportedRequest, operation: "fetch rows", reason: "This store does not declare \(what); the framework does that itself.")
+    StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The store doesn't evaluate \(what). Evaluate it on the fetched rows.")
   }
 
   static func notOpen(_ operation: String) -> StoreError {
-    StoreError(.notOpen, operation: operation, reason: "The store is not open; open it, and make a new read view.")
+    StoreError(.notOpen, operation: operation, reason: "The store isn't open. Open it and begin a new read view.")
   }
 
   static func viewEnded() -> StoreError {
-    StoreError(.notOpen, operation: "read", reason: "The read view has ended; begin another.")
+    StoreError(.notOpen, operation: "read", reason: "The read view has ended. Begin another one.")
   }
 
   static func foreignView() -> StoreError {
@@ -203,21 +205,21 @@ enum TableError {
   }
 
   static func saveInProgress() -> StoreError {
-    StoreError(.locked, operation: "prepare a save", reason: "Another prepared save waits for its commit or abort.", isRetryable: true)
+    StoreError(.locked, operation: "prepare a save", reason: "Another prepared save isn't committed or aborted yet.", isRetryable: true)
   }
 
   static func noMoreKeys(_ entity: ManagedObjectModel.Entity) -> StoreError {
     StoreError(
-      .unstorableValue, operation: "set keys of \(entity.name) aside",
-      reason: "There are no keys left after \(TableLoader.keys.upperBound). Copy the objects into a new store.")
+      .unstorableValue, operation: "allocate keys of \(entity.name)",
+      reason: "There are no keys left after \(TableLoader.keys.upperBound). Copy the objects to a new store.")
   }
 
   static func wrongLayout(_ entity: ManagedObjectModel.Entity) -> StoreError {
-    StoreError(.wrongType, operation: "save rows of \(entity.name)", reason: "The rows do not have the entity's columns.")
+    StoreError(.wrongType, operation: "save rows of \(entity.name)", reason: "The rows don't have the entity's columns.")
   }
 
   static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: Int64) -> StoreError {
     StoreError(
-      .general, operation: "insert a row of \(entity.name)", reason: "There is a row with key \(key) already; keys come from allocateKeys.")
+      .general, operation: "insert a row of \(entity.name)", reason: "A row with key \(key) already exists. Take keys from allocateKeys.")
   }
 }

@@ -1,0 +1,180 @@
+import HoldfastStore
+
+/// An index from the keys of source objects to the keys of their destination objects, for one relationship. Copies share unchanged
+/// pages.
+///
+/// A page covers 256 source keys. It is one array, which contains the destination keys of its first source in ascending order, then
+/// those of the next source, and so on. Building an index from sorted links takes one pass; a change rewrites only the affected
+/// pages.
+struct AdjacencyIndex: Sendable {
+  /// The destinations of 256 source keys:
+  ///
+  /// | words | content |
+  /// |---|---|
+  /// | 0 ..< 4 | a bitmap of the keys that have an entry |
+  /// | 4 ..< 4 + n/2 + 1 | n + 1 offsets of 32 bits: the first destination of each of the n entries, and the end of the last entry |
+  /// | … | the destination keys |
+  ///
+  /// An entry can be without destinations. A page without entries is an empty array.
+  struct Page: KeyMapElement {
+    var words: [Int64] = []
+    static var none: Page { Page() }
+    var isNone: Bool { words.isEmpty }
+  }
+
+  private static let shift: Int64 = 8
+  private var pages = KeyMap<Page>(shift: 6)
+  /// The number of links.
+  private(set) var count = 0
+
+  /// Creates an empty index.
+  init() {}
+
+  /// Calls `body` with the destination keys of a source, in ascending order.
+  @inline(__always) func withTargets<T>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T {
+    try pages[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
+      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : PageReader(words).targets(of: Int(key & 255)))
+    }
+  }
+
+  /// Calls `body` with each link, sorted by source, then target.
+  func forEach(_ body: (SaveRequest.Link) throws -> Void) rethrows {
+    try pages.forEach { place, page in
+      try page.words.withUnsafeBufferPointer { words in
+        let reader = PageReader(words)
+        for low in 0..<256 {
+          for target in reader.targets(of: low) {
+            try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target))
+          }
+        }
+      }
+    }
+  }
+
+  /// Calls `body` with each source in a range that has destinations, and with these. Both are in ascending order.
+  func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void) rethrows {
+    let shift = AdjacencyIndex.shift
+    try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
+      try page.words.withUnsafeBufferPointer { words in
+        let reader = PageReader(words)
+        try reader.forEachEntry { low, rank in
+          let source = place << shift + Int64(low), targets = reader.targets(rank: rank)
+          if sources.contains(source) && !targets.isEmpty { try body(source, targets) }
+        }
+      }
+    }
+  }
+
+  /// Whether the links from sources in a range are unchanged between another index and this changed copy of it. False means only
+  /// that a link may have changed.
+  func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<Int64>) -> Bool {
+    pages.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.pages)
+  }
+
+  /// Calls `body` with each source that has destinations, in ascending order.
+  func forEachSource(_ body: (Int64) throws -> Void) rethrows {
+    try pages.forEach { place, page in
+      try page.words.withUnsafeBufferPointer { words in
+        let reader = PageReader(words)
+        try reader.forEachEntry { low, rank in
+          if reader.start(rank: rank) < reader.start(rank: rank + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
+        }
+      }
+    }
+  }
+
+  /// Calls `body` with the page of the keys `number << 8 ..< (number + 1) << 8`, or with nil if the page is empty.
+  func withPage(_ number: Int64, _ body: (PageReader?) -> Void) {
+    pages[number].words.withUnsafeBufferPointer { body($0.isEmpty ? nil : PageReader($0)) }
+  }
+
+  /// Removes links, then adds links. Both lists are sorted by source, then target. Adding an existing link or removing a missing
+  /// one has no effect.
+  mutating func apply(added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
+    added.withUnsafeBufferPointer { added in
+      removed.withUnsafeBufferPointer { removed in apply(added, removed) }
+    }
+  }
+
+  private mutating func apply(_ added: UnsafeBufferPointer<SaveRequest.Link>, _ removed: UnsafeBufferPointer<SaveRequest.Link>) {
+    var (nextAdded, nextRemoved) = (0, 0)
+    while nextAdded < added.count || nextRemoved < removed.count {
+      let first = min(
+        nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
+      let place = first >> AdjacencyIndex.shift
+      let lastAdded = AdjacencyIndex.end(added, from: nextAdded, place), lastRemoved = AdjacencyIndex.end(removed, from: nextRemoved, place)
+      let (page, change) = PageWriter.page(
+        pages[place].words, added: UnsafeBufferPointer(rebasing: added[nextAdded..<lastAdded]),
+        removed: UnsafeBufferPointer(rebasing: removed[nextRemoved..<lastRemoved]))
+      if let page { pages.set(place, Page(words: page)) }
+      count += change
+      (nextAdded, nextRemoved) = (lastAdded, lastRemoved)
+    }
+  }
+
+  /// Adds links to an empty index in linear time, if their order permits this: the destinations of each source ascend, and the
+  /// sources are dense.
+  ///
+  /// - Parameters:
+  ///   - links: The links. If `isExchanged` is true, they are sorted by source, then target. Otherwise they are sorted by target,
+  ///     and no target occurs twice.
+  ///   - isExchanged: Whether the source and target of each link are exchanged.
+  /// - Returns: Whether the links were added.
+  mutating func fill(_ links: [SaveRequest.Link], isExchanged: Bool) -> Bool {
+    guard count == 0 else { return false }
+    return links.withUnsafeBufferPointer { links in
+      isExchanged
+        ? fill(links, isOrdered: { $0 <= $1 }, key: \.target, target: \.source)
+        : fill(links, isOrdered: { $0.target < $1.target }, key: \.source, target: \.target)
+    }
+  }
+
+  @inline(__always) private mutating func fill(
+    _ links: UnsafeBufferPointer<SaveRequest.Link>, isOrdered: (SaveRequest.Link, SaveRequest.Link) -> Bool,
+    key: (SaveRequest.Link) -> Int64, target: (SaveRequest.Link) -> Int64
+  ) -> Bool {
+    if links.isEmpty { return true }
+    let (least, greatest) = LinkOrder.bounds(links, key)
+    guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
+    for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
+    // The first key of the page.
+    let first = least & ~255
+    let keyCount = Int(greatest - first) + 1
+    return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
+      withUnsafeTemporaryAllocation(of: Int64.self, capacity: links.count) { targets in
+        ends.initialize(repeating: 0)
+        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] { ends[Int(key(link) - first) + 1] += 1 }
+        for place in 1..<keyCount { ends[place + 1] += ends[place] }
+        // Turns the start offset of each key into its end offset.
+        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
+          let place = Int(key(link) - first)
+          targets[Int(ends[place])] = target(link)
+          ends[place] += 1
+        }
+        addPages(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
+      }
+      return true
+    }
+  }
+
+  /// Writes the pages of consecutive keys, given the end offset of each key's destinations.
+  private mutating func addPages(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
+    var start = 0
+    for place in stride(from: 0, to: ends.count, by: 1 << Int(AdjacencyIndex.shift)) {
+      let ends = UnsafeBufferPointer(rebasing: ends[place..<min(place + 1 << Int(AdjacencyIndex.shift), ends.count)])
+      let end = Int(ends[ends.count - 1])
+      if end > start {
+        let page = PageWriter.page(ends, from: start, UnsafeBufferPointer(rebasing: targets[start..<end]))
+        pages.set((first + Int64(place)) >> AdjacencyIndex.shift, Page(words: page))
+      }
+      start = end
+    }
+    count += start
+  }
+
+  private static func end(_ links: UnsafeBufferPointer<SaveRequest.Link>, from start: Int, _ place: Int64) -> Int {
+    var end = start
+    while end < links.count, links[end].source >> shift == place { end += 1 }
+    return end
+  }
+}

@@ -1,0 +1,225 @@
+import HoldfastStore
+
+/// Writes pages of an ``AdjacencyIndex``.
+enum PageWriter {
+  typealias Links = UnsafeBufferPointer<SaveRequest.Link>
+
+  /// Applies removals and additions to a page.
+  ///
+  /// - Returns: The new page, or nil if it is unchanged, and the change in the number of links.
+  static func page(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
+    if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
+    if added.isEmpty { return old.withUnsafeBufferPointer { reduced($0, removed) } }
+    return old.withUnsafeBufferPointer { merged($0, added, removed) }
+  }
+
+  private static func bits(_ links: Links) -> (UInt64, UInt64, UInt64, UInt64) {
+    var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    for link in links {
+      let bit: UInt64 = 1 << UInt64(link.source & 63)
+      switch (link.source >> 6) & 3 {
+      case 0: bits.0 |= bit
+      case 1: bits.1 |= bit
+      case 2: bits.2 |= bit
+      default: bits.3 |= bit
+      }
+    }
+    return bits
+  }
+
+  private static func write(_ bits: (UInt64, UInt64, UInt64, UInt64), to words: UnsafeMutableBufferPointer<Int64>) -> Int {
+    words[0] = Int64(bitPattern: bits.0)
+    words[1] = Int64(bitPattern: bits.1)
+    words[2] = Int64(bitPattern: bits.2)
+    words[3] = Int64(bitPattern: bits.3)
+    return PageReader.entryCount(UnsafeBufferPointer(words))
+  }
+
+  /// Makes a page from the end offsets of its keys, where the first key's destinations begin at `start`.
+  static func page(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
+    var entries = 0
+    var before = UInt32(truncatingIfNeeded: start)
+    for end in ends {
+      if end != before { entries += 1 }
+      before = end
+    }
+    let header = PageReader.headerCount(entries: entries)
+    return [Int64](unsafeUninitializedCapacity: header + targets.count) { words, initialized in
+      words[..<header].initialize(repeating: 0)
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      var (entry, before) = (0, UInt32(truncatingIfNeeded: start))
+      for (low, end) in ends.enumerated() where end != before {
+        words[low >> 6] |= 1 << Int64(low & 63)
+        starts[entry] = before - UInt32(truncatingIfNeeded: start)
+        (entry, before) = (entry + 1, end)
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: targets.count)
+      (words.baseAddress! + header).initialize(from: targets.baseAddress!, count: targets.count)
+      initialized = header + targets.count
+    }
+  }
+
+  /// Makes a page from links only, for a first save or a load.
+  private static func built(_ added: Links) -> ([Int64]?, Int) {
+    var kept = 0
+    let bits = bits(added)
+    let entries = bits.0.nonzeroBitCount + bits.1.nonzeroBitCount + bits.2.nonzeroBitCount + bits.3.nonzeroBitCount
+    let header = PageReader.headerCount(entries: entries)
+    let page = [Int64](unsafeUninitializedCapacity: header + added.count) { words, initialized in
+      _ = write(bits, to: words)
+      words[header - 1] = 0
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      var entry = 0
+      for (index, link) in added.enumerated() {
+        if index == 0 || added[index - 1].source != link.source {
+          starts[entry] = UInt32(truncatingIfNeeded: kept)
+          entry += 1
+        } else if added[index - 1].target == link.target {
+          continue
+        }
+        words[header + kept] = link.target
+        kept += 1
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    return (page, kept)
+  }
+
+  /// Copies a page without some links. The destinations between affected keys are copied unchanged.
+  private static func reduced(_ old: UnsafeBufferPointer<Int64>, _ removed: Links) -> ([Int64]?, Int) {
+    let reader = PageReader(old)
+    let entries = PageReader.entryCount(old)
+    let header = PageReader.headerCount(entries: entries)
+    let before = reader.start(rank: entries)
+    var kept = 0
+    let page = [Int64](unsafeUninitializedCapacity: old.count) { words, initialized in
+      let copy = words.baseAddress!
+      copy.update(from: old.baseAddress!, count: header)
+      let starts = UnsafeMutableRawPointer(copy + 4).assumingMemoryBound(to: UInt32.self)
+      let (source, output) = (old.baseAddress! + header, copy + header)
+      // The next entry and the next destination to copy.
+      var (entry, taken) = (0, 0)
+      func copyUpTo(_ end: Int) {
+        let shift = UInt32(truncatingIfNeeded: taken - kept)
+        if shift > 0 { for index in entry..<end { starts[index] -= shift } }
+        let targets = reader.start(rank: end) - taken
+        (output + kept).update(from: source + taken, count: targets)
+        (entry, taken, kept) = (end, taken + targets, kept + targets)
+      }
+      var next = 0
+      while next < removed.count {
+        let low = Int(removed[next].source & 255)
+        guard reader.hasEntry(low) else {
+          next += 1
+          continue
+        }
+        copyUpTo(reader.rank(low))
+        starts[entry] = UInt32(truncatingIfNeeded: kept)
+        entry += 1
+        let end = reader.start(rank: entry)
+        while taken < end {
+          while next < removed.count, Int(removed[next].source & 255) == low, removed[next].target < source[taken] { next += 1 }
+          let isRemoved = next < removed.count && Int(removed[next].source & 255) == low && removed[next].target == source[taken]
+          if !isRemoved {
+            output[kept] = source[taken]
+            kept += 1
+          }
+          taken += 1
+        }
+        while next < removed.count, Int(removed[next].source & 255) == low { next += 1 }
+      }
+      copyUpTo(entries)
+      starts[entries] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    if kept == before { return (nil, 0) }
+    return (kept == 0 ? [] : page, kept - before)
+  }
+
+  /// Copies a page with changes. An entry that loses all destinations remains and takes four bytes.
+  private static func merged(_ old: UnsafeBufferPointer<Int64>, _ added: Links, _ removed: Links) -> ([Int64]?, Int) {
+    let reader = PageReader(old)
+    var bits = bits(added)
+    bits.0 |= UInt64(bitPattern: old[0])
+    bits.1 |= UInt64(bitPattern: old[1])
+    bits.2 |= UInt64(bitPattern: old[2])
+    bits.3 |= UInt64(bitPattern: old[3])
+    var (kept, before) = (0, 0)
+    let page = [Int64](unsafeUninitializedCapacity: old.count + 128 + added.count) { words, initialized in
+      let entries = write(bits, to: words)
+      let header = PageReader.headerCount(entries: entries)
+      words[header - 1] = 0
+      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
+      let output = words.baseAddress! + header
+      var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
+      var affected = nextAffected(added, 0, removed, 0)
+      for word in 0..<4 {
+        var rest = UInt64(bitPattern: words[word])
+        while rest != 0 {
+          let low = word << 6 + rest.trailingZeroBitCount
+          rest &= rest - 1
+          starts[entry] = UInt32(truncatingIfNeeded: kept)
+          entry += 1
+          var targets = UnsafeBufferPointer<Int64>(start: nil, count: 0)
+          if reader.hasEntry(low) {
+            targets = reader.targets(rank: oldEntry)
+            oldEntry += 1
+          }
+          before += targets.count
+          if low < affected {
+            for (place, target) in targets.enumerated() { output[kept + place] = target }
+            kept += targets.count
+          } else {
+            kept = merge(targets, low, added, &nextAdded, removed, &nextRemoved, into: output, at: kept)
+            affected = nextAffected(added, nextAdded, removed, nextRemoved)
+          }
+        }
+      }
+      starts[entry] = UInt32(truncatingIfNeeded: kept)
+      initialized = header + kept
+    }
+    return (kept == 0 ? [] : page, kept - before)
+  }
+
+  /// The next key that gains or loses a destination; 256 if there is none.
+  @inline(__always) private static func nextAffected(_ added: Links, _ nextAdded: Int, _ removed: Links, _ nextRemoved: Int) -> Int {
+    min(
+      nextAdded < added.count ? Int(added[nextAdded].source & 255) : 256,
+      nextRemoved < removed.count ? Int(removed[nextRemoved].source & 255) : 256)
+  }
+
+  /// Writes the changed destinations of one key. Returns the offset of the next key's destinations.
+  @inline(__always) private static func merge(
+    _ targets: UnsafeBufferPointer<Int64>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links, _ nextRemoved: inout Int,
+    into output: UnsafeMutablePointer<Int64>, at start: Int
+  ) -> Int {
+    var end = start
+    // Skip removals of keys that have no entry.
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) < low { nextRemoved += 1 }
+    for target in targets {
+      while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {
+        if end == start || output[end - 1] != added[nextAdded].target {
+          output[end] = added[nextAdded].target
+          end += 1
+        }
+        nextAdded += 1
+      }
+      while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target < target {
+        nextRemoved += 1
+      }
+      if nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target == target { continue }
+      output[end] = target
+      end += 1
+    }
+    while nextAdded < added.count, Int(added[nextAdded].source & 255) == low {
+      if end == start || output[end - 1] != added[nextAdded].target {
+        output[end] = added[nextAdded].target
+        end += 1
+      }
+      nextAdded += 1
+    }
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low { nextRemoved += 1 }
+    return end
+  }
+}

@@ -1,0 +1,47 @@
+import HoldfastFiles
+import HoldfastStore
+import Synchronization
+
+extension OpenedFile {
+  /// Allocates keys while holding the lock. The lock file contains the keys that other processes allocated. The file is checked as
+  /// well, because a process that used a copy has another lock file.
+  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+    // Refuse before touching the lock file.
+    if count == 0 || tables.isReadOnly { return try namingFile { try tables.allocateKeys(entity: entity, count: count) } }
+    let replacement = try begin()
+    defer { replacement.abort() }
+    let uuid = written.withLock { $0.storeUUID }
+    let record = try KeyRecord(replacement.lockFile.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
+    let (keys, nextKeys) = try namingFile { try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys) }
+    try replacement.lockFile.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
+    return keys
+  }
+}
+
+/// The contents of the lock file: the next key to allocate for each table, across processes.
+///
+/// Format: the store's UUID as 36 bytes of text, then a little-endian 64-bit integer for each table. If there isn't enough room,
+/// one integer applies to all tables. Any other contents are ignored, because the record only coordinates processes that run at the
+/// same time.
+struct KeyRecord {
+  var nextKeys: [Int64]
+  static let mostTables = (LockFile.largestRecord - 36) / 8
+
+  init(nextKeys: [Int64]) { self.nextKeys = nextKeys }
+
+  init(_ bytes: [UInt8], storeUUID: String, tableCount: Int) {
+    let uuid = Array(storeUUID.utf8)
+    nextKeys = []
+    guard bytes.starts(with: uuid), (bytes.count - uuid.count) % 8 == 0 else { return }
+    for start in stride(from: uuid.count, to: bytes.count, by: 8) {
+      let key = bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | Int64($1) }
+      nextKeys.append(TableLoader.nextKeys.contains(key) ? key : 1)
+    }
+    if nextKeys.count == 1 { nextKeys = Array(repeating: nextKeys[0], count: tableCount) }
+  }
+
+  func bytes(storeUUID: String) -> [UInt8] {
+    let keys = nextKeys.count <= KeyRecord.mostTables ? nextKeys : [nextKeys.max() ?? 1]
+    return Array(storeUUID.utf8) + keys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * $0)) } }
+  }
+}

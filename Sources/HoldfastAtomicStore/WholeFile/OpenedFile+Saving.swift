@@ -1,0 +1,117 @@
+import HoldfastFiles
+import HoldfastStore
+import Synchronization
+
+extension OpenedFile {
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    if tables.isReadOnly { try namingFile { throw TableError.readOnly("save") } }
+    let replacement = try begin()
+    var files: ExternalDataSave?
+    do {
+      files = try writeFiles(request)
+      // A commit removes the files of replaced values, so it must be durable.
+      replacement.waitsForDisk = files?.touchesFiles ?? false
+      let request = files?.request ?? request
+      let preparation = try namingFile { try prepareTables(request) }
+      let header = try nextHeader(metadata: nil)
+      replacement.atEnd = { [self] isInPlace in
+        isInPlace ? preparation.publish() : preparation.discard()
+        if isInPlace { note(header) }
+      }
+      let parts = try write(StoreImage(header: header, generation: preparation.next), to: replacement)
+      return WholeFileSave(replacement, files) { [self] bytes in note(preparation.next, bytes, parts) }
+    } catch {
+      replacement.abort()
+      files?.finish(.aborted)
+      throw error
+    }
+  }
+
+  /// Inserting existing keys is a programming error, unless another process inserted the rows after the keys were allocated.
+  private func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
+    do {
+      return try tables.prepare(request)
+    } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
+      throw StoreError(
+        .storeReplaced, operation: "save",
+        reason: "Another program replaced the file with a version in which other objects have the keys of new objects here. "
+          + "Save again: the new objects get other keys.", cause: error, isRetryable: true)
+    }
+  }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws {
+    if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
+    let replacement = try begin()
+    do {
+      let header = try nextHeader(metadata: metadata)
+      replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
+      let generation = try tables.source.generation()
+      let parts = try write(StoreImage(header: header, generation: generation), to: replacement)
+      defer { note(generation, replacement.committed, parts) }
+      try replacement.commit()
+    } catch {
+      replacement.abort()
+      throw error
+    }
+  }
+
+  /// Writes the external files of a save; nil if the model doesn't allow any.
+  private func writeFiles(_ request: SaveRequest) throws -> ExternalDataSave? {
+    guard let files else { return nil }
+    let generation = try tables.source.generation()
+    return try ExternalDataSave(request, model: tables.schema.model, folder: files) { entity, key, slots in
+      let row = generation.row(entity: entity, key: key)
+      return slots.map { row?.pointer.externalID($0) }
+    }
+  }
+
+  /// The header of the next file.
+  ///
+  /// - Parameter metadata: The new metadata; nil to keep the current one.
+  private func nextHeader(metadata: [String: StoreValue]?) throws -> StoreFileHeader {
+    try written.withLock { written throws in
+      guard written.generation < StoreFileHeader.generations.upperBound else { throw noMoreGenerations() }
+      // Use each number once, even if the save fails at its last step and it isn't known which file is in place.
+      written.generation += 1
+      let hashes = written.hashes ?? ModelHashes(tables.schema.model)
+      written.hashes = hashes
+      return StoreFileHeader(
+        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, hashes: hashes, nextKeys: tables.nextKeys,
+        metadata: metadata ?? written.metadata, kept: written.kept)
+    }
+  }
+
+  private func write(_ image: StoreImage, to replacement: FileReplacement) throws -> [FilePart] {
+    let parts = try format.write(image, to: replacement, after: savedFile())
+    // A saved file must be within the limits for opening it.
+    var memory = RowMemory(options, fileByteCount: replacement.byteCount)
+    if let excess = memory.add(image.generation) {
+      throw StoreError(.unstorableValue, operation: "write the store", path: path, reason: excess)
+    }
+    try replacement.finish()
+    return parts
+  }
+
+  /// The file being replaced, which this process wrote or opened.
+  private func savedFile() -> SavedFile? {
+    switch written.withLock({ $0.saved }) {
+    case .none: nil
+    case .written(let saved): saved
+    case .opened(let paged):
+      paged.complete.map { SavedFile(generation: $0, bytes: paged.file.saved.bytes, parts: paged.file.saved.parts) }
+    }
+  }
+
+  /// Records the current file and its rows. `bytes` is nil if the previous file is still in place.
+  private func note(_ generation: TableGeneration, _ bytes: FileBytes?, _ parts: [FilePart]) {
+    guard let bytes else { return }
+    remember(parts.isEmpty ? .none : .written(SavedFile(generation: generation, bytes: bytes, parts: parts)))
+  }
+
+  private func noMoreGenerations() -> StoreError {
+    StoreError(
+      .unstorableValue, operation: "save", path: path,
+      reason:
+        "The file's generation \(StoreFileHeader.generations.upperBound) is the last one. Copy the objects to a new store.")
+  }
+}
