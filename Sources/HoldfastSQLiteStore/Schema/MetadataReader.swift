@@ -26,7 +26,7 @@ struct MetadataReader {
     guard statement.int64(2) == 1 else {
       throw StoreError(
         .newerFormat, operation: operation, path: path,
-        reason: "The file's layout has version \(statement.int64(2)). This Holdfast supports versions up to 1; update it.")
+        reason: "The layout has version \(statement.int64(2)); this Holdfast supports up to 1. Update Holdfast.")
     }
     // Object IDs contain the UUID; with an empty one they would look like those of unsaved objects. Another program may have written it in
     // lower case.

@@ -69,8 +69,7 @@ struct MetadataRecord: Sendable {
     else { return }
     throw StoreError(
       .newerFormat, operation: "open the store", path: path,
-      reason: "The file's layout has version \(version) of Holdfast's own. "
-        + "This Holdfast supports versions up to \(MetadataRecord.knownLayout); update it.")
+      reason: "The layout has version \(version); this Holdfast supports up to \(MetadataRecord.knownLayout). Update Holdfast.")
   }
 
   private static let knownLayout = 1
