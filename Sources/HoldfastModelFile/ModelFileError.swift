@@ -6,14 +6,13 @@ import HoldfastStore
   public import Foundation
 #endif
 
-/// An error in a model file: what failed, where in the file, why, and what to do.
+/// An error in a model file: what failed, where, why, and what to do.
 ///
 /// Every error of this module has this type. Its text contains shortened names and values of the *model*. A model file contains no objects,
-/// so
-/// the text contains no user data.
+/// so the text contains no user data.
 ///
-/// Bridged to `NSError`, the error has a Cocoa code for reading and writing files, in `NSCocoaErrorDomain`. Its `localizedDescription`
-/// is ``errorDescription``.
+/// Bridged to `NSError`, the error has a Cocoa code for reading and writing files, in `NSCocoaErrorDomain`. Its `localizedDescription` is
+/// ``errorDescription``.
 public struct ModelFileError: Error, Sendable {
   /// The kind of a failure.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {

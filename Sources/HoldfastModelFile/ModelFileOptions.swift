@@ -1,8 +1,7 @@
 /// The limits for model files, and whether regular expressions are accepted.
 ///
 /// A file that exceeds a limit is refused with ``ModelFileError/Code/tooLarge`` before memory is allocated for it. The defaults are far
-/// above
-/// every real model. Xcode's own largest models have a few thousand elements.
+/// above every real model. Xcode's own largest models have a few thousand elements.
 public struct ModelFileOptions: Sendable, Hashable {
   /// The maximum size of a `contents` file, and of a compiled model's texts, in bytes. Defaults to 64 MiB.
   ///

@@ -8,16 +8,16 @@ import Synchronization
   public import Foundation
 #endif
 
-/// An incremental store that keeps an object graph in a SQLite file, in Core Data's table layout.
+/// A store that keeps an object graph in a SQLite file, in Core Data's table layout.
 ///
 /// It opens files that Core Data wrote. No test opens a file that Holdfast created with Core Data; see <doc:Format>.
 ///
 /// Reads use their own connections and never wait for a save. At most ``SQLiteStoreOptions/maximumReaders`` requests run at a time; further
-/// ones wait. Each request sees all earlier commits, by any process. Requests in quick succession share a read transaction. It ends at
-/// most 20 ms after the last request, and before the store writes.
+/// ones wait. Each request sees all earlier commits, by any process. Requests in quick succession share a read transaction. It ends at most
+/// 20 ms after the last request, and before the store writes.
 ///
-/// A save is one transaction. By default it is durable when `commit()` returns. Opening a store reads only a few rows, whatever the size
-/// of the file.
+/// A save is one transaction. By default it is durable when `commit()` returns. Opening a store reads only a few rows, whatever the size of
+/// the file.
 ///
 /// ```swift
 /// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
@@ -66,8 +66,7 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.aggregates = true
     capabilities.largestList = .max
     // Tests check that SQLite accepts these numbers together: its parser (a stack of 100), its code generator and its own limits. In
-    // 3.40.1,
-    // 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
+    // 3.40.1, 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
     capabilities.maximumConditions = 1000
     capabilities.maximumNesting = 8
     capabilities.maximumQuantifierNesting = 3

@@ -8,8 +8,7 @@ extension ModelBundle {
   ///
   /// - If nothing is at the path, all files are written beside it and then renamed, so the model is complete or missing.
   /// - If a model is at the path, every file is replaced atomically, and the current version is written last. Other versions and other
-  ///   files
-  ///   stay. To remove a version, remove its folder.
+  ///   files stay. To remove a version, remove its folder.
   /// - The files are durable when the call returns. Symbolic links inside the model aren't followed.
   ///
   /// The path and the documents determine every byte: the same document always gives the same file.
@@ -20,8 +19,7 @@ extension ModelBundle {
   ///   - currentVersion: The current version: one of these, or an existing one.
   ///   - path: The folder, whose name ends with `.xcdatamodeld` or `.xcdatamodel`.
   /// - Throws: ``ModelFileError``: `unwritable` for a document that XML can't represent or a name that a folder can't have,
-  ///   `unknownVersion`,
-  ///   `notAModel`, `notPermitted`, `inputOutput`. Documents are serialized before any file is changed.
+  ///   `unknownVersion`, `notAModel`, `notPermitted`, `inputOutput`. Documents are serialized before any file is changed.
   public static func write(_ versions: [String: ModelDocument], currentVersion: String, to path: String) throws(ModelFileError) {
     let path = ModelPath.trimmed(path)
     let files = try serialized(versions, path)

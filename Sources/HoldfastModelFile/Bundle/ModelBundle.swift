@@ -1,4 +1,6 @@
-/// A model folder of Xcode: an `.xcdatamodeld` folder with its versions, or an `.xcdatamodel` folder with one version.
+/// A model folder of Xcode, with one version or several.
+///
+/// An `.xcdatamodeld` folder contains a folder for each version. An `.xcdatamodel` folder is one version.
 ///
 /// ```swift
 /// let bundle = try ModelBundle(contentsOf: path)
@@ -15,7 +17,9 @@ public struct ModelBundle: Sendable, Hashable {
   public let path: String
   /// The names of the versions, sorted by their UTF-8 bytes. A version is named after its folder, without `.xcdatamodel`.
   public let versionNames: [String]
-  /// The current version: the one in `.xccurrentversion`, or the first if the file is missing or names none.
+  /// The current version.
+  ///
+  /// `.xccurrentversion` names it. If that file is missing or names none, it is the first version.
   public let currentVersionName: String
   /// The limits for reading versions.
   public let options: ModelFileOptions

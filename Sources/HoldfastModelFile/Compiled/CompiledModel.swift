@@ -15,7 +15,7 @@ public import HoldfastStore
 public struct CompiledModel: Sendable {
   /// The model.
   public let model: ManagedObjectModel
-  /// The contents of the file that ``model`` lacks, in the order in which they were read.
+  /// The parts of the file that ``model`` lacks, in reading order.
   public let notes: [CompiledModelNote]
 
   /// Reads a `.mom` file, or a version of a `.momd` folder.
@@ -52,10 +52,8 @@ public struct CompiledModel: Sendable {
   ///   - path: The path shown in errors, or nil.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError`` with the object of the archive: `notAModel` if it isn't an archive of a model; `oldFormat` for a file
-  ///   saved
-  ///   by the editor of Xcode before 4; `malformed` for a damaged archive; `tooLarge`; `unsupported` for an element of an unknown class,
-  ///   such as
-  ///   a composite attribute; `contradictory` with a ``/HoldfastStore/ModelError`` as its cause.
+  ///   saved by the editor of Xcode before 4; `malformed` for a damaged archive; `tooLarge`; `unsupported` for an element of an unknown
+  ///   class, such as a composite attribute; `contradictory` with a ``/HoldfastStore/ModelError`` as its cause.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
       let archive = try Self.archive(bytes, options)
@@ -65,13 +63,12 @@ public struct CompiledModel: Sendable {
     } catch { throw error.at(path) }
   }
 
-  /// Reads the contents of `Z_MODELCACHE` in a SQLite store of Core Data: the same archive, compressed.
+  /// Reads the compressed archive in `Z_MODELCACHE` of Core Data's SQLite store.
   ///
   /// The cache omits most class names. Don't rely on it, except to open a store whose model is lost.
   ///
   /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)``; also `malformed` if the bytes can't be decompressed, and `tooLarge`
-  ///   if
-  ///   they would expand to far more than any model.
+  ///   if they would expand to far more than any model.
   public init(modelCache packed: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     let bytes: [UInt8]
     do { bytes = try Inflation.inflate(packed, limit: options.maximumByteCount) } catch { throw error.at(path) }

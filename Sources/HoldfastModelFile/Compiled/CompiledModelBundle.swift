@@ -6,7 +6,9 @@ import HoldfastStore
 public struct CompiledModelBundle: Sendable, Hashable {
   /// The path of the folder.
   public let path: String
-  /// The names of the versions, sorted by their UTF-8 bytes: the names of the `.mom` files without the extension.
+  /// The names of the versions, sorted by their UTF-8 bytes.
+  ///
+  /// They are the names of the `.mom` files without the extension.
   public let versionNames: [String]
   /// The current version.
   public let currentVersionName: String

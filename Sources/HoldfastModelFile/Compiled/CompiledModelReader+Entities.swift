@@ -94,8 +94,7 @@ extension CompiledModelReader {
   }
 
   /// Indexes in the forms of Xcode before 9: compound indexes, and marks of single properties. Newer models also have these, as duplicates
-  /// of
-  /// their indexes for older frameworks.
+  /// of their indexes for older frameworks.
   private func oldIndexes(_ part: ArchivedPart, _ marked: [String], besides indexes: [FetchIndexDescription]) throws(ModelFileError)
     -> [FetchIndexDescription]
   {

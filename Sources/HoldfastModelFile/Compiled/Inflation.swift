@@ -9,8 +9,8 @@ enum Inflation {
 
   /// The decompressed bytes.
   ///
-  /// - Throws: ``ModelFileError`` if the bytes aren't a DEFLATE stream, are truncated, continue after its end, or would expand to more than
-  ///   `limit` or more than the maximum ratio.
+  /// - Throws: ``ModelFileError`` if the bytes aren't exactly one DEFLATE stream, or would expand to more than `limit` or more than the
+  ///   maximum ratio.
   static func inflate(_ packed: [UInt8], limit: Int) throws(ModelFileError) -> [UInt8] {
     let (product, isLarge) = packed.count.multipliedReportingOverflow(by: largestRatio)
     let limit = min(limit, isLarge ? limit : max(product, smallestLimit))

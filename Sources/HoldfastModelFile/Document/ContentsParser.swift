@@ -2,9 +2,9 @@ import CLibXML2
 
 /// Parses bytes accepted by ``ContentsScan`` with libxml2's streaming parser, and builds the tree of elements.
 ///
-/// It avoids libxml2's pitfalls. It registers no handler that could declare or load anything, and passes small pieces. It stores
-/// errors itself, because libxml2's own flag for a well-formed document stays set when a handler stops the parser. And it decodes an
-/// ampersand in a value, which libxml2 returns as a character reference.
+/// It avoids libxml2's pitfalls. It registers no handler that could declare or load anything, and passes small pieces. It stores errors
+/// itself, because libxml2's own flag for a well-formed document stays set when a handler stops the parser. And it decodes an ampersand in
+/// a value, which libxml2 returns as a character reference.
 enum ContentsParser {
   private static let pieceByteCount = 1 << 16
 

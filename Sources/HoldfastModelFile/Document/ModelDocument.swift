@@ -1,4 +1,4 @@
-/// The `contents` file of one version of a model: every element and attribute, known or not.
+/// The `contents` file of a model's version, with all elements and attributes.
 ///
 /// ```swift
 /// var document = try ModelDocument(contentsOf: path + "/Zoo.xcdatamodel/contents")
@@ -46,8 +46,7 @@ public struct ModelDocument: Sendable, Hashable {
   /// The bytes of a `contents` file with the same elements, as Xcode would write it.
   ///
   /// - Throws: ``ModelFileError`` with code `unwritable` for invalid XML names, for characters that XML doesn't allow, and for elements
-  ///   nested more
-  ///   than 64 levels deep.
+  ///   nested more than 64 levels deep.
   public func serialized() throws(ModelFileError) -> [UInt8] {
     var writer = ContentsWriter()
     return try writer.write(root)

@@ -1,4 +1,4 @@
-/// An XML element of a model file with its contents, whether this module knows their meaning or not.
+/// An XML element of a model file. Unknown elements are kept, too.
 ///
 /// ```swift
 /// var age = ModelElement("attribute", ["name": "age", "attributeType": "Integer 16"])
@@ -28,7 +28,9 @@ public struct ModelElement: Sendable {
   public var attributes: [Attribute]
   /// The child elements, in the order of the file.
   public var children: [ModelElement]
-  /// The line of the file on which the element's tag ends, from 1; nil for an element created by a program.
+  /// The line of the file, from 1; nil for an element created by a program.
+  ///
+  /// It is the line on which the element's tag ends.
   public var line: Int?
 
   /// Creates an element.

@@ -1,6 +1,6 @@
 public import HoldfastStore
 
-/// A default value in a model file whose text belongs to another type, such as `NO` for a number.
+/// A default value whose text belongs to another type, such as `NO` for a number.
 ///
 /// Xcode keeps the text of a default value when the type of its attribute changes, and Core Data converts it. A model has the converted
 /// value; the document keeps the text.

@@ -51,13 +51,9 @@ extension ModelDocument {
   /// Creates a document of a model, for a file that Xcode opens.
   ///
   /// Entities and properties are in Xcode's order, by name. A model created from the document is equal to this one, except for the order,
-  /// and has
-  /// the same version hashes. A model that a file can't represent is refused.
+  /// and has the same version hashes. A model that a file can't represent is refused.
   ///
-  /// - Throws: ``ModelFileError`` with code `unwritable` for several version identifiers, because a file has one; for a default value that
-  ///   is
-  ///   data, an object ID or nil; for empty texts and negative counts that a file can't contain; and for a to-one relationship that is
-  ///   ordered or has a maximum count other than 1.
+  /// - Throws: ``ModelFileError`` with code `unwritable` for a model that a file can't represent. <doc:ModelFiles> lists the reasons.
   public init(_ model: ManagedObjectModel) throws(ModelFileError) {
     // The values of Xcode 15.
     root = ModelElement(

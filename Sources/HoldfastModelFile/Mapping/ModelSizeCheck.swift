@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// Refuses models in which a few elements represent very many: each sub-entity has all properties of its super-entities, and each composite
-/// attribute all elements of its composite.
+/// Refuses models in which a few elements represent very many. A sub-entity has all properties of its super-entities, and a composite
+/// attribute has all elements of its composite.
 struct ModelSizeCheck {
   /// More levels of inheritance than any model has. Circular inheritance exceeds it, too.
   static let maximumInheritance = 100

@@ -59,11 +59,12 @@ enum ValueText {
     }
   }
 
-  /// The value that Core Data uses for a text of another type; nil for a text of the type itself, and for one that can't be converted.
+  /// The value that Core Data uses for a text of another type.
   ///
   /// As numbers, `NO` and `YES` are 0 and 1. As a boolean, a number is true unless it is 0. Xcode keeps the default value when the type of
-  /// an
-  /// attribute changes.
+  /// an attribute changes.
+  ///
+  /// - Returns: The value; nil for a text of the type itself, or if it can't be converted.
   static func converted(_ text: String, to type: AttributeType) -> StoreValue? {
     switch type {
     case .boolean: Double(text).flatMap { $0.isFinite ? .bool($0 != 0) : nil }

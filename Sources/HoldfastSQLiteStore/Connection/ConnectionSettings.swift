@@ -63,8 +63,7 @@ struct ConnectionSettings {
   }
 
   /// `EXTRA`: like `FULL`, and without a log also syncs the folder after the journal was removed. Otherwise the journal could reappear
-  /// after a
-  /// power loss, and the next opening would roll the save back (SQLite, *PRAGMA Statements*, "synchronous").
+  /// after a power loss, and the next opening would roll the save back (SQLite, *PRAGMA Statements*, "synchronous").
   static let fullSyncing = 3
 
   static let pageBytes = 4096

@@ -16,8 +16,8 @@ extension BoundList: Hashable {
 ///
 /// SQLite reads the list once per statement and keeps it as an index, so testing a row takes one lookup. If the column has an index, SQLite
 /// may look up each value there instead. Nothing is written, so it works on read-only connections, in every transaction, and for several
-/// lists at once. One statement serves lists of every length. The table exists only in statements: it can't be created, so no file can
-/// name it.
+/// lists at once. One statement serves lists of every length. The table exists only in statements: it can't be created, so no file can name
+/// it.
 enum ListTable {
   static let name = "holdfast_list"
   /// The type tag of the bound pointer.

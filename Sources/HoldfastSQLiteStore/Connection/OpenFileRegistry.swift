@@ -22,11 +22,11 @@ enum OpenFileRegistry {
     }
 
     deinit {
-      // In a forked child the file stays registered forever. The child's copy of SQLite's list of open files and locks is wrong, so
-      // even a new connection to the same file wouldn't be safe.
+      // In a forked child the file stays registered forever. The child's copy of SQLite's list of open files and locks is wrong, so even a
+      // new connection to the same file wouldn't be safe.
       guard !isInherited else { return }
-      // No connection is left. If the file was removed, another file may have its inode by now. The path stays registered until its log
-      // was handled.
+      // No connection is left. If the file was removed, another file may have its inode by now. The path stays registered until its log was
+      // handled.
       let (identity, path) = (file.identity, file.path)
       OpenFileRegistry.openFiles.withLock { files in
         for index in files.indices where files[index].identity == identity { files[index].identity = nil }
@@ -38,8 +38,8 @@ enum OpenFileRegistry {
     }
   }
 
-  /// The open files; few enough for a list. The mutex protects the list, and the interval between creating a new file and registering
-  /// it: see ``register(locating:)``.
+  /// The open files; few enough for a list. The mutex protects the list, and the interval between creating a new file and registering it:
+  /// see ``register(locating:)``.
   private static let openFiles = Mutex<[OpenFile]>([])
 
   private struct OpenFile {

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The files of a store as its connections opened them. Checks whether the path still names them.
 ///
-/// SQLite continues to write to a file that was removed or replaced, and those commits are lost. It also applies a log to any file
-/// beside it, so the log of a replaced file damages its replacement. Therefore each writing transaction checks the files twice: once it
-/// holds the write lock, and before it commits. Closing checks whether the log may be moved.
+/// SQLite continues to write to a file that was removed or replaced, and those commits are lost. It also applies a log to any file beside
+/// it, so the log of a replaced file damages its replacement. Therefore each writing transaction checks the files twice: once it holds the
+/// write lock, and before it commits. Closing checks whether the log may be moved.
 ///
 /// It detects these cases by `stat` and by a few bytes read through SQLite's descriptors:
 /// - the database, the log or the log's index was removed, renamed or replaced by another file, also together with their folder;
@@ -60,8 +60,7 @@ final class OpenedFiles: Sendable {
   // MARK: Opening
 
   /// Throws if the path no longer names the file. Call it before a connection opens the file. During the store's first opening, `locate`
-  /// has
-  /// just checked the path.
+  /// has just checked the path.
   func checkBeforeOpening(to operation: String) throws(StoreError) {
     if state.withLock({ $0.wasOpened }) { _ = try status(operation) }
   }
@@ -148,8 +147,8 @@ final class OpenedFiles: Sendable {
 
   // MARK: Closing
 
-  /// Whether a connection about to be closed may move the log into the file: the file is unchanged, and no other log is beside it.
-  /// A log that was only removed can be moved, because its pages are nowhere else.
+  /// Whether a connection about to be closed may move the log into the file: the file is unchanged, and no other log is beside it. A log
+  /// that was only removed can be moved, because its pages are nowhere else.
   func mayMoveLog(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
       if state.isOverwritten || isMoved { return false }

@@ -4,11 +4,11 @@ import HoldfastStore
 /// The state of a read connection that lets requests in quick succession share a read transaction.
 ///
 /// Beginning and ending a read transaction takes three system calls, a third of the cost of reading a row by its key. Iterating over
-/// objects makes thousands of such requests. So from the fifth request in quick succession, the connection stays in its transaction, and
-/// the next request continues in it if there was no commit in between.
+/// objects makes thousands of such requests. So from the fifth request in quick succession, the connection stays in its transaction. The
+/// next request continues in it if there was no commit in between.
 ///
-/// Requests see the same data as in their own transactions. Every commit, by any process, changes the header of the log's index in
-/// shared memory before the commit ends (SQLite documentation, "WAL-mode File Format", section 2.1).
+/// Requests see the same data as in their own transactions. Every commit, by any process, changes the header of the log's index in shared
+/// memory before it ends (SQLite documentation, "WAL-mode File Format", section 2.1).
 ///
 /// A transaction that stays open can keep the log from restarting. So it ends before this store writes, and at most ``longestRest`` after
 /// the last request. While the log is long, no transaction is kept, so that a writer can restart the log between requests.

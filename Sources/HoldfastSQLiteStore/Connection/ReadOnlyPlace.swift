@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// A file that is opened read-only: nothing in its folder is created, changed or removed.
 ///
-/// SQLite needs additional files to read a file with a write-ahead log. If another process has created them, SQLite uses them. Otherwise
-/// it reads the file without locks:
+/// SQLite needs additional files to read a file with a write-ahead log. If another process has created them, SQLite uses them. Otherwise it
+/// reads the file without locks:
 /// - without a log, as a file that doesn't change (`immutable`);
 /// - with a log that has no index, through ``IndexlessFile``.
 ///

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// There are two kinds of readers:
 /// - A *request* has a connection until it returns. Requests beyond the limit wait in order of arrival. A thread that has a connection gets
-///   another one at once, even beyond the limit, so a request never waits for the request that it is part of.
+///   another one at once, even beyond the limit. So a request never waits for the request that it is part of.
 /// - A *snapshot* has a connection for as long as its holder wants. Snapshots have a separate limit and are refused beyond it. So they
 ///   never delay requests, and no reader waits for a snapshot that may never end.
 final class ReaderPool: Sendable {
@@ -256,11 +256,11 @@ extension ReaderPool.State {
   }
 }
 
-/// The right to use one read connection until ``end()``, or until the lease is released. Every read sees the file's state at the
-/// beginning of the lease.
+/// The right to use one read connection until ``end()``, or until the lease is released. Every read sees the file's state at the beginning
+/// of the lease.
 ///
-/// `@unchecked Sendable` because the connection belongs to the lease's holder, which may pass it on. The holder must prevent
-/// simultaneous use.
+/// `@unchecked Sendable` because the connection belongs to the lease's holder, which may pass it on. The holder must prevent simultaneous
+/// use.
 final class ReaderLease: @unchecked Sendable {  // because one holder at a time uses the connection
   enum Kind {
     /// Work that the thread does now, possibly several requests. Waits like a request.

@@ -71,7 +71,7 @@ extension SQLiteConnection {
   /// Converts the file to a journal mode if necessary, and returns the mode in force.
   ///
   /// On a file system without shared memory, that is `delete` instead of `wal`. Converting needs exclusive access to the file for a moment,
-  /// and waits for it up to the busy timeout: another process may be creating the same store.
+  /// and waits for it up to the busy timeout. Another process may be creating the same store.
   func adoptJournalMode(_ mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError)
     -> SQLiteStoreOptions.JournalMode
   {

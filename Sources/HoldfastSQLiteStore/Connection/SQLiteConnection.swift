@@ -4,13 +4,12 @@ import HoldfastStore
 /// A connection to a SQLite file, set up for one role.
 ///
 /// Opening an existing file changes nothing in it, so a store can inspect and refuse it. ``adoptJournalMode(_:)`` is the first step that
-/// may
-/// change it. A connection is closed by ``close()`` or when the last reference is released.
+/// may change it. A connection is closed by ``close()`` or when the last reference is released.
 ///
 /// It isn't a pool and isn't thread-safe: only one thread may use it at a time, except for ``interrupt()``.
 ///
-/// `@unchecked Sendable` because the reader pool's lock or the save lock hands a connection from one user to the next, and SQLite without
-/// its own mutexes requires no more.
+/// `@unchecked Sendable` because the reader pool's lock or the save lock hands a connection from one user to the next. SQLite without its
+/// own mutexes requires no more.
 final class SQLiteConnection: @unchecked Sendable {  // because the pool's or the save lock hands it over
   let role: ConnectionRole
   let state: ConnectionState
@@ -218,8 +217,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
   /// Whether closing leaves the log unchanged.
   ///
   /// A refused file keeps the pages of another process's log. An empty log, created by opening the file, is removed together with its
-  /// index.
-  /// Only a checkpoint does that, even with nothing to move. A read-only store removes nothing.
+  /// index. Only a checkpoint does that, even with nothing to move. A read-only store removes nothing.
   ///
   /// If the file was replaced, everything at its path stays unchanged.
   private func leavesLog(_ checkpointing: Bool) -> Bool {
@@ -236,8 +234,8 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
 extension SQLiteConnection {
   private static func open(_ file: SQLiteFile, options: SQLiteStoreOptions) throws(StoreError) -> ConnectionState {
-    // Not `SQLITE_OPEN_CREATE`: the file exists. If another process deletes it at this moment, SQLite must not create another
-    // one, which would have other permissions.
+    // Not `SQLITE_OPEN_CREATE`: the file exists. If another process deletes it at this moment, SQLite must not create another one, which
+    // would have other permissions.
     guard options.isReadOnly else { return try open(file, file.name.text, SQLITE_OPEN_READWRITE, options) }
     let place = try ReadOnlyPlace(file)
     if place.hasLogWithoutIndex {
@@ -289,8 +287,8 @@ extension SQLiteConnection {
     for (limit, value) in Self.limits { sqlite3_limit(handle, limit, value) }
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, settings.maximumValueBytes)
 
-    // No connection checkpoints automatically; `WriterCheckpoint` explains why. The writer's hook, which replaces the automatic
-    // checkpoint, stores the length of the log.
+    // No connection checkpoints automatically; `WriterCheckpoint` explains why. The writer's hook, which replaces the automatic checkpoint,
+    // stores the length of the log.
     if role == .writer {
       sqlite3_wal_hook(
         handle,

@@ -3,8 +3,7 @@ import HoldfastStore
 /// An open SQLite file: its writer, its readers, its checkpoints, and its entry in the registry.
 ///
 /// Opening an existing file changes nothing in it, so a store can inspect it through a reader and refuse it. The writer is opened on
-/// demand,
-/// and again after a failure that made it unusable.
+/// demand, and again after a failure that made it unusable.
 ///
 /// Only one thread at a time may use the writer; the owner's save lock ensures that. Any thread may use the pool.
 ///
@@ -99,9 +98,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Commits the writer's transaction. If that fails, the writer isn't used again.
   ///
   /// A failed commit may have taken effect, or may do so later. With a log, its pages can be complete in the log, and the next process to
-  /// open
-  /// the file would apply them. Without a log, the journal can be gone although removing it failed. So a failed commit is undone before the
-  /// error is thrown.
+  /// open the file would apply them. Without a log, the journal can be gone although removing it failed. So a failed commit is undone
+  /// before the error is thrown.
   ///
   /// - Throws: The commit's error; nothing was changed then. `durabilityUnknown` if the commit took effect and the disk didn't confirm it.
   ///   `outcomeUnknown` if the commit can't be undone.
@@ -201,8 +199,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// one moves the log into the file.
   ///
   /// If `checkpointing` is false, the log is left unchanged: for a file that turned out not to be a store of this model. A database
-  /// released
-  /// without closing closes each connection when it is released.
+  /// released without closing closes each connection when it is released.
   func close(checkpointing: Bool = true) {
     if checkpointing && !options.isReadOnly { completeMovedFile() }
     readers.close(checkpointing: checkpointing)

@@ -9,8 +9,8 @@ import HoldfastStore
 
 /// The details of a failed SQLite call that may leave this layer.
 ///
-/// It is the cause of every ``StoreError`` that comes from SQLite. It never contains bound values: the SQL text has placeholders, and the
-/// message is left out if another program's trigger may have put values into it.
+/// It is the cause of every ``StoreError`` that comes from SQLite. It never contains bound values. The SQL text has placeholders, and the
+/// message is omitted if another program's trigger may have put values into it.
 struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// The extended result code.
   let resultCode: Int32
@@ -35,8 +35,8 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     let belongs = extended & 0xff == resultCode & 0xff
     let code = belongs ? extended : resultCode
     self.resultCode = code
-    // SQLite updates the system's number only for these two codes, and not if a commit fails. The number is then left over from an
-    // earlier call. An earlier failure with the second code would have ended the connection, so the number isn't misleading.
+    // SQLite updates the system's number only for these two codes, and not if a commit fails. The number is then left over from an earlier
+    // call. An earlier failure with the second code would have ended the connection, so the number isn't misleading.
     let asksSystem = code & 0xff == SQLiteResultCode.cannotOpen || code & 0xff == SQLiteResultCode.inputOutput
     let number = asksSystem && belongs ? connection.map { sqlite3_system_errno($0) } ?? 0 : 0
     systemError = number == 0 ? nil : ErrorNumber(rawValue: number)
@@ -55,9 +55,8 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// Whether the connection with this failure must not be used again.
   ///
   /// After a failed sync, the kernel may have dropped the pages that it couldn't write, and may report success next time. After a failed
-  /// read
-  /// or a sign of damage, the cached pages aren't reliable. A full disk doesn't break the connection: SQLite reports a full disk during
-  /// a write with a separate result code.
+  /// read or a sign of damage, the cached pages aren't reliable. A full disk doesn't break the connection: SQLite reports a full disk
+  /// during a write with a separate result code.
   var breaksConnection: Bool {
     switch primaryCode {
     case SQLiteResultCode.inputOutput, SQLiteResultCode.corrupt, SQLiteResultCode.notADatabase: true

@@ -24,14 +24,13 @@ import Synchronization
 ///   `/proc/self/fd/N/NAME` with the long path that ``SQLiteFileName`` avoids. Names are resolved and checked before they get here.
 /// - A temporary file is created where ``placingTemporaryFiles(_:_:)`` specifies.
 ///
-/// It forwards to the original structure instead of copying it, because an application may have installed its own default file system,
-/// with additional fields after SQLite's.
+/// It forwards to the original structure instead of copying it. An application may have installed its own default file system, with
+/// additional fields after SQLite's.
 enum SQLiteFileSystem {
   /// The name under which SQLite knows it.
   static let name = "holdfast"
   /// The name of a file system that reads a log without its index: SQLite keeps the index in memory and creates no file. Only for files
-  /// that
-  /// no process has open.
+  /// that no process has open.
   static let nameWithoutIndex = "holdfast-without-index"
 
   /// The maximum length of a path that SQLite's own file system opens, in bytes, without the longest suffix.

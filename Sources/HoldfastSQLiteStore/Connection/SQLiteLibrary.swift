@@ -24,8 +24,7 @@ enum SQLiteLibrary {
   /// Whether this library can lose a commit if a checkpoint runs at the same time (the "WAL reset" defect).
   ///
   /// Holdfast's own checkpoints are safe, because they run under the writer's lock (``WriterCheckpoint``). Other programs on the same file
-  /// may
-  /// not do that.
+  /// may not do that.
   static var walResetBug: Bool { hasWALResetBug(version: version) }
 
   /// The defect was introduced with write-ahead logs in 3.7.0 and fixed in 3.51.3, 3.50.7 and 3.44.6. The release lines in between never

@@ -4,8 +4,8 @@ import HoldfastStore
 /// A compiled SQL statement: bind values, step through the rows, read columns.
 ///
 /// ``step()`` starts the statement. It returns true if there is a row to read. When it returns false or throws, the statement is ready
-/// again. Its bindings are kept, except those of a statement with a list. If you stop before the last row, call ``reset()``: until then
-/// the statement holds a read lock.
+/// again. Its bindings are kept, except those of a statement with a list. If you stop before the last row, call ``reset()``: until then the
+/// statement holds a read lock.
 ///
 /// Confined like its connection. Using it after the connection was closed throws.
 final class SQLiteStatement {

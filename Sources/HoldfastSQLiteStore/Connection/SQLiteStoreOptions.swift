@@ -2,7 +2,7 @@ public import HoldfastFiles
 
 /// Options for opening and keeping a SQLite store's file.
 ///
-/// The defaults suit most applications: changes are durable when a save returns, readers never wait for the writer, and only the owner can
+/// The defaults suit most applications. Changes are durable when a save returns, readers never wait for the writer, and only the owner can
 /// read new files.
 ///
 /// Options don't depend on the model. They aren't stored in the file, except the journal mode, which is part of SQLite's file format.
@@ -86,7 +86,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Beginning another one throws `StoreError.Code.tooManyReadViews`; it doesn't wait. A snapshot has its own connection and prevents the
   /// write-ahead log from restarting. Snapshots don't affect other requests.
   public var maximumSnapshots: Int
-  /// The length of the write-ahead log at which a save moves it into the file, in pages. Defaults to 1,000.
+  /// The length of the write-ahead log, in pages, at which a save shortens it. Defaults to 1,000.
+  ///
+  /// The save moves the log's pages into the file.
   public var checkpointPages: Int
   /// The permissions of new files, independent of the process's umask. Defaults to 0o600.
   ///
@@ -115,8 +117,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var requestTimeoutSeconds: Double?
   /// The maximum memory for the result of one request, in bytes. Defaults to nil: no limit.
   ///
-  /// The limit applies to the rows that SQLite delivers for a fetch or for faults, to the groups of a grouped fetch, and to a
-  /// relationship's destination keys. A larger result throws `StoreError.Code.tooLarge`.
+  /// The limit applies to rows that SQLite delivers for a fetch or for faults, to the groups of a grouped fetch, and to destination keys of
+  /// a relationship. A larger result throws `StoreError.Code.tooLarge`.
   ///
   /// Rows are counted by batches. A batch has at least one row, which can be as large as its values. SQLite may deliver more rows than the
   /// fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates aren't counted.
@@ -128,8 +130,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether decimals that no SQLite number equals are stored as their digits, in a blob. Defaults to false.
   ///
   /// If false, saving such a decimal throws `StoreError.Code.unstorableValue`. Integers within 64 bits and all decimals of up to 15 digits
-  /// are
-  /// always stored as numbers, like Core Data's. A blob keeps all 38 digits. This framework reads blobs whatever the option is; other
+  /// are always stored as numbers, like Core Data's. A blob keeps all 38 digits. This framework reads blobs whatever the option is; other
   /// programs don't expect them.
   public var storesExactDecimals: Bool
 

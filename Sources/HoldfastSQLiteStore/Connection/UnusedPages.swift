@@ -4,8 +4,8 @@ import HoldfastStore
 ///
 /// Deleted rows leave unused pages in the file, which later rows fill. If a save leaves more than 4 MiB and more than a quarter of the file
 /// unused, all unused pages are returned after the commit. Each transaction returns at most 16 MiB, and other processes can write between
-/// transactions. Returning pages takes about a third of the time of the deletion. A file of another program without incremental
-/// auto-vacuum keeps its size.
+/// transactions. Returning pages takes about a third of the time of the deletion. A file of another program without incremental auto-vacuum
+/// keeps its size.
 ///
 /// Nothing here makes a save fail. Pages that couldn't be returned are returned after a later save.
 struct UnusedPages {

@@ -4,13 +4,12 @@ import Logging
 
 /// Moves the pages of the write-ahead log into the file, so that the log stays short.
 ///
-/// In most SQLite libraries in use, a checkpoint can race with a commit of another connection that restarts the log, and the commit is
-/// lost (``SQLiteLibrary/walResetBug``). The race needs a checkpoint that runs while another connection may write. So SQLite's automatic
+/// In most SQLite libraries in use, a checkpoint can race with a commit that restarts the log, and the commit is lost
+/// (``SQLiteLibrary/walResetBug``). The race needs a checkpoint that runs while another connection may write. So SQLite's automatic
 /// checkpoints are off on every connection, and a log is moved in only two ways:
 ///
 /// 1. Here: the writer takes the write lock with `BEGIN IMMEDIATE`. While it holds the lock, a *second* connection runs a passive
-///    checkpoint,
-///    the only kind that doesn't take the write lock.
+///    checkpoint, the only kind that doesn't take the write lock.
 /// 2. In SQLite, when the last connection to the file is closed. It holds the file's exclusive lock then.
 ///
 /// Confined like the writer.
@@ -48,9 +47,8 @@ final class WriterCheckpoint {
 
   /// Moves the log if it is longer than the options allow. Call it after each commit of the writer.
   ///
-  /// While readers keep the log from restarting, it tries again only after the log has grown by a quarter of the allowed length: each
-  /// attempt
-  /// that moves pages syncs the file, and doing so for a few pages would slow every save.
+  /// While readers keep the log from restarting, it tries again only after the log has grown by a quarter of the allowed length. Each
+  /// attempt that moves pages syncs the file; doing so for a few pages would slow every save.
   func afterCommit() -> Outcome {
     let pages = writer.pagesInLog
     if pages < lastLength { lastLength = 0 }

@@ -55,8 +55,7 @@ struct MetadataRecord: Sendable {
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 
   /// A mark showing that this framework created the layout for the model with that digest, so names don't have to be read from the schema.
-  /// On
-  /// disk: do not change.
+  /// On disk: do not change.
   static func layoutMark(of model: ManagedObjectModel, digest: String) -> String {
     let layout = model.layoutDigest
     return "Holdfast \(knownLayout) " + (layout.isEmpty ? "" : layout + " ") + digest

@@ -1,7 +1,8 @@
 extension SQLiteStore {
-  /// Returns the model that Core Data keeps in its store: the contents of `Z_MODELCACHE`, a compressed compiled model.
+  /// Returns the model that Core Data keeps in a SQLite store.
   ///
-  /// The module HoldfastModelFile decodes it. The file is opened read-only, so a store that this process has open isn't disturbed.
+  /// It is the contents of `Z_MODELCACHE`, a compressed compiled model, which the module HoldfastModelFile decodes. The file is opened
+  /// read-only, so a store that this process has open isn't disturbed.
   ///
   /// - Returns: The contents, or nil for a store without them: one that this framework created, or an old one of Core Data.
   /// - Throws: `StoreError` if the file isn't a store, and the errors of opening a store.

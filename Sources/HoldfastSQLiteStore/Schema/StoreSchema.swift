@@ -15,8 +15,7 @@ final class StoreSchema: Sendable {
     /// The columns for the destination object's entity, by slot: empty if the slot has none.
     ///
     /// Only to-one relationships to an entity with sub-entities have one. The array is empty if no slot has one. The strings aren't
-    /// optional,
-    /// because that type would be created at every opening for this array alone.
+    /// optional, because that type would be created at every opening for this array alone.
     var entityColumns: [String]
     /// Whether the table also has rows of other entities, so that `Z_ENT` has to be checked.
     var isShared: Bool

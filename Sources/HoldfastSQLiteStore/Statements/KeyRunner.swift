@@ -6,8 +6,8 @@ struct KeyRunner {
   let connection: SQLiteConnection
   private var budget: FetchBudget { FetchBudget(store.database.options) }
 
-  /// The maximum average gap between keys that are read as one range; others are read one by one. (Measured: finding a row by its key
-  /// costs about as much as stepping over four.)
+  /// The maximum average gap between keys that are read as one range. (Measured: finding a row by its key costs about as much as stepping
+  /// over four.)
   private static let densestGap = 4
   private static let leastForRange = 32
 
@@ -128,8 +128,8 @@ struct KeyRunner {
   /// Destination objects beyond this number are returned as keys only. Iterating over them reads their rows in batches of a thousand.
   private static let mostRowsAlong = 4096
 
-  /// Reads destination objects with their rows, by one statement for each source object: half the cost of one for the keys and one for each
-  /// row.
+  /// Reads destination objects with their rows, by one statement for each source object. That is half the cost of one statement for the
+  /// keys and one for each row.
   private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [Int64]) throws -> RelationshipAnswer {
     let destination = store.model.destination(of: relationship)
     let statement = try targetRows(relationship, destination)

@@ -23,8 +23,7 @@ enum MarkedColumn {
   /// Decodes a column; nil if it has no valid mark or file name.
   ///
   /// An empty column is an empty value. Other bytes without a mark could come from a program that doesn't write marks, or be damaged. So
-  /// they
-  /// are refused instead of being returned as another value.
+  /// they are refused instead of being returned as another value.
   static func content(_ bytes: UnsafeRawBufferPointer) -> Content? {
     guard let mark = bytes.first else { return .bytes(bytes) }
     if mark == inline { return .bytes(UnsafeRawBufferPointer(rebasing: bytes[1...])) }

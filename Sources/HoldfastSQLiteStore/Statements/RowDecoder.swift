@@ -57,8 +57,7 @@ final class RowDecoder: Sendable {
   /// Appends one value; false if it has a storage class that the column can't have.
   ///
   /// It looks up the value once, and then reads its class and content from it. SQLite allows that while no other thread uses the
-  /// connection,
-  /// and connections are confined to one thread.
+  /// connection, and connections are confined to one thread.
   @inline(__always)
   private static func append(_ handle: OpaquePointer, _ column: Int32, _ code: ColumnCode, to builder: RowBatchBuilder) throws -> Bool {
     let value = sqlite3_column_value(handle, column)
@@ -147,8 +146,7 @@ final class RowDecoder: Sendable {
   }
 
   /// Refuses invalid keys and versions. Negative keys belong to unsaved objects, and a version must have a successor. Rows with version 0
-  /// or
-  /// without a version are valid, but rare enough to be checked here.
+  /// or without a version are valid, but rare enough to be checked here.
   @inline(never)
   private func check(key: Int64, version: Int64, _ statement: SQLiteStatement) throws {
     let type = statement.type(1)

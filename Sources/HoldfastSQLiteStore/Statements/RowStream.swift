@@ -13,8 +13,7 @@ struct RowStream {
   /// The number of rows after which the pages of a scan are released.
   ///
   /// The rows have been decoded, and a scan of an entire table rarely reads its pages again soon. The next pages reuse the same memory,
-  /// which
-  /// avoids page faults.
+  /// which avoids page faults.
   private static let rowsOfALongScan = 4096
 
   /// Passes on all rows of a statement. Returns whether more are wanted.

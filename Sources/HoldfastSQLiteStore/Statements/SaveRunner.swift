@@ -10,17 +10,15 @@ final class SaveRunner {
   private let writer: SQLiteConnection
   private let request: SaveRequest
   /// Whether a first attempt violated a uniqueness constraint. This one first clears the constrained columns of all updated rows, so that
-  /// rows
-  /// can exchange values. After a violation it continues, to find all of them.
+  /// rows can exchange values. After a violation it continues, to find all of them.
   private let isCareful: Bool
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
   private var binders: [Int: RowBinder] = [:]
   private lazy var targets = TargetEntities(request, store, writer)
 
-  /// The number of rows from which the first rows of a table are inserted without its indexes, which are created afterwards. (Measured on
-  /// the
-  /// bulk workload at 100,000 rows: 0.73 of the time.)
+  /// The minimum number of rows for inserting a table's first rows without its indexes, which are created afterwards. (Measured on the bulk
+  /// workload at 100,000 rows: 0.73 of the time.)
   private static let leastForBulk = 1000
 
   private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection, isCareful: Bool) {
@@ -310,8 +308,7 @@ final class SaveRunner {
   private static func resultCode(_ error: StoreError) -> Int32? { (error.cause as? SQLiteFailure)?.resultCode }
 
   /// Runs a statement that writes a row. If it violates a uniqueness constraint, the careful attempt notes that and returns false; the
-  /// first
-  /// attempt throws.
+  /// first attempt throws.
   @inline(__always)
   private func write(_ statement: SQLiteStatement, _ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
     do throws(StoreError) {

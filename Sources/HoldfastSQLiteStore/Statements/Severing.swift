@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// Clears references to deleted rows: removes links, sets keys in other rows to nil, and raises the versions of those rows by 1, once per
-/// row.
+/// Clears references to deleted rows. It removes links, sets keys in other rows to nil, and raises the versions of those rows by 1, once
+/// per row.
 struct Severing {
   let request: SaveRequest
   let store: OpenStore

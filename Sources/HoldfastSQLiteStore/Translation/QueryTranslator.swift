@@ -33,8 +33,7 @@ struct QueryTranslator {
   }
 
   /// The next placeholders. Only the first has a number, from which SQLite counts on. SQLite looks up the name of each numbered placeholder
-  /// in
-  /// a list of all, which took half the time of compiling a thousand.
+  /// in a list of all, which took half the time of compiling a thousand.
   private mutating func placeholders(_ count: Int) -> String {
     if count == 0 { return "" }
     let first = placeholder()
