@@ -8,9 +8,9 @@ import Synchronization
   public import Foundation
 #endif
 
-/// A store that keeps an object graph in a SQLite file, in Core Data's table layout.
+/// Keeps an object graph in a SQLite file, in Core Data's table layout.
 ///
-/// It opens files that Core Data wrote. No test opens a file that Holdfast created with Core Data; see <doc:Format>.
+/// It opens files that Core Data wrote. Whether Core Data opens the files that Holdfast creates isn't tested; see <doc:Format>.
 ///
 /// Reads use their own connections and never wait for a save. At most ``SQLiteStoreOptions/maximumReaders`` requests run at a time; further
 /// ones wait. Each request sees all earlier commits, by any process. Requests in quick succession share a read transaction. It ends at most
