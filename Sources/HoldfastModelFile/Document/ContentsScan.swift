@@ -1,7 +1,7 @@
 /// Checks a file's bytes before the XML parser reads them.
 ///
-/// It refuses constructs that model files don't contain and that the parser handles badly: encodings other than UTF-8, document types,
-/// processing instructions, text, and unlimited sizes. It finds only tags, comments and values. The parser detects other malformed XML.
+/// It refuses what model files don't contain and the parser handles badly: encodings other than UTF-8, document types, processing
+/// instructions, text, and unlimited sizes. It finds only tags, comments and values. The parser detects other malformed XML.
 struct ContentsScan {
   private let bytes: UnsafeRawBufferPointer
   private let options: ModelFileOptions

@@ -117,8 +117,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var requestTimeoutSeconds: Double?
   /// The maximum memory for the result of one request, in bytes. Defaults to nil: no limit.
   ///
-  /// The limit applies to rows that SQLite delivers for a fetch or for faults, to the groups of a grouped fetch, and to destination keys of
-  /// a relationship. A larger result throws `StoreError.Code.tooLarge`.
+  /// The limit applies to rows of a fetch or of faults, to the groups of a grouped fetch, and to destination keys of a relationship. A
+  /// larger result throws `StoreError.Code.tooLarge`.
   ///
   /// Rows are counted by batches. A batch has at least one row, which can be as large as its values. SQLite may deliver more rows than the
   /// fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates aren't counted.

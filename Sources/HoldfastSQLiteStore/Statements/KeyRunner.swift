@@ -187,7 +187,7 @@ struct KeyRunner {
     guard key >= 0, statement.type(column) == .integer else {
       throw StoreError(
         .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
-        reason: "A target's key isn't an integer of 0 or more. Another program or a fault has changed the file.")
+        reason: "A destination key isn't an integer of 0 or more. Another program or a fault has changed the file.")
     }
     return key
   }
