@@ -6,67 +6,67 @@ import HoldfastStore
   public import Foundation
 #endif
 
-/// An error of a model file: what failed, where in it, why, and what to do about it.
+/// An error in a model file: what failed, where, why, and what to do.
 ///
-/// Everything in this module throws this type. Names and values of the *model* stand in its text, shortened; there are no objects in a
-/// model file, so there is nothing of a user to hide.
+/// Every error of this module has this type. Its text contains shortened names and values of the *model*. A model file contains no objects,
+/// so the text contains no user data.
 ///
-/// Bridged to `NSError` the error has a number of Cocoa's for reading and writing files, in `NSCocoaErrorDomain`, and
-/// `localizedDescription` is ``errorDescription``.
+/// Bridged to `NSError`, the error has a Cocoa code for reading and writing files, in `NSCocoaErrorDomain`. Its `localizedDescription` is
+/// ``errorDescription``.
 public struct ModelFileError: Error, Sendable {
-  /// What kind of failure it is.
+  /// The kind of a failure.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     /// The name of the code, in lower camel case.
     public let rawValue: String
-    /// Makes a code from its name.
+    /// Creates a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// There is no file or folder at the path.
+    /// The file or folder doesn't exist.
     public static let notFound = Code(rawValue: "notFound")
-    /// The operating system refuses access.
+    /// The operating system denies access.
     public static let notPermitted = Code(rawValue: "notPermitted")
     /// Reading or writing failed in the operating system.
     public static let inputOutput = Code(rawValue: "inputOutput")
-    /// There is something else than a model.
+    /// The file or folder isn't a model.
     public static let notAModel = Code(rawValue: "notAModel")
-    /// The model was saved by an Xcode before 4, in a binary format of its own.
+    /// The model was saved by Xcode before 4, in a binary format.
     public static let oldFormat = Code(rawValue: "oldFormat")
-    /// The bundle has no version of that name.
+    /// The bundle has no version with the name.
     public static let unknownVersion = Code(rawValue: "unknownVersion")
-    /// The file is not XML, ends too soon, or holds what no model file holds.
+    /// The file isn't XML, is truncated, or has contents that model files don't have.
     public static let malformed = Code(rawValue: "malformed")
-    /// The file goes beyond a limit of ``ModelFileOptions``.
+    /// The file exceeds a limit of ``ModelFileOptions``.
     public static let tooLarge = Code(rawValue: "tooLarge")
-    /// An attribute that must be there is missing.
+    /// A required attribute is missing.
     public static let missingAttribute = Code(rawValue: "missingAttribute")
-    /// The value of an attribute does not say what it must.
+    /// The value of an attribute is invalid.
     public static let invalidValue = Code(rawValue: "invalidValue")
     /// The declarations contradict each other; the cause is a ``/HoldfastStore/ModelError``.
     public static let contradictory = Code(rawValue: "contradictory")
-    /// The file says something that Holdfast's models cannot say.
+    /// The file contains something that Holdfast's models can't represent.
     public static let unsupported = Code(rawValue: "unsupported")
     /// The model has a regular expression, and ``ModelFileOptions/refusesPatterns`` is set.
     public static let refusedPattern = Code(rawValue: "refusedPattern")
-    /// The document or model holds something that the file cannot say.
+    /// The document or model contains something that a file can't represent.
     public static let unwritable = Code(rawValue: "unwritable")
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// What was being done, as a verb phrase: "read the model".
+  /// The operation, as a verb phrase: "read the model".
   public var operation: String
-  /// The file or folder; nil when there is none.
+  /// The file or folder, or nil.
   public var path: String?
-  /// The line of the file, from 1; nil when the failure is not at a line.
+  /// The line of the file, from 1; nil if the failure isn't at a line.
   public var line: Int?
-  /// The part of the model: `attribute "age" of entity "Person"`; nil when it is not known.
+  /// The element of the model: `attribute "age" of entity "Person"`; nil if unknown.
   public var element: String?
   /// Why it failed and what to do, as sentences.
   public var reason: String
-  /// The error beneath, when there is one.
+  /// The underlying error, if any.
   public var cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, operation: String = "read the model", path: String? = nil, line: Int? = nil, element: String? = nil, reason: String,
     cause: (any Error)? = nil
@@ -82,7 +82,7 @@ public struct ModelFileError: Error, Sendable {
 }
 
 extension ModelFileError: CustomStringConvertible {
-  /// One line that tells what failed, where and why, with the causes beneath.
+  /// What failed, where and why, in one line, with the causes after it.
   public var description: String { "\(sentence) [\(code.rawValue)]" + (cause.map { " Cause: \($0)" } ?? "") }
 
   /// What failed, where and why.
@@ -103,7 +103,7 @@ extension ModelFileError: LocalizedError {
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { "NSCocoaErrorDomain" }
-  /// Cocoa's number for reading or writing a file.
+  /// Cocoa's code for reading or writing a file.
   public var _code: Int {
     switch code {
     case .notFound: 260
@@ -117,7 +117,7 @@ extension ModelFileError: LocalizedError {
 }
 
 extension ModelFileError {
-  /// The same error with the path of the file, unless it has one.
+  /// The same error with the path of the file, unless it already has one.
   func at(_ path: String?) -> ModelFileError {
     var error = self
     error.path = error.path ?? path
@@ -126,7 +126,7 @@ extension ModelFileError {
 }
 
 extension String {
-  /// The text between quotation marks, cut when it is long, for messages.
+  /// The text in quotation marks, truncated if long, for messages.
   var quoted: String {
     let shown = String(prefix(60))
     return "\"\(shown)\(shown.endIndex < endIndex ? "…" : "")\""

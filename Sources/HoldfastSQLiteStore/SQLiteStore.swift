@@ -8,23 +8,26 @@ import Synchronization
   public import Foundation
 #endif
 
-/// Keeps an object graph in a SQLite file with the table layout of Core Data, which both can open.
+/// Keeps an object graph in a SQLite file, in Core Data's table layout.
 ///
-/// Reads use connections of their own and never wait for a save. More than ``SQLiteStoreOptions/maximumReaders`` at a time wait for
-/// each other. Each sees everything that was committed before it, by
-/// whatever process; those in quick succession share a read transaction, which ends 20 ms after the last one at the latest
-/// and before the store writes. A save is one transaction, durable when `commit()`
-/// returns unless the options say otherwise. Nothing but single rows is read when the store opens, whatever its size.
+/// It opens files that Core Data wrote. Whether Core Data opens the files that Holdfast creates isn't tested; see <doc:Format>.
+///
+/// Reads use their own connections and never wait for a save. At most ``SQLiteStoreOptions/maximumReaders`` requests run at a time; further
+/// ones wait. Each request sees all earlier commits, by any process. Requests in quick succession share a read transaction. It ends at most
+/// 20 ms after the last request, and before the store writes.
+///
+/// A save is one transaction. By default it is durable when `commit()` returns. Opening a store reads only a few rows, whatever the size of
+/// the file.
 ///
 /// ```swift
 /// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
 /// let metadata = try store.open(model: model)
 /// ```
 ///
-/// Decimals are kept as SQLite numbers when that loses nothing, which is up to 15 digits, and otherwise as their digits in
-/// a BLOB. A NaN cannot be kept.
+/// A decimal is stored as a SQLite number if one equals it: integers within 64 bits, and decimals of up to 15 digits. A save refuses other
+/// decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
 public final class SQLiteStore: IncrementalStore {
-  /// The path as it was given.
+  /// The path passed to the initializer.
   public let path: String
   /// How the file is opened and kept.
   public let options: SQLiteStoreOptions
@@ -36,7 +39,7 @@ public final class SQLiteStore: IncrementalStore {
     case closed
   }
 
-  /// Makes a store for the file at a path; nothing is opened yet.
+  /// Creates a store for the file at a path. Doesn't open the file.
   public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) {
     self.path = path
     self.options = options
@@ -44,12 +47,12 @@ public final class SQLiteStore: IncrementalStore {
 
   deinit { try? close() }
 
-  /// How many SQL statements were run since the store was opened. For tests and measurements.
+  /// The number of SQL statements run since the store was opened. For tests and measurements.
   public var statementCount: Int {
     phase.withLock { if case .open(let store) = $0 { store.statementCount.load(ordering: .relaxed) } else { 0 } }
   }
 
-  /// What this store does itself.
+  /// The operations that this store performs itself.
   public var capabilities: StoreCapabilities {
     var capabilities = StoreCapabilities()
     capabilities.comparisons = .all
@@ -62,8 +65,8 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.counting = true
     capabilities.aggregates = true
     capabilities.largestList = .max
-    // What SQLite's parser (a stack of 100), its code generator and its own limits take at these numbers together is tested. In 3.40.1
-    // 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
+    // Tests check that SQLite accepts these numbers together: its parser (a stack of 100), its code generator and its own limits. In
+    // 3.40.1, 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
     capabilities.maximumConditions = 1000
     capabilities.maximumNesting = 8
     capabilities.maximumQuantifierNesting = 3
@@ -78,12 +81,12 @@ public final class SQLiteStore: IncrementalStore {
 
   // MARK: Opening and closing
 
-  /// Opens the file, or makes it when there is none.
+  /// Opens the file, or creates it if it doesn't exist.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try phase.withLock { phase in
       guard case .unopened = phase else {
         throw StoreError(
-          .alreadyOpen, operation: "open the store", path: path, reason: "This store object was opened before. Make another one.")
+          .alreadyOpen, operation: "open the store", path: path, reason: "This store object was opened before. Create another one.")
       }
       let database = try SQLiteDatabase(path: path, options: options)
       do {
@@ -100,7 +103,7 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Closes the file. Views still in use end; a save that was prepared is taken back.
+  /// Closes the file. Ends views still in use, and rolls back a prepared save.
   public func close() throws {
     let store: OpenStore? = phase.withLock { phase in
       defer { phase = .closed }
@@ -113,20 +116,20 @@ public final class SQLiteStore: IncrementalStore {
   func opened(_ operation: String) throws -> OpenStore {
     try phase.withLock { phase in
       if case .open(let store) = phase { return store }
-      throw StoreError(.notOpen, operation: operation, path: path, reason: "The store is not open.")
+      throw StoreError(.notOpen, operation: operation, path: path, reason: "The store isn't open.")
     }
   }
 
   // MARK: Reading
 
-  /// Begins reading.
+  /// Begins a read view.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
     try SQLiteReadView(kind, of: try opened("begin a read view"))
   }
 
   private func cast(_ view: any ReadView, _ operation: String) throws -> SQLiteReadView {
     let store = try opened(operation)
-    // Comparing the type costs a tenth of `as?`, which looks for conformances first.
+    // Comparing the type takes a tenth of the time of `as?`, which looks for conformances first.
     if type(of: view) == SQLiteReadView.self {
       let view = unsafeDowncast(view, to: SQLiteReadView.self)
       if view.store === store { return view }
@@ -134,7 +137,7 @@ public final class SQLiteStore: IncrementalStore {
     throw StoreError(.unsupportedRequest, operation: operation, path: path, reason: "The read view belongs to another store.")
   }
 
-  /// Delivers the rows that a plan asks for.
+  /// Delivers the rows that a plan requests.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "fetch rows")
     try view.read("fetch rows", needsTransaction: false) { connection in
@@ -143,7 +146,7 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Delivers the rows with certain keys.
+  /// Delivers the rows with the requested keys.
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "read rows by their keys")
     try view.read("read rows by their keys", needsTransaction: request.keys.count > 1) { connection in
@@ -151,7 +154,7 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Tells the targets of a to-many relationship.
+  /// Returns the destination objects' keys of a to-many relationship.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     let view = try cast(view, "read a relationship")
     return try view.read("read a relationship", needsTransaction: request.sources.count > 1) { connection in
@@ -159,7 +162,7 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Reads a value from its file, whose digest is compared when Holdfast has named it.
+  /// Reads an external value from its file. If Holdfast named the file, compares the digest in the name.
   public func externalData(_ request: ExternalDataRequest) throws -> Data {
     let store = try opened("read a value from its file")
     guard let files = store.files else { return try UnsupportedRequest.externalData(request) }
@@ -168,42 +171,41 @@ public final class SQLiteStore: IncrementalStore {
 
   // MARK: Writing
 
-  /// Sets keys aside for new objects.
+  /// Allocates keys for new objects.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    let store = try opened("set keys aside")
+    let store = try opened("allocate keys")
     return try KeyAllocation(store: store).run(try store.entity(entity), count: count)
   }
 
-  /// Makes a save ready: everything is in an open transaction when it returns.
+  /// Prepares a save: all changes are in an open transaction when this returns.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     try SQLitePreparedSave(request, in: try opened("save"))
   }
 
   /// Rebuilds the file without unused space. The change is durable when this returns.
   ///
-  /// Saves give back large unused ranges by themselves, see <doc:Format>. This gives back the rest: pages that are filled in part, and
-  /// everything in a file that another program made without incremental auto-vacuum.
+  /// Saves already return large unused ranges to the file system; see <doc:Format>. This method also reclaims the space in partly filled
+  /// pages, and all unused space in a file that another program created without incremental auto-vacuum.
   ///
-  /// It takes time in proportion to the file's size, and up to twice the size of the compacted data as free space on the disk. Saves wait
-  /// for it. Reads go on where the journal mode is ``SQLiteStoreOptions/JournalMode/wal``; with
-  /// ``SQLiteStoreOptions/JournalMode/delete`` it waits for them. While a snapshot of an earlier state is read, the file shrinks at
-  /// a later save, or when the store is closed.
+  /// The time is proportional to the file's size. It needs up to twice the size of the compacted data as free disk space. Saves wait until
+  /// it ends. In journal mode ``SQLiteStoreOptions/JournalMode/wal``, reads continue; in mode ``SQLiteStoreOptions/JournalMode/delete``, it
+  /// waits for them. While a snapshot of an earlier state exists, the file shrinks only at a later save or when the store is closed.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while another process writes, `diskFull`, `readOnly`, `damaged`,
-  ///   `inputOutput`, `notOpen`. The file has its rows as before then.
+  ///   `inputOutput` or `notOpen`. The file's rows are unchanged then.
   public func compact() throws {
     let operation = "compact the store"
     let store = try opened(operation)
     try store.writing(operation) { _ in try store.database.compact(to: operation) }
   }
 
-  /// Refused: this store does not take batch requests.
+  /// Not supported by this store; always throws.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
 
-  /// Refused: this store keeps no history.
+  /// Not supported by this store, which keeps no history; always throws.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
-  /// Replaces the user's metadata. What belongs to the store, and lists and dictionaries of other programs, stays.
+  /// Replaces the user's metadata. Keeps the store's own entries, and lists and dictionaries of other programs.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try MetadataChange(store: try opened("set the store's metadata")).run(metadata)
   }
@@ -212,9 +214,9 @@ public final class SQLiteStore: IncrementalStore {
 extension StoreDescription {
   /// A SQLite store at a path.
   ///
-  /// On Linux a path can be as long as the system allows, 4,095 bytes as a rule; elsewhere up to what SQLite opens, which is 504 bytes.
-  /// The file's name has at most 247 bytes. The path is not a URI, and `:memory:` is not a path: use `.memory()`. Opening a store with
-  /// another path throws `StoreError.Code.invalidPath` and makes no file.
+  /// On Linux, a path can be as long as the system allows, usually 4,095 bytes. Elsewhere the maximum is SQLite's, 504 bytes. The file's
+  /// name has at most 247 bytes. The path isn't a URI. `:memory:` isn't a path either: use `.memory()`. Opening a store with an invalid
+  /// path throws `StoreError.Code.invalidPath` and creates no file.
   public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
     let file = ClosedFile(path: path, options: options)
     return StoreDescription(

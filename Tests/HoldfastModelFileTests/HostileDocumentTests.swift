@@ -90,7 +90,7 @@ import Testing
     #expect(found?.code == .malformed)
     #expect(found?.line == (beginning.contains(0x0A) ? 2 : 1))
     // What refuses it is the scan, before the parser sees it.
-    #expect(found?.reason.contains("libxml2") == false && found?.reason.contains("It is not XML") == false)
+    #expect(found?.reason.contains("libxml2") == false && found?.reason.contains("It isn't valid XML") == false)
   }
 
   @Test func controlCharactersAreRefusedEverywhere() {
@@ -163,7 +163,7 @@ import Testing
     let error = try #require(failure("<model>\n<!DOCTYPE x></model>"))
     #expect(
       "\(error)"
-        == "Could not read the model at p, line 2: It has a document type, which no model file needs and which can make a reader run out of memory. Remove it. [malformed]"
+        == "Could not read the model at p, line 2: The file has a document type, which can exhaust a reader's memory. Remove it; model files need none. [malformed]"
     )
   }
 }

@@ -33,7 +33,7 @@ import Testing
     let found = failure(attribute("name=\"age\" attributeType=\"Integer 16\" minValueString=\"x\""))
     #expect(
       found?.description
-        == "Could not read the model at p, line 3, attribute \"age\" of entity \"Person\": minValueString \"x\" is not a whole number of 16 bits. [invalidValue]"
+        == "Could not read the model at p, line 3, attribute \"age\" of entity \"Person\": minValueString \"x\" is not a 16-bit integer. [invalidValue]"
     )
   }
 

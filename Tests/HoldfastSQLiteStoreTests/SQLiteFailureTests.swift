@@ -68,8 +68,8 @@ import Testing
     let text = failure.storeError(operation: "save 2 rows of Person", path: "/a/b.sqlite", isReadOnly: false).description
     #expect(
       text.hasPrefix(
-        "Could not save 2 rows of Person at /a/b.sqlite: There is no space left, or the file has reached its size limit. "
-          + "Nothing was saved; free space and try again. [diskFull, 134030] Cause: SQLite result 4874, disk I/O error, "))
+        "Could not save 2 rows of Person at /a/b.sqlite: The disk is full, or the file has reached its size limit. "
+          + "Nothing was saved. Free some space and try again. [diskFull, 134030] Cause: SQLite result 4874, disk I/O error, "))
     #expect(text.hasSuffix(", in: INSERT INTO item VALUES (?)"))
   }
 

@@ -113,7 +113,7 @@ import Testing
       Issue.record("The damage was not met: \(found)")
     } catch let error as StoreError {
       #expect(error.code == .wrongType && error.path == path, "\(error)")
-      #expect(error.reason.contains("ZSHIP.") || error.reason.contains("target"), "\(error)")
+      #expect(error.reason.contains("ZSHIP.") || error.reason.contains("destination key"), "\(error)")
     }
     context.acknowledgeFaultErrors()
     // What is not damaged is as good as ever, and the context goes on.

@@ -190,7 +190,7 @@ import Testing
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = folder.file() as String] in
       _ = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(maximumReaders: 0)))
     }
-    Misuse.expect("A SQLite store's options hold a negative number, or zero where at least one is needed.", child)
+    Misuse.expect("A SQLite store's options contain a negative number, or 0 where at least 1 is needed.", child)
   }
 }
 

@@ -242,7 +242,7 @@ private enum ReadOnlyPlace {
       preconditionFailure("The store was opened.")
     } catch let error as StoreError {
       precondition(error.code == .notPermitted && error.path == path && error.reason.contains(suffix), "\(error)")
-      precondition(error.reason.contains("copy the file"), "\(error)")
+      precondition(error.reason.contains("with a copy of the file"), "\(error)")
     }
   }
 }

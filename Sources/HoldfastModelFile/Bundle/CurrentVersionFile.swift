@@ -4,10 +4,10 @@
   import Foundation
 #endif
 
-/// The file `.xccurrentversion` of a model with several versions: a property list that names the folder of the current one.
+/// The file `.xccurrentversion` of a model with several versions: a property list with the current version's folder.
 enum CurrentVersionFile {
   static let name = ".xccurrentversion"
-  /// A real one has 250 bytes.
+  /// A typical file has 250 bytes.
   static let maximumByteCount = 8 << 10
 
   private struct List: Decodable {
@@ -15,7 +15,7 @@ enum CurrentVersionFile {
     enum CodingKeys: String, CodingKey { case name = "_XCCurrentVersionName" }
   }
 
-  /// The name of the folder; nil when the list is empty or the file has no bytes.
+  /// The name of the folder; nil if the file is empty or its list has no name.
   static func read(_ bytes: [UInt8], path: String) throws(ModelFileError) -> String? {
     if bytes.isEmpty { return nil }
     do {
@@ -23,8 +23,8 @@ enum CurrentVersionFile {
     } catch {
       throw ModelFileError(
         .malformed, path: path,
-        reason: "It is not the property list that names the current version. Choose the version in Xcode again, "
-          + "or remove the file: the first version by name is then the current one.", cause: error)
+        reason: "The file isn't a property list with the current version's name. Choose the version in Xcode again, or remove the file: "
+          + "the first version by name is then the current one.", cause: error)
     }
   }
 

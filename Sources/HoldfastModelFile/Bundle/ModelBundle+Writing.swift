@@ -6,20 +6,20 @@ extension ModelBundle {
   /// try ModelBundle.write(["Zoo": first], currentVersion: "Zoo", to: path)
   /// ```
   ///
-  /// - Where there is nothing yet, all is written beside the path and then renamed, so the model is there whole or not at all.
-  /// - Where there is a model, every file is replaced whole, and which version is the current one is said last. What else is there stays:
-  ///   other versions, and files of yours. A version goes when you remove its folder.
-  /// - What is written is durable when the call returns. Symbolic links inside the model are not followed.
+  /// - If nothing is at the path, all files are written beside it and then renamed, so the model is complete or missing.
+  /// - If a model is at the path, every file is replaced atomically, and the current version is written last. Other versions and other
+  ///   files stay. To remove a version, remove its folder.
+  /// - The files are durable when the call returns. Symbolic links inside the model aren't followed.
   ///
-  /// Path and document determine every byte: the same document is always written the same.
+  /// The path and the documents determine every byte: the same document always gives the same file.
   ///
   /// - Parameters:
-  ///   - versions: The documents, by the name of their version. At a path that ends with `.xcdatamodel` it is exactly one, whose name
-  ///     does not count.
-  ///   - currentVersion: The version that is to be used: one of these, or one that is there already.
+  ///   - versions: The documents, by the name of their version. For a path that ends with `.xcdatamodel`, exactly one, whose name is
+  ///     ignored.
+  ///   - currentVersion: The current version: one of these, or an existing one.
   ///   - path: The folder, whose name ends with `.xcdatamodeld` or `.xcdatamodel`.
-  /// - Throws: ``ModelFileError``: `unwritable` for a document that XML cannot say or a name that no folder can have, `unknownVersion`,
-  ///   `notAModel`, `notPermitted`, `inputOutput`. Documents are put into bytes before anything is touched.
+  /// - Throws: ``ModelFileError``: `unwritable` for a document that XML can't represent or a name that a folder can't have,
+  ///   `unknownVersion`, `notAModel`, `notPermitted`, `inputOutput`. Documents are serialized before any file is changed.
   public static func write(_ versions: [String: ModelDocument], currentVersion: String, to path: String) throws(ModelFileError) {
     let path = ModelPath.trimmed(path)
     let files = try serialized(versions, path)
@@ -27,20 +27,20 @@ extension ModelBundle {
       guard let only = files.first, files.count == 1 else {
         throw ModelFileError(
           .unwritable, operation: "write the model", path: path,
-          reason: "A folder .xcdatamodel holds one version, not \(files.count). Give a path that ends with .xcdatamodeld.")
+          reason: "An .xcdatamodel folder contains one version, not \(files.count). Give a path that ends with .xcdatamodeld.")
       }
       return try write(to: path) { folder throws(ModelFileError) in try folder.replace(ModelPath.contents, with: only.bytes) }
     }
     guard path.hasSuffix(ModelPath.bundleEnding) else {
       throw ModelFileError(
-        .unwritable, operation: "write the model", path: path, reason: "The name of a model ends with .xcdatamodeld or .xcdatamodel.")
+        .unwritable, operation: "write the model", path: path, reason: "The path has another extension than .xcdatamodeld or .xcdatamodel.")
     }
     try write(to: path) { folder throws(ModelFileError) in try write(files, currentVersion, in: folder) }
   }
 
-  /// Writes a model of one version, which has the name of the folder.
+  /// Writes a model with one version, which has the folder's name.
   ///
-  /// - Throws: ``ModelFileError``, as ``write(_:currentVersion:to:)``.
+  /// - Throws: ``ModelFileError``, like ``write(_:currentVersion:to:)``.
   public static func write(_ document: ModelDocument, to path: String) throws(ModelFileError) {
     let folder = ModelPath.lastComponent(path)
     let name = folder.hasSuffix(ModelPath.bundleEnding) ? String(folder.dropLast(ModelPath.bundleEnding.count)) : "Model"
@@ -55,14 +55,14 @@ extension ModelBundle {
       guard ModelPath.isVersionName(name) else {
         throw ModelFileError(
           .unwritable, operation: "write the model", path: path,
-          reason: "A version cannot be named \(name.quoted): the name is that of a folder, and does not begin with a full stop.")
+          reason: "A version's folder can't be named \(name.quoted). Use a short name without slashes and without a leading full stop.")
       }
       do throws(ModelFileError) { files.append((name, try document.serialized())) } catch { throw error.at(path) }
     }
     return files
   }
 
-  /// Lets `body` fill the folder at the path, or a new one beside it, which then takes its place.
+  /// Lets `body` fill the folder at the path, or a new folder beside it, which is then renamed.
   private static func write(to path: String, _ body: (ModelFolder) throws(ModelFileError) -> Void) throws(ModelFileError) {
     let parent = try ModelFolder(path: ModelPath.parent(path), operation: "write the model")
     let name = ModelPath.lastComponent(path)
@@ -90,7 +90,7 @@ extension ModelBundle {
       try folder.folder(name, operation: "write the model").replace(ModelPath.contents, with: file.bytes)
     }
     folder.synchronize()
-    // A file that says the same already stays as it is; so does the absence of one.
+    // A file with the same name is left unchanged, and so is a missing file if the first version is the current one.
     if let said = try? ModelBundle.currentVersion(in: folder, among: names), said == currentVersion, !present.isEmpty { return }
     try folder.replace(
       CurrentVersionFile.name, with: CurrentVersionFile.bytes(naming: ModelPath.folderName(ofVersion: currentVersion)))

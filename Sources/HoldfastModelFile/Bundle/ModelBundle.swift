@@ -1,4 +1,6 @@
-/// A model on disk as Xcode keeps it: an `.xcdatamodeld` folder with its versions, or an `.xcdatamodel` folder, which is one version alone.
+/// A model folder of Xcode, with one version or several.
+///
+/// An `.xcdatamodeld` folder contains a folder for each version. An `.xcdatamodel` folder is one version.
 ///
 /// ```swift
 /// let bundle = try ModelBundle(contentsOf: path)
@@ -8,27 +10,29 @@
 /// }
 /// ```
 ///
-/// It knows the names of the versions and reads one when it is asked for, so a version that cannot be read, such as an old binary one,
-/// does not stand in the way of the others.
+/// It contains the names of the versions and reads a version on demand. So an unreadable version, such as an old binary one, doesn't affect
+/// the others.
 public struct ModelBundle: Sendable, Hashable {
-  /// The folder.
+  /// The path of the folder.
   public let path: String
-  /// The names of the versions, sorted by their UTF-8 bytes. The name of a version is that of its folder without `.xcdatamodel`.
+  /// The names of the versions, sorted by their UTF-8 bytes. A version is named after its folder, without `.xcdatamodel`.
   public let versionNames: [String]
-  /// The version that is in use: the one that `.xccurrentversion` names, or the first when there is no such file or it names none.
+  /// The current version.
+  ///
+  /// `.xccurrentversion` names it. If that file is missing or names none, it is the first version.
   public let currentVersionName: String
-  /// The limits when versions are read.
+  /// The limits for reading versions.
   public let options: ModelFileOptions
-  /// Whether the folder holds folders of versions, and is not one itself.
+  /// Whether the folder contains folders of versions, instead of one version itself.
   public let isVersioned: Bool
 
-  /// Finds the versions of a model. No version is read.
+  /// Finds the versions of a model. Doesn't read any version.
   ///
   /// - Parameters:
   ///   - path: An `.xcdatamodeld` or `.xcdatamodel` folder.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: `notAModel` when there are no versions, `unknownVersion` when `.xccurrentversion` names one that is not
-  ///   there, `malformed` when that file is no property list, `notFound`, `notPermitted`, `inputOutput`.
+  /// - Throws: ``ModelFileError``: `notAModel` if there are no versions, `unknownVersion` if `.xccurrentversion` names a missing version,
+  ///   `malformed` if that file isn't a property list, `notFound`, `notPermitted`, `inputOutput`.
   public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     let path = ModelPath.trimmed(path)
     let folder = try ModelFolder(path: path)
@@ -44,10 +48,10 @@ public struct ModelBundle: Sendable, Hashable {
     currentVersionName = try ModelBundle.currentVersion(in: folder, among: versionNames)
   }
 
-  /// What a version says.
+  /// Reads a version.
   ///
-  /// - Parameter name: The name of the version; the current one unless given.
-  /// - Throws: ``ModelFileError``: `unknownVersion`; `oldFormat` for a version that an Xcode before 4 saved; as
+  /// - Parameter name: The name of the version. Defaults to the current one.
+  /// - Throws: ``ModelFileError``: `unknownVersion`; `oldFormat` for a version saved by Xcode before 4; and the errors of
   ///   ``ModelDocument/init(contentsOf:options:)``.
   public func document(version name: String? = nil) throws(ModelFileError) -> ModelDocument {
     let name = name ?? currentVersionName
@@ -72,7 +76,7 @@ public struct ModelBundle: Sendable, Hashable {
     guard !names.isEmpty else {
       throw ModelFileError(
         .notAModel, path: folder.path,
-        reason: "It has neither a \"contents\" file nor folders whose names end with .xcdatamodel. Give the .xcdatamodeld folder.")
+        reason: "The folder has neither a \"contents\" file nor .xcdatamodel folders. Give the .xcdatamodeld folder.")
     }
     return names
   }
@@ -88,43 +92,43 @@ public struct ModelBundle: Sendable, Hashable {
 
   static func unknown(_ name: String, among names: [String], path: String) -> ModelFileError {
     let known = names.prefix(10).map(\.quoted).joined(separator: ", ") + (names.count > 10 ? " …" : "")
-    return ModelFileError(.unknownVersion, path: path, reason: "There is no version \(name.quoted). There are \(known).")
+    return ModelFileError(.unknownVersion, path: path, reason: "The version \(name.quoted) doesn't exist. Existing versions: \(known).")
   }
 
   private static func withoutContents(_ version: ModelFolder) -> ModelFileError {
     if version.kind(of: ModelPath.oldContents) != nil {
       return ModelFileError(
         .oldFormat, path: version.path,
-        reason: "It has \"elements\" instead of \"contents\": the binary format of Xcode before 4, which is not read. "
+        reason: "The folder has a file \"elements\" instead of \"contents\": the binary format of Xcode before 4, which can't be read. "
           + "Open it in Xcode and save it with the tools version Xcode 4.0 or later.")
     }
-    return ModelFileError(.notAModel, path: version.path, reason: "It has no \"contents\" file.")
+    return ModelFileError(.notAModel, path: version.path, reason: "The folder has no \"contents\" file.")
   }
 }
 
-/// The names in a model on disk.
+/// The file names of a model folder.
 enum ModelPath {
   static let contents = "contents"
-  /// What Xcode before 4 wrote.
+  /// The file of Xcode before 4.
   static let oldContents = "elements"
   static let versionEnding = ".xcdatamodel"
   static let bundleEnding = ".xcdatamodeld"
 
   static func folderName(ofVersion name: String) -> String { name + versionEnding }
 
-  /// The name of the version in a folder; nil when the folder's name is not that of one.
+  /// The version's name from its folder's name; nil if the folder isn't a version.
   static func versionName(ofFolder folder: String) -> String? {
     guard folder.hasSuffix(versionEnding), !folder.contains("/") else { return nil }
     let name = String(folder.dropLast(versionEnding.count))
     return isVersionName(name) ? name : nil
   }
 
-  /// Whether a folder can be named after a version.
+  /// Whether a version's folder can have the name.
   static func isVersionName(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 200 && !name.utf8.contains { $0 == UInt8(ascii: "/") || $0 < 0x20 } && !name.hasPrefix(".")
   }
 
-  /// A path without slashes at its end.
+  /// The path without trailing slashes.
   static func trimmed(_ path: String) -> String {
     var path = path[...]
     while path.count > 1 && path.hasSuffix("/") { path = path.dropLast() }
@@ -133,7 +137,7 @@ enum ModelPath {
 
   static func lastComponent(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 
-  /// The folder that a path lies in.
+  /// The folder that contains the path.
   static func parent(_ path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])

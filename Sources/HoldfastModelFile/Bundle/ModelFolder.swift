@@ -10,13 +10,13 @@ internal import CHoldfastPOSIX
   import Darwin
 #endif
 
-/// An open folder of model files. Names in it are never followed out of it: a symbolic link is an error.
+/// An open folder of model files. Symbolic links in it are errors, so no name refers to a file outside of it.
 final class ModelFolder {
   /// The path, for messages.
   let path: String
   private let descriptor: Int32
 
-  /// Opens the folder at a path; symbolic links in that path are followed.
+  /// Opens the folder at a path. Symbolic links in the path are followed.
   convenience init(path: String, operation: String = "read the model") throws(ModelFileError) {
     let descriptor = retrying { holdfast_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
     guard descriptor >= 0 else { throw ModelFileError(errno, operation: operation, path: path) }
@@ -37,12 +37,12 @@ final class ModelFolder {
     return ModelFolder(path: "\(path)/\(name)", found)
   }
 
-  /// Makes a folder in this one that only its owner can use.
+  /// Creates a folder in this one that only its owner can use.
   func makeFolder(_ name: String) throws(ModelFileError) {
     guard mkdirat(descriptor, name, 0o700) == 0 else { throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(name)") }
   }
 
-  /// What is there under a name; nil for nothing. Links are not followed.
+  /// The kind of the file with a name; nil if it doesn't exist. Doesn't follow links.
   func kind(of name: String) -> Kind? {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
@@ -64,7 +64,7 @@ final class ModelFolder {
     while let entry = readdir(stream) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
       if name == "." || name == ".." { continue }
-      guard names.count < limit else { throw ModelFileError(.tooLarge, path: path, reason: "It holds more than \(limit) names.") }
+      guard names.count < limit else { throw ModelFileError(.tooLarge, path: path, reason: "The folder has more than \(limit) files.") }
       names.append(name)
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -76,7 +76,7 @@ final class ModelFolder {
       retrying { holdfast_openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0) }, path: "\(path)/\(name)", limit)
   }
 
-  /// The bytes of the file at a path, in which symbolic links are followed.
+  /// The bytes of the file at a path. Follows symbolic links.
   static func readFile(_ path: String, limit: Int) throws(ModelFileError) -> [UInt8] {
     try read(retrying { holdfast_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0) }, path: path, limit)
   }
@@ -86,9 +86,9 @@ final class ModelFolder {
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0 else { throw ModelFileError(errno, operation: "read the model", path: path) }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw ModelFileError(.notAModel, path: path, reason: "It is not a file.") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw ModelFileError(.notAModel, path: path, reason: "It isn't a regular file.") }
     func tooLarge() -> ModelFileError {
-      ModelFileError(.tooLarge, path: path, reason: "It has \(status.st_size) bytes; \(limit) are allowed.")
+      ModelFileError(.tooLarge, path: path, reason: "The file has \(status.st_size) bytes; the maximum is \(limit).")
     }
     guard status.st_size <= limit else { throw tooLarge() }
     var bytes: [UInt8] = []
@@ -99,18 +99,18 @@ final class ModelFolder {
       guard count >= 0 else { throw ModelFileError(errno, operation: "read the model", path: path) }
       if count == 0 { return bytes }
       bytes += piece[..<count]
-      // It may have grown since.
+      // The file may have grown in the meantime.
       guard bytes.count <= limit else { throw tooLarge() }
     }
   }
 
-  /// Puts bytes in place of a file: after a crash either the old ones are there or the new ones, whole. It keeps the permissions of
-  /// the file that it replaces; a new file is one that only its owner can read and write.
+  /// Replaces a file atomically: after a crash, it has either the old or the new contents. Keeps the permissions of the replaced file; only
+  /// its owner can read and write a new file.
   func replace(_ name: String, with bytes: [UInt8]) throws(ModelFileError) {
     func failed(_ number: Int32) -> ModelFileError { ModelFileError(number, operation: "write the model", path: "\(path)/\(name)") }
     if kind(of: name) == .other || kind(of: name) == .folder {
       throw ModelFileError(
-        .notAModel, operation: "write the model", path: "\(path)/\(name)", reason: "There is something else than a file.")
+        .notAModel, operation: "write the model", path: "\(path)/\(name)", reason: "Something other than a regular file has this name.")
     }
     let temporary = ".\(name).holdfast-\(UInt64.random(in: 0...UInt64.max))"
     let file = retrying { holdfast_openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
@@ -137,10 +137,10 @@ final class ModelFolder {
     return true
   }
 
-  /// Makes the names durable, as far as the file system can: some cannot, which is no reason to fail.
+  /// Makes the names durable. Ignores failures, because some file systems can't sync folders.
   func synchronize() { _ = holdfast_synchronize(descriptor) }
 
-  /// Gives a folder in this one its final name. There must be nothing there.
+  /// Renames a folder in this one to its final name, which must be unused.
   func rename(_ name: String, to other: String) throws(ModelFileError) {
     guard renameat(descriptor, name, descriptor, other) == 0 else {
       throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(other)")
@@ -148,7 +148,7 @@ final class ModelFolder {
     synchronize()
   }
 
-  /// Removes a folder in this one with all that this module has put there, as far as it goes.
+  /// Removes a folder in this one with everything that this module has put there. Ignores failures.
   func removeTree(_ name: String) {
     if let inner = try? folder(name) {
       for child in (try? inner.names(limit: Int.max)) ?? [] {
@@ -158,7 +158,7 @@ final class ModelFolder {
     unlinkat(descriptor, name, AT_REMOVEDIR)
   }
 
-  // Here the names of the library's functions are not hidden by those of the class.
+  // Outside of the class, its methods don't hide the library's functions.
   private static func posixRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int { libraryRead(file, buffer) }
   private static func posixWrite(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int { libraryWrite(file, buffer) }
 }
@@ -166,7 +166,7 @@ final class ModelFolder {
 private func libraryRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int { read(file, buffer.baseAddress, buffer.count) }
 private func libraryWrite(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int { write(file, buffer.baseAddress, buffer.count) }
 
-/// Calls again while a signal interrupts.
+/// Repeats a call while a signal interrupts it.
 private func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
   while true {
     let result = call()
@@ -175,17 +175,17 @@ private func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
 }
 
 extension ModelFileError {
-  /// The error for a call that failed. The one place where `errno` numbers become codes.
+  /// The error for a failed call. Only this initializer converts `errno` numbers to codes.
   init(_ number: Int32, operation: String, path: String) {
     let (code, advice): (Code, String) =
       switch number {
       case ENOENT: (.notFound, " Check the path.")
       case EACCES, EPERM, EROFS: (.notPermitted, " Check the permissions of the file and its folder.")
-      case ENOTDIR: (.notAModel, " A part of the path is not a folder, or is a symbolic link inside a model, which is not followed.")
-      case ELOOP: (.notAModel, " It is a symbolic link, which is not followed inside a model.")
+      case ENOTDIR: (.notAModel, " A component of the path is a file, or a symbolic link inside a model, which isn't followed.")
+      case ELOOP: (.notAModel, " It is a symbolic link inside a model. Such links aren't followed.")
       default: (.inputOutput, "")
       }
-    let hint = path.hasPrefix("file:") ? " This looks like a URL; give the path alone." : ""
+    let hint = path.hasPrefix("file:") ? " This looks like a URL; pass the path only." : ""
     self.init(code, operation: operation, path: path, reason: "\(String(cString: strerror(number))) (errno \(number)).\(advice)\(hint)")
   }
 }

@@ -6,20 +6,20 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// An expression of a predicate or of a derived attribute, as archives keep them (`NSExpression`).
+/// An expression of a predicate or of a derived attribute, as archived (`NSExpression`).
 indirect enum ArchivedExpression: Equatable {
-  /// The object that is looked at.
+  /// The evaluated object.
   case evaluatedObject
   /// `$NAME`.
   case variable(String)
-  /// What a path leads to from another expression.
+  /// The value of a key path, starting from another expression.
   case keyPath(ArchivedExpression, String)
   case constant(PropertyList)
   case decimal(Decimal)
   case function(String, [ArchivedExpression])
   case aggregate([ArchivedExpression])
 
-  /// As it is written in a predicate's text, and as Core Data describes it.
+  /// The expression in a predicate's text, as Core Data describes it.
   var text: String {
     switch self {
     case .evaluatedObject: "SELF"
@@ -34,16 +34,16 @@ indirect enum ArchivedExpression: Equatable {
   }
 }
 
-/// A predicate as archives keep them (`NSPredicate`).
+/// A predicate, as archived (`NSPredicate`).
 indirect enum ArchivedPredicate: Equatable {
-  /// Two expressions, the operator between them, and what stands before: `ANY`, `ALL` or nothing.
+  /// Two expressions, the operator between them, and the quantifier before them: `ANY`, `ALL` or none.
   case comparison(quantifier: String, ArchivedExpression, ArchivedOperator, ArchivedExpression)
   case and([ArchivedPredicate])
   case or([ArchivedPredicate])
   case not(ArchivedPredicate)
   case truth(Bool)
 
-  /// As it is written.
+  /// The predicate's text.
   var text: String {
     switch self {
     case .comparison(let quantifier, let left, let comparison, let right): "\(quantifier)\(left.text) \(comparison.text) \(right.text)"
@@ -64,24 +64,24 @@ indirect enum ArchivedPredicate: Equatable {
   }
 }
 
-/// What stands between the expressions of a comparison, with what follows in brackets.
+/// The operator of a comparison, with its options in brackets.
 struct ArchivedOperator: Equatable {
-  /// The numbers of `NSComparisonPredicate.Operator`, and how they are written.
+  /// The texts of `NSComparisonPredicate.Operator`, by number.
   static let words: [Int: String] = [
     0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH", 10: "IN", 99: "CONTAINS",
     100: "BETWEEN",
   ]
 
   let word: String
-  /// The letters of case, diacritics, normalisation and locale.
+  /// The letters for case, diacritics, normalisation and locale.
   let options: String
 
   var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
 }
 
-/// How the parts of expressions are written.
+/// The texts of expressions.
 enum ArchivedText {
-  /// Words that a name can only be with a mark before it.
+  /// Reserved words. A name that is one needs a `#` before it.
   private static let reserved: Set<String> = [
     "AND", "OR", "IN", "NOT", "ALL", "ANY", "SOME", "NONE", "LIKE", "CASEINSENSITIVE", "CI", "MATCHES", "CONTAINS", "BEGINSWITH",
     "ENDSWITH",
@@ -104,7 +104,7 @@ enum ArchivedText {
     case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
     case .string(let text): quoted(text)
     case .array(let values): "{\(values.map(constant).joined(separator: ", "))}"
-    // Readers refuse these, since no predicate's text can say them.
+    // Readers refuse these, because a predicate's text can't represent them.
     case .data, .uid, .dictionary: "?"
     }
   }
@@ -128,7 +128,7 @@ enum ArchivedText {
     "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**",
   ]
 
-  /// `count:(pages)`, `now()`, and arithmetic between its arguments.
+  /// `count:(pages)`, `now()`, or arithmetic between its arguments.
   static func call(_ selector: String, _ arguments: [String]) -> String {
     if let word = infix[selector], arguments.count == 2 { return "(\(arguments[0]) \(word) \(arguments[1]))" }
     return "\(selector)(\(arguments.joined(separator: ", ")))"

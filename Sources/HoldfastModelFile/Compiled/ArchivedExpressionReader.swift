@@ -1,23 +1,23 @@
 import HoldfastStore
 
-/// Reads predicates and expressions of an archive. What is not known is an error that says what it is.
+/// Reads predicates and expressions of an archive. Throws an error that names anything unknown.
 ///
-/// It is bounded: parts may be shared, so that few objects could stand for very many.
+/// It has limits, because elements may be shared: a few objects could represent a very large expression.
 struct ArchivedExpressionReader {
   private static let largestDepth = 32
-  /// How many parts all that is read with this reader may have.
+  /// The number of elements that may still be read.
   private var budget = 20_000
 
-  /// The most that a constant may have.
+  /// The limits for a constant.
   private static let limits = PropertyListLimits(bytes: 1 << 20, depth: 4, objects: 10_000)
 
   private mutating func enter(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) {
     budget -= 1
-    if depth > Self.largestDepth || budget < 0 { throw part.failure("Its expression is too large.", .tooLarge) }
+    if depth > Self.largestDepth || budget < 0 { throw part.failure("The expression is too large.", .tooLarge) }
   }
 
   private func required(_ part: ArchivedPart, _ key: String) throws(ModelFileError) -> ArchivedPart {
-    guard let found = try part.part(key) else { throw part.failure("It has no \(key).") }
+    guard let found = try part.part(key) else { throw part.failure("The key \(key) is missing.") }
     return found
   }
 
@@ -30,7 +30,7 @@ struct ArchivedExpressionReader {
     case "NSCompoundPredicate": return try compound(part, depth)
     case "NSTruePredicate": return .truth(true)
     case "NSFalsePredicate": return .truth(false)
-    default: throw part.failure("A predicate of the class \(part.className.quoted) is not known.", .unsupported)
+    default: throw part.failure("Predicates of the class \(part.className.quoted) aren't supported.", .unsupported)
     }
   }
 
@@ -44,7 +44,7 @@ struct ArchivedExpressionReader {
     case (0, 1): return .not(parts[0])
     case (1, _): return .and(parts)
     case (2, _): return .or(parts)
-    default: throw part.failure("The way in which its predicates are combined is not known.", .unsupported)
+    default: throw part.failure("The type of the compound predicate isn't supported.", .unsupported)
     }
   }
 
@@ -53,12 +53,12 @@ struct ArchivedExpressionReader {
     let quantifiers = ["", "ALL ", "ANY "]
     let modifier = try by.integer("NSModifier") ?? 0
     guard var word = ArchivedOperator.words[try by.integer("NSOperatorType") ?? -1], quantifiers.indices.contains(modifier) else {
-      throw by.failure("The comparison of the class \(by.className.quoted) is not known.", .unsupported)
+      throw by.failure("Comparisons of the class \(by.className.quoted) aren't supported.", .unsupported)
     }
     if word == "==", try by.flag("NSNegate") { word = "!=" }
     let flags = (try by.integer("NSOptions") ?? 0) | (try by.integer("NSFlags") ?? 0)
     let letters = [(1, "c"), (2, "d"), (4, "n"), (8, "l")]
-    if flags & ~15 != 0 { throw by.failure("The options \(flags) of a comparison are not known.", .unsupported) }
+    if flags & ~15 != 0 { throw by.failure("The options \(flags) of a comparison aren't supported.", .unsupported) }
     let options = letters.filter { flags & $0.0 != 0 }.map(\.1).joined()
     let left = try expression(try required(part, "NSLeftExpression"), depth: depth + 1)
     let right = try expression(try required(part, "NSRightExpression"), depth: depth + 1)
@@ -77,7 +77,7 @@ struct ArchivedExpressionReader {
     case "NSConstantValueExpression": return try constant(part)
     case "NSFunctionExpression": return try function(part, depth)
     case "NSAggregateExpression": return .aggregate(try expressions(part, "NSCollection", depth))
-    default: throw part.failure("An expression of the class \(part.className.quoted) is not known.", .unsupported)
+    default: throw part.failure("Expressions of the class \(part.className.quoted) aren't supported.", .unsupported)
     }
   }
 
@@ -90,30 +90,30 @@ struct ArchivedExpressionReader {
     return found
   }
 
-  /// A key path calls a function with one argument, which says the path.
+  /// A key path is archived as a function call, with the path as its only argument.
   private mutating func path(_ part: ArchivedPart) throws(ModelFileError) -> String {
     let arguments = try part.list("NSArguments")
     guard arguments.count == 1, let argument = try ArchivedPart(part.archive, arguments[0], as: part.element) else {
-      throw part.failure("A key path has not one argument.")
+      throw part.failure("A key path doesn't have exactly one argument.")
     }
     switch argument.className {
     case "NSKeyPathSpecifierExpression": return try argument.requiredText("NSKeyPath")
     case "NSConstantValueExpression": return try argument.requiredText("NSConstantValue")
-    default: throw argument.failure("A key path of the class \(argument.className.quoted) is not known.", .unsupported)
+    default: throw argument.failure("Key paths of the class \(argument.className.quoted) aren't supported.", .unsupported)
     }
   }
 
   private func constant(_ part: ArchivedPart) throws(ModelFileError) -> ArchivedExpression {
     if let name = try part.text("NSConstantValueClassName") {
-      throw part.failure("The class \(name.quoted) as a constant is not known.", .unsupported)
+      throw part.failure("The class \(name.quoted) isn't supported as a constant.", .unsupported)
     }
     guard let reference = part.instance["NSConstantValue"] else { return .constant(.null) }
     if let number = ArchivedValue.decimal(part.archive, reference) { return .decimal(number) }
     let value: PropertyList
     do { value = try part.archive.propertyListValue(of: reference, limits: Self.limits) } catch {
-      throw ModelFileError(.unsupported, element: part.element, reason: "A constant is no plain value.", cause: error)
+      throw ModelFileError(.unsupported, element: part.element, reason: "A constant isn't a plain value.", cause: error)
     }
-    guard Self.isWritable(value) else { throw part.failure("A constant is one that no predicate's text can say.", .unsupported) }
+    guard Self.isWritable(value) else { throw part.failure("A predicate's text can't represent a constant.", .unsupported) }
     return .constant(value)
   }
 
@@ -129,7 +129,7 @@ struct ArchivedExpressionReader {
   private mutating func function(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) -> ArchivedExpression {
     let operand = try required(part, "NSOperand"), name = try part.requiredText("NSSelectorName")
     guard operand.className == "NSConstantValueExpression", try operand.text("NSConstantValueClassName") == "_NSPredicateUtilities" else {
-      throw part.failure("The function \(name.quoted) of another object is not known.", .unsupported)
+      throw part.failure("The function \(name.quoted) of another object isn't supported.", .unsupported)
     }
     return .function(name, try expressions(part, "NSArguments", depth))
   }

@@ -1,19 +1,19 @@
 import HoldfastStore
 
-/// An object of a model's archive: reads what is under its keys, and says where when it is something else than it should be.
+/// An object of a model's archive. Reads the values of its keys, and throws an error with the location if one has the wrong type.
 struct ArchivedPart {
   let archive: ModelArchive
   let instance: KeyedArchive.Instance
-  /// What it is, for errors: `attribute "age" of entity "Person"`.
+  /// The name in errors: `attribute "age" of entity "Person"`.
   var element: String
 
-  /// The object that a reference leads to; nil for none.
+  /// The referenced object; nil if there is none.
   init?(_ archive: ModelArchive, _ reference: PropertyList?, as element: String) throws(ModelFileError) {
     let found: KeyedArchive.Object
     do { found = try archive.object(reference) } catch { throw ModelFileError(.malformed, element: element, cause: error) }
     switch found {
     case .null: return nil
-    case .value: throw ModelFileError(.malformed, element: element, reason: "A plain value stands where an object should be.")
+    case .value: throw ModelFileError(.malformed, element: element, reason: "The archive contains a plain value instead of an object.")
     case .instance(let instance): (self.archive, self.instance, self.element) = (archive, instance, element)
     }
   }
@@ -30,22 +30,22 @@ struct ArchivedPart {
 
   // MARK: Values
 
-  /// The text under a key; nil for none.
+  /// The text of a key; nil if there is none.
   func text(_ key: String) throws(ModelFileError) -> String? {
     do throws(PropertyListError) {
       if let text = try archive.string(instance[key]) { return text }
       if case .null = try archive.object(instance[key]) { return nil }
     } catch { throw failure(error, under: key) }
-    throw failure("What is under \(key) is no text.")
+    throw failure("The value of \(key) isn't text.")
   }
 
-  /// The text under a key; nil also for an empty one, with which Xcode says the same.
+  /// The text of a key; nil if there is none or it is empty, because Xcode uses both.
   func filledText(_ key: String) throws(ModelFileError) -> String? {
     try text(key).flatMap { $0.isEmpty ? nil : $0 }
   }
 
   func requiredText(_ key: String) throws(ModelFileError) -> String {
-    guard let text = try text(key) else { throw failure("It has no \(key).") }
+    guard let text = try text(key) else { throw failure("The key \(key) is missing.") }
     return text
   }
 
@@ -57,10 +57,10 @@ struct ArchivedPart {
       case .instance: break
       }
     } catch { throw failure(error, under: key) }
-    throw failure("What is under \(key) is no plain value.")
+    throw failure("The value of \(key) isn't a plain value.")
   }
 
-  /// The whole number under a key; nil for none.
+  /// The integer of a key; nil if there is none.
   func integer(_ key: String) throws(ModelFileError) -> Int? {
     switch try value(key) {
     case nil: return nil
@@ -68,40 +68,40 @@ struct ArchivedPart {
     case .integer(let number): if let number = Int(exactly: number) { return number }
     default: break
     }
-    throw failure("What is under \(key) is no whole number.")
+    throw failure("The value of \(key) isn't an integer.")
   }
 
-  /// The truth value under a key; false where there is none, as archives leave it out.
+  /// The boolean of a key. Archives omit false.
   func flag(_ key: String) throws(ModelFileError) -> Bool { try integer(key) ?? 0 != 0 }
 
   // MARK: Other objects
 
-  /// The object under a key; nil for none.
+  /// The object of a key; nil if there is none.
   func part(_ key: String, as element: String? = nil) throws(ModelFileError) -> ArchivedPart? {
     try ArchivedPart(archive, instance[key], as: element ?? self.element)
   }
 
-  /// The references in the list under a key; none where there is no list.
+  /// The references in the list of a key; empty if there is no list.
   func list(_ key: String) throws(ModelFileError) -> [PropertyList] {
     do throws(PropertyListError) { return try archive.elements(instance[key]) ?? [] } catch { throw failure(error, under: key) }
   }
 
-  /// Names and references of the dictionary under a key, by name; none where there is no dictionary.
+  /// The entries of the dictionary of a key, sorted by name; empty if there is no dictionary.
   func entries(_ key: String) throws(ModelFileError) -> [(key: String, value: PropertyList)] {
     do throws(PropertyListError) {
       return (try archive.entries(instance[key]) ?? []).sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
     } catch { throw failure(error, under: key) }
   }
 
-  /// The text that a reference of a list under a key leads to.
+  /// The text of a reference in the list of a key.
   func text(of reference: PropertyList, in key: String) throws(ModelFileError) -> String {
     do throws(PropertyListError) {
       if let text = try archive.string(reference) { return text }
     } catch { throw failure(error, under: key) }
-    throw failure("What is in \(key) is no text.")
+    throw failure("A value in \(key) isn't text.")
   }
 
-  /// The keys under which there is something, besides those that are known.
+  /// The keys with a value, except for known ones.
   func keys(besides known: Set<String>) throws(ModelFileError) -> [String] {
     do throws(PropertyListError) { try archive.count(max(0, instance.fields.count - known.count)) } catch {
       throw ModelFileError(.malformed, element: element, cause: error)
@@ -118,13 +118,13 @@ struct ArchivedPart {
 }
 
 extension ModelFileError {
-  /// The error for a part of an archive that cannot be read.
+  /// The error for an unreadable object of an archive.
   init(_ code: Code, path: String? = nil, element: String? = nil, cause: PropertyListError) {
     let reason =
       switch cause.code {
-      case .tooLarge, .tooDeep: "It goes beyond the limits."
-      case .notAPropertyList: "It is not a compiled model."
-      default: "It is damaged, or written by something that is not known."
+      case .tooLarge, .tooDeep: "It exceeds the limits."
+      case .notAPropertyList: "It isn't a compiled model."
+      default: "It is damaged, or was written by an unknown program."
       }
     let isTooLarge = [.tooLarge, .tooDeep].contains(cause.code)
     self.init(isTooLarge ? .tooLarge : code, path: path, element: element, reason: reason, cause: cause)

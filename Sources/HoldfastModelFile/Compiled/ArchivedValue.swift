@@ -6,18 +6,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Values of attributes as archives keep them: default values and bounds.
+/// Archived values of attributes: default values and bounds.
 enum ArchivedValue {
-  /// A default value is one object or a few.
+  /// A default value consists of one object or a few.
   private static let limits = PropertyListLimits(bytes: 1 << 20, depth: 4, objects: 100)
 
-  /// The value that a reference leads to, in an attribute's type; nil when it has none there.
+  /// The referenced value as an attribute's type; nil if it can't be converted.
   static func value(_ archive: ModelArchive, _ reference: PropertyList, _ type: AttributeType) -> StoreValue? {
     if type == .decimal, let number = decimal(archive, reference) { return .decimal(number) }
     return (try? archive.propertyListValue(of: reference, limits: limits)).flatMap { value(ofPlain: $0, type) }
   }
 
-  /// A plain value in an attribute's type; nil when it has none there.
+  /// A plain value as an attribute's type; nil if it can't be converted.
   static func value(ofPlain plain: PropertyList, _ type: AttributeType) -> StoreValue? {
     switch plain {
     case .bool(let value): return StoreValue.bool(value).converted(to: type)
@@ -33,7 +33,7 @@ enum ArchivedValue {
   private static func value(ofReal number: Double, _ type: AttributeType) -> StoreValue? {
     switch type {
     case .date: .date(number)
-    // The nearest number of the type is what Core Data's attribute has, too.
+    // The nearest number of the type, as in Core Data.
     case .float: .float(Float(number))
     case .decimal: number.isFinite ? Decimal(string: number.description).map { .decimal($0) } : nil
     default: StoreValue.double(number).converted(to: type)
@@ -49,16 +49,16 @@ enum ArchivedValue {
     }
   }
 
-  /// An object of `NSDecimalNumber`: 128 bits, the power of ten with which they are multiplied, and the sign.
+  /// Decodes an `NSDecimalNumber`: a mantissa of 128 bits, the exponent of ten, and the sign.
   static func decimal(_ archive: ModelArchive, _ reference: PropertyList) -> Decimal? {
     guard case .instance(let instance)? = try? archive.object(reference),
       ["NSDecimalNumber", "NSDecimalNumberPlaceholder"].contains(instance.className),
       case .value(.data(let mantissa))? = try? archive.object(instance["NS.mantissa"]), mantissa.count == 16,
       let exponent = instance["NS.exponent"]?.integer, (-128...127).contains(exponent)
     else { return nil }
-    // Units of 16 bits, the lowest first, each in the byte order of the machine that wrote it: 1 for the lowest byte first.
+    // Units of 16 bits, the lowest first, each in the byte order of the machine that wrote it. 1 is little-endian.
     let isSwapped = instance["NS.mantissa.bo"]?.integer == 2
-    // It says how many of the units count.
+    // The number of used units.
     let length = min(8, max(0, Int(instance["NS.length"]?.integer ?? 8)))
     var number: UInt128 = 0
     for unit in (0..<length).reversed() {
@@ -66,7 +66,7 @@ enum ArchivedValue {
       number = number << 16 | (isSwapped ? first << 8 | second : second << 8 | first)
     }
     let isNegative = instance["NS.negative"]?.bool ?? false
-    // Without digits, a sign says that it is no number.
+    // A sign without digits denotes NaN.
     return length == 0 && isNegative ? nil : Decimal(string: "\(isNegative ? "-" : "")\(number)e\(exponent)")
   }
 }

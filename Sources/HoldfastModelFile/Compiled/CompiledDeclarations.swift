@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// All that a compiled model declares, before it is checked and frozen.
+/// The declarations of a compiled model, before they are checked and frozen.
 struct CompiledDeclarations {
   var entities: [EntityDescription] = []
   var versionIdentifiers: [String] = []

@@ -1,30 +1,30 @@
 public import HoldfastStore
 
-/// A model that Xcode or a program has compiled: a `.mom` file, or what a store keeps in `Z_MODELCACHE`.
+/// A compiled model: a `.mom` file, or the contents of `Z_MODELCACHE` in a store.
 ///
 /// ```swift
 /// let compiled = try CompiledModel(contentsOf: "Zoo.momd")
 /// for note in compiled.notes { print("Not in the model: \(note)") }
 /// ```
 ///
-/// Both are keyed archives of Core Data's model. No class of them is looked up or made: they are read as values. The model has the same
-/// version hashes as Core Data's, so it opens the stores that Core Data has made with it.
+/// Both are keyed archives of Core Data's model. They are read as values, and their classes are never looked up or instantiated. The model
+/// has the same version hashes as Core Data's, so it opens the stores that Core Data created with it.
 ///
-/// Compiled models do not say some of what Xcode's files say: which composite an attribute has, how the editor draws it. What they say
-/// and a ``/HoldfastStore/ManagedObjectModel`` cannot is in ``notes``.
+/// Compiled models lack some information of Xcode's files, such as the composite of an attribute and the editor's drawing. ``notes`` lists
+/// what they contain that a ``/HoldfastStore/ManagedObjectModel`` can't represent.
 public struct CompiledModel: Sendable {
   /// The model.
   public let model: ManagedObjectModel
-  /// What the file says and ``model`` does not, in the order in which it was met.
+  /// The parts of the file that ``model`` lacks, in reading order.
   public let notes: [CompiledModelNote]
 
   /// Reads a `.mom` file, or a version of a `.momd` folder.
   ///
   /// - Parameters:
   ///   - path: The file or the folder.
-  ///   - version: The name of the version; the current one unless given. A `.mom` file is the version of its name.
+  ///   - version: The name of the version. Defaults to the current one. A `.mom` file is the version of its name.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: as ``init(bytes:path:options:)`` and ``CompiledModelBundle/init(contentsOf:options:)``.
+  /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)`` and ``CompiledModelBundle/init(contentsOf:options:)``.
   public init(
     contentsOf path: String, version: String? = nil, options: ModelFileOptions = ModelFileOptions()
   ) throws(ModelFileError) {
@@ -39,7 +39,7 @@ public struct CompiledModel: Sendable {
     }
   }
 
-  /// Whether a path has one of the endings of compiled models.
+  /// Whether a path has an extension of compiled models.
   static func isCompiled(_ path: String) -> Bool {
     let path = ModelPath.trimmed(path)
     return path.hasSuffix(CompiledModelBundle.ending) || path.hasSuffix(CompiledModelBundle.versionEnding)
@@ -49,11 +49,11 @@ public struct CompiledModel: Sendable {
   ///
   /// - Parameters:
   ///   - bytes: A keyed archive in the binary or the XML format.
-  ///   - path: What errors say that the file is; nil for none.
+  ///   - path: The path shown in errors, or nil.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: `notAModel` for anything that is no archive of a model; `oldFormat` for what Xcode's editor saved before
-  ///   Xcode 4; `malformed` for a damaged archive; `tooLarge`; `unsupported` for a part that is of no known class, such as a composite
-  ///   attribute; `contradictory` with a ``/HoldfastStore/ModelError`` beneath. They say which object of the archive it is.
+  /// - Throws: ``ModelFileError`` with the object of the archive: `notAModel` if it isn't an archive of a model; `oldFormat` for a file
+  ///   saved by the editor of Xcode before 4; `malformed` for a damaged archive; `tooLarge`; `unsupported` for an element of an unknown
+  ///   class, such as a composite attribute; `contradictory` with a ``/HoldfastStore/ModelError`` as its cause.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
       let archive = try Self.archive(bytes, options)
@@ -63,13 +63,12 @@ public struct CompiledModel: Sendable {
     } catch { throw error.at(path) }
   }
 
-  /// Reads what a SQLite store of Core Data keeps in the column `Z_CONTENT` of `Z_MODELCACHE`: the same archive, packed.
+  /// Reads the compressed archive in `Z_MODELCACHE` of Core Data's SQLite store.
   ///
-  /// The cache leaves out most names of classes and is nothing that anybody should rely on; but with it a store can be opened of which
-  /// the model is lost.
+  /// The cache omits most class names. Don't rely on it, except to open a store whose model is lost.
   ///
-  /// - Throws: ``ModelFileError``, as ``init(bytes:path:options:)``; also `malformed` when the bytes are not packed as they should be, and
-  ///   `tooLarge` when they would be far more than any model.
+  /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)``; also `malformed` if the bytes can't be decompressed, and `tooLarge`
+  ///   if they would expand to far more than any model.
   public init(modelCache packed: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     let bytes: [UInt8]
     do { bytes = try Inflation.inflate(packed, limit: options.maximumByteCount) } catch { throw error.at(path) }

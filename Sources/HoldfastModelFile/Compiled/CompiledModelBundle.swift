@@ -1,29 +1,30 @@
 import HoldfastStore
 
-/// A `.momd` folder: the versions of a model as Xcode compiles them, and which of them is in use.
+/// A `.momd` folder: the compiled versions of a model, and the current one.
 ///
-/// It knows the names of the versions and reads one when it is asked for. The files `.omo` beside them, which are Core Data's own, are
-/// not read.
+/// It contains the names of the versions and reads a version on demand. The folder's `.omo` files, which are for Core Data, aren't read.
 public struct CompiledModelBundle: Sendable, Hashable {
-  /// The folder.
+  /// The path of the folder.
   public let path: String
-  /// The names of the versions, sorted by their UTF-8 bytes: those of the `.mom` files without the ending.
+  /// The names of the versions, sorted by their UTF-8 bytes.
+  ///
+  /// They are the names of the `.mom` files without the extension.
   public let versionNames: [String]
-  /// The version that is in use.
+  /// The current version.
   public let currentVersionName: String
-  /// What `VersionInfo.plist` says the version hashes are: by version, then by entity, 32 bytes each.
+  /// The version hashes in `VersionInfo.plist`: by version, then by entity, 32 bytes each.
   public let versionHashes: [String: [String: [UInt8]]]
-  /// The limits when versions are read.
+  /// The limits for reading versions.
   public let options: ModelFileOptions
 
   static let ending = ".momd"
   static let versionEnding = ".mom"
   private static let infoName = "VersionInfo.plist"
 
-  /// Finds the versions of a compiled model. No version is read.
+  /// Finds the versions of a compiled model. Doesn't read any version.
   ///
-  /// - Throws: ``ModelFileError``: `notAModel` when there are no versions or no `VersionInfo.plist`, `malformed` when that is damaged,
-  ///   `unknownVersion` when it names a version that is not there, `notFound`, `notPermitted`, `inputOutput`.
+  /// - Throws: ``ModelFileError``: `notAModel` if there are no versions or no `VersionInfo.plist`, `malformed` if that file is damaged,
+  ///   `unknownVersion` if it names a missing version, `notFound`, `notPermitted`, `inputOutput`.
   public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     let path = ModelPath.trimmed(path)
     let folder = try ModelFolder(path: path)
@@ -33,11 +34,11 @@ public struct CompiledModelBundle: Sendable, Hashable {
       .map { String($0.dropLast(Self.versionEnding.count)) }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     guard !versionNames.isEmpty, folder.kind(of: Self.infoName) != nil else {
       throw ModelFileError(
-        .notAModel, path: path, reason: "It has no versions, or no \(Self.infoName). Give the .momd folder that Xcode has compiled.")
+        .notAModel, path: path, reason: "The folder has no versions, or no \(Self.infoName). Give a .momd folder that Xcode has compiled.")
     }
     let info = try Self.info(folder, options)
     guard let current = info["NSManagedObjectModel_CurrentVersionName"]?.string else {
-      throw ModelFileError(.malformed, path: "\(path)/\(Self.infoName)", reason: "It does not say which version is the current one.")
+      throw ModelFileError(.malformed, path: "\(path)/\(Self.infoName)", reason: "The file doesn't name the current version.")
     }
     guard versionNames.contains(current) else { throw ModelBundle.unknown(current, among: versionNames, path: path) }
     currentVersionName = current
@@ -53,10 +54,10 @@ public struct CompiledModelBundle: Sendable, Hashable {
     }
   }
 
-  /// A version.
+  /// Reads a version.
   ///
-  /// - Parameter name: The name of the version; the current one unless given.
-  /// - Throws: ``ModelFileError``: `unknownVersion`; as ``CompiledModel/init(bytes:path:options:)``.
+  /// - Parameter name: The name of the version. Defaults to the current one.
+  /// - Throws: ``ModelFileError``: `unknownVersion`, and the errors of ``CompiledModel/init(bytes:path:options:)``.
   public func version(_ name: String? = nil) throws(ModelFileError) -> CompiledModel {
     let name = name ?? currentVersionName
     guard versionNames.contains(name) else { throw ModelBundle.unknown(name, among: versionNames, path: path) }

@@ -1,13 +1,13 @@
-/// Something that a compiled model says and that is not in the ``/HoldfastStore/ManagedObjectModel`` that was read from it.
+/// Something in a compiled model that the ``/HoldfastStore/ManagedObjectModel`` read from it doesn't contain.
 ///
-/// None of it keeps the model from being used: it is about rules that are not checked and settings that have no place.
+/// The model can be used anyway: notes are about rules that aren't checked and settings that can't be represented.
 public struct CompiledModelNote: Sendable, Hashable {
-  /// The part of the model: `attribute "title" of entity "Book"`.
+  /// The element of the model: `attribute "title" of entity "Book"`.
   public let element: String
-  /// What was left out and what that means, as sentences.
+  /// What was omitted and what that means, as sentences.
   public let reason: String
 
-  /// Makes a note.
+  /// Creates a note.
   public init(element: String, reason: String) {
     self.element = element
     self.reason = reason
@@ -15,6 +15,6 @@ public struct CompiledModelNote: Sendable, Hashable {
 }
 
 extension CompiledModelNote: CustomStringConvertible {
-  /// The part and the reason in a line.
+  /// The element and the reason in one line.
   public var description: String { "\(element): \(reason)" }
 }

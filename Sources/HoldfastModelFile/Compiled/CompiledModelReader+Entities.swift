@@ -7,7 +7,7 @@ extension CompiledModelReader {
     "NSManagedObjectModel",
   ]
 
-  /// The declaration of an entity, and the properties that are its own.
+  /// The declaration of an entity, and its own properties.
   mutating func entity(_ entity: CompiledEntityPart, _ inherited: [String: CompiledProperty]) throws(ModelFileError)
     -> (EntityDescription, [String: CompiledProperty])
   {
@@ -41,20 +41,20 @@ extension CompiledModelReader {
     return name == "NSManagedObject" ? nil : name
   }
 
-  /// Compiled models name everything; only another name than its own says something.
+  /// The renaming identifier. Compiled models have one for everything; only one that differs from the name matters.
   func renamingIdentifier(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> String? {
     let identifier = try part.filledText("NSRenamingIdentifier")
     return identifier == name ? nil : identifier
   }
 
-  /// Texts by key; what is no text is noted.
+  /// The texts by key. Other values are noted.
   mutating func userInfo(_ part: ArchivedPart) throws(ModelFileError) -> [String: String] {
     var info: [String: String] = [:]
     for (key, reference) in try part.entries("NSUserInfo") {
       if let text = try? archive.string(reference) {
         info[key] = text
       } else {
-        note(part, "Its user info has a value for \(key.quoted) that is no text and not kept.")
+        note(part, "The value for \(key.quoted) in the user info isn't text and was omitted.")
       }
     }
     return info
@@ -62,7 +62,7 @@ extension CompiledModelReader {
 
   // MARK: Groups of properties
 
-  /// Lists of names: each name is a text or a property.
+  /// Lists of names. Each name is a text or a property.
   private func groups(_ part: ArchivedPart, _ key: String) throws(ModelFileError) -> [[String]] {
     var groups: [[String]] = []
     for reference in try part.list(key) {
@@ -77,7 +77,7 @@ extension CompiledModelReader {
 
   private func propertyName(_ reference: PropertyList, _ part: ArchivedPart, _ key: String) throws(ModelFileError) -> String {
     if let name = try? archive.string(reference) { return name }
-    guard let property = try ArchivedPart(archive, reference, as: part.element) else { throw part.failure("A name is missing in \(key).") }
+    guard let property = try ArchivedPart(archive, reference, as: part.element) else { throw part.failure("A name in \(key) is missing.") }
     return try property.requiredText("NSPropertyName")
   }
 
@@ -85,16 +85,16 @@ extension CompiledModelReader {
 
   // MARK: Indexes
 
-  /// Without the indexes that a framework has made of marks which are shadows themselves: such an index has the name of its property
-  /// and is another one once more.
+  /// The indexes without those that Core Data made from marks that belong to another index. Such an index has the name of its property and
+  /// duplicates the other one.
   private func withoutShadows(_ indexes: [FetchIndexDescription]) -> [FetchIndexDescription] {
     indexes.filter { index in
       index.name != index.properties.joined(separator: "_") || !indexes.contains { $0.name != index.name && $0.elements == index.elements }
     }
   }
 
-  /// Indexes in the forms of Xcode before 9: compound ones, and marks at single properties. Newer models have these too, as shadows of
-  /// their indexes, for frameworks that know no others.
+  /// Indexes in the forms of Xcode before 9: compound indexes, and marks of single properties. Newer models also have these, as duplicates
+  /// of their indexes for older frameworks.
   private func oldIndexes(_ part: ArchivedPart, _ marked: [String], besides indexes: [FetchIndexDescription]) throws(ModelFileError)
     -> [FetchIndexDescription]
   {
@@ -116,7 +116,7 @@ extension CompiledModelReader {
       guard let index = try ArchivedPart(archive, reference, as: part.element) else { continue }
       let name = try index.requiredText("NSIndexName")
       if try index.part("NSPartialIndexPredicate") != nil {
-        note(part, "The index \(name.quoted) is of some objects only; it is kept for all.")
+        note(part, "The condition of the index \(name.quoted) was omitted. The index is for all objects.")
       }
       var elements: [FetchIndexElement] = []
       var isWhole = true
@@ -127,14 +127,14 @@ extension CompiledModelReader {
       if isWhole {
         found.append(FetchIndexDescription(name, elements: elements))
       } else {
-        note(part, "The index \(name.quoted) is by an expression or of a kind that is not known, and not kept.")
+        note(part, "The index \(name.quoted) has an expression or an unknown kind and was omitted.")
       }
       try noteKeys(of: index, besides: Self.knownIndexKeys)
     }
     return found
   }
 
-  /// An element; nil for one that is not by a property.
+  /// An element of an index; nil if it isn't a property.
   private mutating func indexElement(_ part: ArchivedPart) throws(ModelFileError) -> FetchIndexElement? {
     let kinds: [Int: FetchIndexElement.Kind] = [0: .binary, 1: .rTree]
     try noteKeys(of: part, besides: Self.knownElementKeys)

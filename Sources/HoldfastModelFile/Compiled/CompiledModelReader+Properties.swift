@@ -1,29 +1,29 @@
 import HoldfastStore
 
 extension CompiledModelReader {
-  /// What every property may have.
+  /// The keys of every property.
   private static let knownKeys: Set<String> = [
     "NSPropertyName", "NSEntity", "NSIsOptional", "NSIsTransient", "NSIsIndexed", "NSIsReadOnly", "NSUserInfo", "NSVersionHashModifier",
     "NSRenamingIdentifier", "NSValidationPredicates", "NSValidationWarnings", "_P",
   ]
 
-  /// A property of an entity; nil for one that it inherits.
+  /// A property of an entity; nil if it is inherited.
   mutating func property(
     _ name: String, _ reference: PropertyList, of entity: CompiledEntityPart, _ inherited: CompiledProperty?
   ) throws(ModelFileError) -> (declaration: CompiledProperty, isIndexed: Bool)? {
     let element = "property \(name.quoted) of entity \(entity.name.quoted)"
     guard let part = try ArchivedPart(archive, reference, as: element) else { throw entity.part.failure("A property is missing.") }
     if part.className == "_NSPropertyDescriptionProxy" {
-      if inherited == nil { throw part.failure("It stands for an inherited property, and there is none of this name.") }
+      if inherited == nil { throw part.failure("It refers to an inherited property, but none has this name.") }
       return nil
     }
-    guard try part.requiredText("NSPropertyName") == name else { throw part.failure("It stands under another name than it has.") }
+    guard try part.requiredText("NSPropertyName") == name else { throw part.failure("Its name differs from its key.") }
     guard let inherited else { return (try declaration(part, name, entity), try part.flag("NSIsIndexed")) }
-    // Entities have copies of what they inherit.
+    // Entities contain copies of inherited properties.
     let notes = declarations.notes.count
     let copy = try declaration(part, name, entity)
     declarations.notes.removeSubrange(notes...)
-    if copy != inherited { note(part, "It says something else than the property that it inherits; that one is kept.") }
+    if copy != inherited { note(part, "It differs from the inherited property. The inherited one is used.") }
     return nil
   }
 
@@ -43,8 +43,8 @@ extension CompiledModelReader {
       rename("fetched property")
       return .fetched(try fetchedProperty(part, name))
     case "NSExpressionDescription":
-      throw part.failure("It is an expression, which only fetches have.", .unsupported)
-    default: throw part.failure("Properties of the class \(part.className.quoted) are not known.", .unsupported)
+      throw part.failure("Expressions are supported only in fetches, not as properties.", .unsupported)
+    default: throw part.failure("Properties of the class \(part.className.quoted) aren't supported.", .unsupported)
     }
   }
 
@@ -60,9 +60,9 @@ extension CompiledModelReader {
 
   private mutating func attribute(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> AttributeDescription {
     guard let type = Self.types[try part.integer("NSAttributeType") ?? 0] else {
-      throw part.failure("Its type \(try part.integer("NSAttributeType") ?? 0) is not known.", .unsupported)
+      throw part.failure("The type \(try part.integer("NSAttributeType") ?? 0) isn't supported.", .unsupported)
     }
-    guard type != .composite else { throw part.failure("How compiled models keep composite attributes is not known.", .unsupported) }
+    guard type != .composite else { throw part.failure("Composite attributes in compiled models aren't supported.", .unsupported) }
     let flags = try part.integer("NSFlagsKey") ?? 0
     var attribute = AttributeDescription(
       name, type, isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
@@ -70,7 +70,7 @@ extension CompiledModelReader {
       renamingIdentifier: try renamingIdentifier(part, name), userInfo: try userInfo(part))
     attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedFlag != 0
     if flags & ~(Self.externalFlag | Self.preservedFlag) != 0 {
-      note(part, "Its flags \(flags) have bits that are not known and not kept.")
+      note(part, "Unknown bits in the flags \(flags) were omitted.")
     }
     attribute.allowsCloudEncryption = try part.flag("NSAllowsCloudEncryption")
     if type == .transformable {
@@ -94,17 +94,17 @@ extension CompiledModelReader {
     if case .null = found { return nil }
     if let value = ArchivedValue.value(archive, reference, type) { return value }
     switch found {
-    case .instance(let object): note(part, "Its default value, an object of \(object.className.quoted), is not kept.")
-    default: note(part, "Its default value does not fit the type and is not kept.")
+    case .instance(let object): note(part, "The default value of class \(object.className.quoted) was omitted.")
+    default: note(part, "The default value doesn't match the type and was omitted.")
     }
     return nil
   }
 
   private mutating func derivation(_ part: ArchivedPart) throws(ModelFileError) -> String {
     if try part.part("NSFilteringPredicate") != nil {
-      note(part, "It is worked out of some objects only; that is not kept, and it would be worked out of all.")
+      note(part, "It is derived from some objects only. The condition was omitted, so it is derived from all objects.")
     }
-    guard let expression = try part.part("NSDerivationExpression") else { throw part.failure("It does not say what it is derived of.") }
+    guard let expression = try part.part("NSDerivationExpression") else { throw part.failure("The derivation expression is missing.") }
     return try expressions.expression(expression).text
   }
 
@@ -118,9 +118,9 @@ extension CompiledModelReader {
       }
     }
     for reason in rules.reasons { note(part, reason) }
-    // Xcode gives each rule the number of an error; a text is the message of a rule made by hand.
+    // Xcode gives each rule an error number. A text is the message of a rule made by hand.
     for reference in try part.list("NSValidationWarnings") {
-      if let message = try? archive.string(reference) { note(part, "The message \(message.quoted) of a rule is not kept.") }
+      if let message = try? archive.string(reference) { note(part, "The message \(message.quoted) of a rule was omitted.") }
     }
     return rules.validation
   }
@@ -135,7 +135,7 @@ extension CompiledModelReader {
 
   private mutating func relationship(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> RelationshipDescription {
     guard let rule = Self.rules[try part.integer("NSDeleteRule") ?? 0] else {
-      throw part.failure("Its delete rule is not known.", .unsupported)
+      throw part.failure("The delete rule isn't supported.", .unsupported)
     }
     let minCount = try part.integer("NSMinCount") ?? 0, maxCount = try part.integer("NSMaxCount") ?? 0
     let destination = try part.requiredText("_NSDestinationEntityName"), inverse = try part.text("_NSInverseRelationshipName")
@@ -153,7 +153,7 @@ extension CompiledModelReader {
     relationship.isTransient = try part.flag("NSIsTransient")
     relationship.renamingIdentifier = try renamingIdentifier(part, name)
     relationship.userInfo = try userInfo(part)
-    if try !part.list("NSValidationPredicates").isEmpty { note(part, "Its rules are not kept: relationships have counts only.") }
+    if try !part.list("NSValidationPredicates").isEmpty { note(part, "The rules were omitted; relationships support only counts.") }
     try noteKeys(of: part, besides: Self.knownRelationshipKeys)
     return relationship
   }
@@ -163,7 +163,7 @@ extension CompiledModelReader {
   private static let knownFetchedKeys = knownKeys.union(["NSFetchRequest", "_NSFetchRequestEntityName"])
 
   private mutating func fetchedProperty(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> FetchedPropertyDescription {
-    guard let request = try part.part("NSFetchRequest") else { throw part.failure("It has no fetch request.") }
+    guard let request = try part.part("NSFetchRequest") else { throw part.failure("The fetch request is missing.") }
     let property = FetchedPropertyDescription(
       name, try fetchRequest(request, Self.nameInFetchedProperty, entity: try part.text("_NSFetchRequestEntityName")),
       isOptional: try part.flag("NSIsOptional"), isTransient: try part.flag("NSIsTransient"),
@@ -173,6 +173,6 @@ extension CompiledModelReader {
     return property
   }
 
-  /// What Xcode calls the request of every fetched property.
+  /// Xcode's name for the request of every fetched property.
   private static let nameInFetchedProperty = "fetchedPropertyFetchRequest"
 }

@@ -1,12 +1,12 @@
 import HoldfastStore
 
-/// Makes declarations of the archive of a compiled model (`NSManagedObjectModel`).
+/// Reads declarations from the archive of a compiled model (`NSManagedObjectModel`).
 struct CompiledModelReader {
   let archive: ModelArchive
   let options: ModelFileOptions
   var declarations = CompiledDeclarations()
   var expressions = ArchivedExpressionReader()
-  /// How many properties were met, each time that an entity has them.
+  /// The number of properties read, including inherited ones of each entity.
   var propertyCount = 0
 
   init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
@@ -21,18 +21,18 @@ struct CompiledModelReader {
   }
 
   mutating func note(_ part: ArchivedPart, _ reason: String) {
-    // More of them help no reader.
+    // More notes wouldn't help.
     let most = 1_000
     if declarations.notes.count < most {
       declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))
     } else if declarations.notes.count == most {
-      declarations.notes.append(CompiledModelNote(element: "model", reason: "There is more that is not kept; \(most) notes are."))
+      declarations.notes.append(CompiledModelNote(element: "model", reason: "More was omitted. There are at most \(most) notes."))
     }
   }
 
-  /// Says what is under keys that are not known. A key may be new, or from before those that were ever seen.
+  /// Notes the values of unknown keys, which may be new or very old.
   mutating func noteKeys(of part: ArchivedPart, besides known: Set<String>) throws(ModelFileError) {
-    for key in try part.keys(besides: known) { note(part, "It has a setting \(key.quoted), which is not known and not kept.") }
+    for key in try part.keys(besides: known) { note(part, "The unknown setting \(key.quoted) was omitted.") }
   }
 
   // MARK: The model
@@ -65,14 +65,14 @@ struct CompiledModelReader {
     let reference: PropertyList
     do { reference = try archive.root } catch { throw ModelFileError(.malformed, cause: error) }
     guard let root = try ArchivedPart(archive, reference, as: "model") else {
-      throw ModelFileError(.notAModel, reason: "Its archive is empty.")
+      throw ModelFileError(.notAModel, reason: "The archive is empty.")
     }
     if root.className == "XDPMModel" {
       throw ModelFileError(
-        .oldFormat, reason: "It is what the editor of Xcode before 4 saved, which is not read, and not a compiled model.")
+        .oldFormat, reason: "The file was saved by the editor of Xcode before 4. It isn't a compiled model and can't be read.")
     }
     guard root.className == "NSManagedObjectModel" else {
-      throw ModelFileError(.notAModel, reason: "It is an archive of \(root.className.quoted) and not of a model.")
+      throw ModelFileError(.notAModel, reason: "The archive contains \(root.className.quoted) instead of a model.")
     }
     return root
   }
@@ -83,11 +83,11 @@ struct CompiledModelReader {
     var parts: [CompiledEntityPart] = []
     for (name, reference) in try model.entries("NSEntities") {
       guard parts.count < options.maximumEntityCount else {
-        throw ModelFileError(.tooLarge, reason: "It has more than \(options.maximumEntityCount) entities.")
+        throw ModelFileError(.tooLarge, reason: "The model has more than \(options.maximumEntityCount) entities.")
       }
       guard let part = try ArchivedPart(archive, reference, as: "entity \(name.quoted)") else { continue }
-      guard part.className == "NSEntityDescription" else { throw part.failure("It is an object of the class \(part.className.quoted).") }
-      guard try part.requiredText("NSEntityName") == name else { throw part.failure("It stands under another name than it has.") }
+      guard part.className == "NSEntityDescription" else { throw part.failure("Its class \(part.className.quoted) isn't an entity.") }
+      guard try part.requiredText("NSEntityName") == name else { throw part.failure("Its name differs from its key.") }
       parts.append(CompiledEntityPart(name: name, superentity: try part.part("NSSuperentity")?.requiredText("NSEntityName"), part: part))
     }
     return parts
@@ -96,7 +96,7 @@ struct CompiledModelReader {
   private mutating func readEntities(_ parts: [CompiledEntityPart]) throws(ModelFileError) {
     let tree = try CompiledEntityTree(parts)
     var known: [String: [String: CompiledProperty]] = [:]
-    // Super entities come first, so that what is inherited is known.
+    // Super-entities come first, so that inherited properties are known.
     for entity in tree.ordered {
       let inherited = entity.superentity.flatMap { known[$0] } ?? [:]
       try count(inherited.count, entity.part)
@@ -106,14 +106,14 @@ struct CompiledModelReader {
     }
   }
 
-  /// Counts properties of an entity, since few objects of an archive can stand for very many.
+  /// Counts properties of an entity, because a few objects of an archive can represent a very large model.
   mutating func count(_ properties: Int, _ part: ArchivedPart) throws(ModelFileError) {
     propertyCount += properties
     if propertyCount > options.maximumPropertyCount {
-      throw part.failure("The entities have more than \(options.maximumPropertyCount) properties with those that they inherit.", .tooLarge)
+      throw part.failure("The entities have more than \(options.maximumPropertyCount) properties, including inherited ones.", .tooLarge)
     }
     if properties > ModelSizeCheck.maximumPropertiesOfEntity {
-      throw part.failure("It has more than \(ModelSizeCheck.maximumPropertiesOfEntity) properties with those that it inherits.", .tooLarge)
+      throw part.failure("It has more than \(ModelSizeCheck.maximumPropertiesOfEntity) properties, including inherited ones.", .tooLarge)
     }
   }
 
@@ -124,13 +124,13 @@ struct CompiledModelReader {
       let element = "configuration \(name.quoted)"
       guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element)
       else {
-        throw ModelFileError(.malformed, element: element, reason: "It is no list of entities.")
+        throw ModelFileError(.malformed, element: element, reason: "It isn't a list of entities.")
       }
       let references: [PropertyList]
       do { references = try archive.elements(reference) ?? [] } catch { throw ModelFileError(.malformed, element: element, cause: error) }
       for reference in references where members.count <= parts.count {
         guard let entity = try ArchivedPart(archive, reference, as: element), let name = names[entity.instance.number] else {
-          throw list.failure("It names an entity that the model does not have.")
+          throw list.failure("It contains an entity that isn't in the model.")
         }
         members.append(name)
       }
@@ -146,7 +146,7 @@ struct CompiledEntityPart {
   let part: ArchivedPart
 }
 
-/// The entities of a model, each behind the one above it.
+/// The entities of a model, each after its super-entity.
 struct CompiledEntityTree {
   private(set) var ordered: [CompiledEntityPart] = []
 
@@ -154,17 +154,17 @@ struct CompiledEntityTree {
     let byName = Dictionary(parts.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     var placed: Set<String> = []
     for part in parts {
-      // From this one upwards, as far as they are not placed yet.
+      // From this entity upwards, up to the first one already placed.
       var chain: [CompiledEntityPart] = []
       var next: CompiledEntityPart? = part
       while let entity = next, !placed.contains(entity.name) {
         chain.append(entity)
         guard chain.count <= ModelSizeCheck.maximumInheritance else {
-          throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or in a circle.")
+          throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
         }
         next = entity.superentity.flatMap { byName[$0] }
         if let name = entity.superentity, next == nil {
-          throw entity.part.failure("It inherits from \(name.quoted), which the model does not have.")
+          throw entity.part.failure("It inherits from \(name.quoted), which isn't in the model.")
         }
       }
       for entity in chain.reversed() {

@@ -6,30 +6,30 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Turns the predicates that a compiled model checks values with back into the bounds of which Xcode made them.
+/// Converts the validation predicates of a compiled model back to the bounds in Xcode's editor.
 struct CompiledRules {
   private(set) var validation = AttributeValidation.none
-  /// What could not be turned back.
+  /// The rules that couldn't be converted.
   private(set) var reasons: [String] = []
   private let type: AttributeType
 
   init(_ type: AttributeType) { self.type = type }
 
-  /// Takes a rule.
+  /// Adds a rule.
   mutating func add(_ predicate: ArchivedPredicate) {
     if case .and(let parts) = predicate, !parts.isEmpty, parts.allSatisfy({ bound($0) != nil }) {
       for part in parts { add(part) }
       return
     }
     guard let bound = bound(predicate) else {
-      reasons.append("The rule \(predicate.text.quoted) is not kept: a model has bounds, lengths and patterns, and it is none of them.")
+      reasons.append("The rule \(predicate.text.quoted) was omitted, because it isn't a bound, a length or a pattern.")
       return
     }
-    if !set(bound) { reasons.append("The rule \(predicate.text.quoted) is not kept: there is another of its kind.") }
+    if !set(bound) { reasons.append("The rule \(predicate.text.quoted) was omitted, because there is another one of the same kind.") }
   }
 
-  /// Says that a rule could not be read.
-  mutating func add(unknown error: ModelFileError) { reasons.append("A rule is not kept. \(error.reason)") }
+  /// Notes a rule that couldn't be read.
+  mutating func add(unknown error: ModelFileError) { reasons.append("A rule was omitted. \(error.reason)") }
 
   private enum Bound {
     case minimum(StoreValue), maximum(StoreValue), minimumLength(Int), maximumLength(Int), pattern(String)
@@ -61,7 +61,7 @@ struct CompiledRules {
     switch right {
     case .constant(let constant): return ArchivedValue.value(ofPlain: constant, type)
     case .decimal(let number) where type == .decimal: return .decimal(number)
-    // A whole number may have been archived as a decimal one.
+    // An integer may have been archived as a decimal.
     case .decimal(let number): return Double(number.description).flatMap { ArchivedValue.value(ofPlain: .real($0), type) }
     default: return nil
     }
@@ -77,7 +77,7 @@ struct CompiledRules {
     }
   }
 
-  /// False when there is such a bound already.
+  /// False if the bound already has another value.
   private mutating func set(_ bound: Bound) -> Bool {
     switch bound {
     case .minimum(let value): return Self.set(&validation.minimum, value)

@@ -1,22 +1,22 @@
 internal import CZlib
 
-/// Unpacks raw DEFLATE, in which stores keep their model.
+/// Decompresses raw DEFLATE, the format of the models in stores.
 enum Inflation {
-  /// Models are packed to a tenth or so; a thousandth is the most that DEFLATE can do.
+  /// The maximum ratio of sizes. Models are compressed to about a tenth; DEFLATE's maximum is about a thousandth.
   private static let largestRatio = 200
-  /// So much is unpacked whatever it was packed to.
+  /// The number of bytes that are always allowed, whatever the ratio.
   private static let smallestLimit = 1 << 20
 
-  /// The bytes that were packed.
+  /// The decompressed bytes.
   ///
-  /// - Throws: ``ModelFileError`` when they are no DEFLATE stream, end early, go on behind its end, or would be more than `limit` or
-  ///   more than a model can be packed from.
+  /// - Throws: ``ModelFileError`` if the bytes aren't exactly one DEFLATE stream, or would expand to more than `limit` or more than the
+  ///   maximum ratio.
   static func inflate(_ packed: [UInt8], limit: Int) throws(ModelFileError) -> [UInt8] {
     let (product, isLarge) = packed.count.multipliedReportingOverflow(by: largestRatio)
     let limit = min(limit, isLarge ? limit : max(product, smallestLimit))
     guard packed.count <= limit else { throw tooLarge(limit) }
     var stream = z_stream()
-    guard holdfast_inflate_begin_raw(&stream) == Z_OK else { throw failure("There is no memory to unpack it.") }
+    guard holdfast_inflate_begin_raw(&stream) == Z_OK else { throw failure("There isn't enough memory to decompress it.") }
     defer { inflateEnd(&stream) }
     var input = packed
     return try input.withUnsafeMutableBufferPointer { input throws(ModelFileError) in
@@ -39,17 +39,17 @@ enum Inflation {
       guard count <= limit - out.count else { throw tooLarge(limit) }
       out += piece[..<count]
       if result == Z_STREAM_END {
-        if stream.avail_in > 0 { throw failure("There are bytes behind its end.") }
+        if stream.avail_in > 0 { throw failure("There are bytes after its end.") }
         return out
       }
-      // Without room in the piece or input there is no progress, which zlib calls an error.
-      guard result == Z_OK, count > 0 || stream.avail_in > 0 else { throw failure("The packed bytes are damaged or end early.") }
+      // No progress is possible if the output buffer or the input is exhausted, which zlib reports as an error.
+      guard result == Z_OK, count > 0 || stream.avail_in > 0 else { throw failure("The compressed bytes are damaged or truncated.") }
     }
   }
 
   private static func failure(_ reason: String) -> ModelFileError { ModelFileError(.malformed, reason: reason) }
 
   private static func tooLarge(_ limit: Int) -> ModelFileError {
-    ModelFileError(.tooLarge, reason: "It would unpack to more than \(limit) bytes, which no model does.")
+    ModelFileError(.tooLarge, reason: "It would expand to more than \(limit) bytes, which is too large for a model.")
   }
 }

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// The archive of a compiled model, which counts what is read of it. Many objects can refer to one, so a small archive could describe a huge
-/// model: a shared object counts each time that it is read.
+/// The archive of a compiled model, with limits on what is read from it. Many objects can refer to one, so a small archive could describe a
+/// huge model. Therefore a shared object counts each time it is read.
 final class ModelArchive {
   private let archive: KeyedArchive
   private let mostValues: Int
@@ -15,16 +15,16 @@ final class ModelArchive {
     mostBytes = options.maximumByteCount
   }
 
-  /// Counts values of a list, or under the keys of an object.
+  /// Counts the values in a list, or of an object's keys.
   func count(_ values: Int) throws(PropertyListError) {
     self.values += values
     try check()
   }
 
-  /// Throws if more was read than is allowed.
+  /// Throws if more was read than allowed.
   func check() throws(PropertyListError) {
-    if values > mostValues { throw PropertyListError(.tooLarge, "Its lists have more than \(mostValues) values.") }
-    if bytes > mostBytes { throw PropertyListError(.tooLarge, "Its texts have more than \(mostBytes) bytes.") }
+    if values > mostValues { throw PropertyListError(.tooLarge, "The archive's lists have more than \(mostValues) values.") }
+    if bytes > mostBytes { throw PropertyListError(.tooLarge, "The archive's texts have more than \(mostBytes) bytes.") }
   }
 
   private func counted(_ text: String?) -> String? {
@@ -32,7 +32,7 @@ final class ModelArchive {
     return text
   }
 
-  // MARK: As the archive's own
+  // MARK: Access to the archive
 
   var root: PropertyList { get throws(PropertyListError) { try archive.root } }
 

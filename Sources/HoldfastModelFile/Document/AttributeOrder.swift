@@ -1,7 +1,8 @@
-/// The order in which Xcode writes the attributes of each element, learned from files that it wrote. The XML attributes' order has no
-/// meaning, but a file in another order makes large differences when versions are compared line by line.
+/// Xcode's order of the XML attributes of each element, learned from files that it wrote.
+///
+/// The order has no meaning, but a file in another order has large differences when versions are compared line by line.
 enum AttributeOrder {
-  /// The attributes of an element in Xcode's order; those that it does not know at the end, in their own.
+  /// The attributes of an element in Xcode's order, followed by unknown ones in their own order.
   static func sorted(_ element: ModelElement) -> [ModelElement.Attribute] {
     let order = order(of: element)
     let ranked = element.attributes.enumerated().map { (order[$1.name] ?? Int.max, $0, $1) }
@@ -12,7 +13,7 @@ enum AttributeOrder {
     element.name == "model" && isOld(element) ? oldModel : orders[element.name] ?? [:]
   }
 
-  /// Up to Xcode 8 the identifier of the version stood at the beginning of the outermost element. A file that has it there keeps it.
+  /// Whether a file has the version's identifier at the beginning of the outermost element, as in Xcode up to 8. It then stays there.
   private static func isOld(_ model: ModelElement) -> Bool {
     let names = model.attributes.map(\.name)
     guard let identifier = names.firstIndex(of: "userDefinedModelVersionIdentifier"), let type = names.firstIndex(of: "type") else {

@@ -1,26 +1,26 @@
 import CLibXML2
 
-/// Drives libxml2's streaming parser over bytes that ``ContentsScan`` has passed, and builds the tree of elements.
+/// Parses bytes accepted by ``ContentsScan`` with libxml2's streaming parser, and builds the tree of elements.
 ///
-/// libxml2's own pitfalls are met here: it is told of no handler that could declare or load anything; pieces are small; what it says
-/// about errors is kept by ourselves, since its own mark of a sound document stays set when a handler stops it; and it hands out an
-/// ampersand of a value as a character reference.
+/// It avoids libxml2's pitfalls. It registers no handler that could declare or load anything, and passes small pieces. It stores errors
+/// itself, because libxml2's own flag for a well-formed document stays set when a handler stops the parser. And it decodes an ampersand in
+/// a value, which libxml2 returns as a character reference.
 enum ContentsParser {
   private static let pieceByteCount = 1 << 16
 
   static func parse(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> ModelElement {
-    // Once per process, and before threads could do it at the same time.
+    // Once per process, before several threads could do it at the same time.
     initialize
     let builder = TreeBuilder()
     let result = withExtendedLifetime(builder) {
       bytes.withUnsafeBytes { bytes in
-        // The mark would be taken for text by a parser that has been told the encoding.
+        // With a given encoding, the parser would treat the byte order mark as text.
         run(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes, builder)
       }
     }
     try result.get()
     guard let root = builder.root, builder.isComplete else {
-      throw ModelFileError(.malformed, reason: "It ends too soon.")
+      throw ModelFileError(.malformed, reason: "The file is truncated.")
     }
     return root
   }
@@ -31,13 +31,13 @@ enum ContentsParser {
     var handlers = TreeBuilder.handlers()
     let context = Unmanaged.passUnretained(builder).toOpaque()
     guard let parser = xmlCreatePushParserCtxt(&handlers, context, nil, 0, nil) else {
-      return .failure(ModelFileError(.inputOutput, reason: "There is no memory for a parser."))
+      return .failure(ModelFileError(.inputOutput, reason: "There isn't enough memory for a parser."))
     }
     defer { xmlFreeParserCtxt(parser) }
     xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
-    // Otherwise it guesses by the first four bytes.
+    // Otherwise the parser guesses the encoding from the first four bytes.
     guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0 else {
-      return .failure(ModelFileError(.inputOutput, reason: "The parser does not know UTF-8."))
+      return .failure(ModelFileError(.inputOutput, reason: "The parser doesn't support UTF-8."))
     }
     builder.parser = parser
     defer { builder.parser = nil }
@@ -49,13 +49,13 @@ enum ContentsParser {
     if status == 0 && builder.failure == nil { status = xmlParseChunk(parser, nil, 0, 1) }
     if let failure = builder.failure { return .failure(failure) }
     guard status == 0, parser.pointee.wellFormed == 1, parser.pointee.nsWellFormed == 1, parser.pointee.errNo == 0 else {
-      return .failure(ModelFileError(.malformed, line: builder.line, reason: "It is not XML (libxml2 error \(parser.pointee.errNo))."))
+      return .failure(ModelFileError(.malformed, line: builder.line, reason: "It isn't valid XML (libxml2 error \(parser.pointee.errNo))."))
     }
     return .success(())
   }
 }
 
-/// What libxml2 tells its handlers, as a tree.
+/// Builds a tree from libxml2's callbacks.
 private final class TreeBuilder {
   /// Set while the parser runs.
   var parser: xmlParserCtxtPtr?
@@ -63,7 +63,7 @@ private final class TreeBuilder {
   private(set) var failure: ModelFileError?
   /// The open elements, the outermost first.
   private var open: [ModelElement] = []
-  /// The names that were met, by where the parser keeps its one copy of each.
+  /// The names, by the address of the parser's unique copy of each.
   private var names: [UnsafePointer<xmlChar>: String] = [:]
 
   var isComplete: Bool { open.isEmpty }
@@ -77,14 +77,14 @@ private final class TreeBuilder {
     var element = ModelElement(text(name))
     element.line = line
     element.attributes.reserveCapacity(count)
-    // Five pointers each: name, prefix, namespace, where the value begins and where it ends.
+    // Five pointers each: name, prefix, namespace, start and end of the value.
     for place in 0..<count {
       guard let attributes, let name = attributes[5 * place], let first = attributes[5 * place + 3], let end = attributes[5 * place + 4]
       else { return fail("An attribute has no value.") }
-      guard attributes[5 * place + 1] == nil else { return fail("It has an attribute of a namespace, which no model file has.") }
+      guard attributes[5 * place + 1] == nil else { return fail("An attribute has a namespace. Model files have none.") }
       element.attributes.append(ModelElement.Attribute(text(name), TreeBuilder.value(first, end)))
     }
-    if hasNamespace { return fail("It has an element of a namespace, which no model file has.") }
+    if hasNamespace { return fail("An element has a namespace. Model files have none.") }
     open.append(element)
   }
 
@@ -107,7 +107,7 @@ private final class TreeBuilder {
     return text
   }
 
-  /// The parser has resolved all references but that of the ampersand, which it hands out as another one.
+  /// The decoded value. The parser has resolved all references except an ampersand's, which it returns as another reference.
   private static func value(_ first: UnsafePointer<xmlChar>, _ end: UnsafePointer<xmlChar>) -> String {
     let bytes = UnsafeBufferPointer(start: first, count: max(0, end - first))
     guard bytes.contains(UInt8(ascii: "&")) else { return String(decoding: bytes, as: UTF8.self) }
@@ -124,7 +124,7 @@ private final class TreeBuilder {
   }
 }
 
-/// The builder behind the pointer that libxml2 hands back, which the caller of the parser keeps alive.
+/// The builder of a pointer returned by libxml2. The parser's caller keeps it alive.
 private func builder(_ context: UnsafeMutableRawPointer?) -> TreeBuilder? {
   context.map { Unmanaged<TreeBuilder>.fromOpaque($0).takeUnretainedValue() }
 }
@@ -142,12 +142,12 @@ extension TreeBuilder {
       guard let error, error.pointee.level.rawValue >= XML_ERR_ERROR.rawValue else { return }
       let message = error.pointee.message.map { String(decoding: String(cString: $0).utf8.prefix(200), as: UTF8.self) } ?? ""
       let reason = message.split(separator: "\n").first.map(String.init) ?? "error \(error.pointee.code)"
-      builder(context)?.fail("It is not XML: \(reason).", line: error.pointee.line > 0 ? Int(error.pointee.line) : nil)
+      builder(context)?.fail("It isn't valid XML: \(reason).", line: error.pointee.line > 0 ? Int(error.pointee.line) : nil)
     }
-    // Nothing of these passes the scan; should one, it ends here.
-    handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("It has a document type.") }
-    handlers.reference = { context, _ in builder(context)?.fail("It refers to an entity that it does not declare.") }
-    handlers.processingInstruction = { context, _, _ in builder(context)?.fail("It has a processing instruction.") }
+    // The scan refuses all of these. If one gets here anyway, parsing fails.
+    handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("The file has a document type.") }
+    handlers.reference = { context, _ in builder(context)?.fail("The file refers to an undeclared entity.") }
+    handlers.processingInstruction = { context, _, _ in builder(context)?.fail("The file has a processing instruction.") }
     return handlers
   }
 }

@@ -1,7 +1,7 @@
-/// Goes over a file's bytes before the XML parser sees them, and refuses what no model file holds and what the parser is known to be
-/// weak at: other encodings than UTF-8, document types with their entities, processing instructions, text, and sizes without bound.
+/// Checks a file's bytes before the XML parser reads them.
 ///
-/// It finds tags, comments and values and knows no more of XML; what passes may still be malformed, which the parser finds.
+/// It refuses what model files don't contain and the parser handles badly: encodings other than UTF-8, document types, processing
+/// instructions, text, and unlimited sizes. It finds only tags, comments and values. The parser detects other malformed XML.
 struct ContentsScan {
   private let bytes: UnsafeRawBufferPointer
   private let options: ModelFileOptions
@@ -14,18 +14,18 @@ struct ContentsScan {
   /// - Throws: `malformed` and `tooLarge`, with the line.
   static func check(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
     guard bytes.count <= options.maximumByteCount else {
-      throw ModelFileError(.tooLarge, reason: "It has \(bytes.count) bytes; \(options.maximumByteCount) are allowed.")
+      throw ModelFileError(.tooLarge, reason: "The file has \(bytes.count) bytes; the maximum is \(options.maximumByteCount).")
     }
     if bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
-      throw ModelFileError(.malformed, line: 1, reason: "It is UTF-16; a model file is UTF-8.")
+      throw ModelFileError(.malformed, line: 1, reason: "The file is UTF-16. Save it as UTF-8.")
     }
     guard String(validating: bytes, as: UTF8.self) != nil else {
-      throw ModelFileError(.malformed, line: lineOfFault(bytes), reason: "It is not valid UTF-8.")
+      throw ModelFileError(.malformed, line: lineOfFault(bytes), reason: "The file isn't valid UTF-8.")
     }
-    // The parser would take a zero for a sign of another encoding.
+    // The parser would treat a zero byte as a sign of another encoding.
     if let place = bytes.firstIndex(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {
       let line = bytes[..<place].reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
-      throw ModelFileError(.malformed, line: line, reason: "It holds the character \(bytes[place]), which XML does not have.")
+      throw ModelFileError(.malformed, line: line, reason: "The file contains the character \(bytes[place]), which XML doesn't allow.")
     }
     let result = bytes.withUnsafeBytes { bytes -> Result<Void, ModelFileError> in
       var scan = ContentsScan(bytes: bytes, options: options)
@@ -39,7 +39,7 @@ struct ContentsScan {
     self.options = options
   }
 
-  /// The line at which UTF-8 ends to be valid.
+  /// The line of the first invalid UTF-8 sequence.
   private static func lineOfFault(_ bytes: [UInt8]) -> Int {
     var line = 1
     var decoder = UTF8()
@@ -55,11 +55,11 @@ struct ContentsScan {
       switch bytes[place] {
       case UInt8(ascii: "<"): try markup()
       case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"): step()
-      default: throw fault("There is text between the elements; a model file has elements and attributes only.")
+      default: throw fault("The file has text between elements. Model files have only elements and attributes.")
       }
     }
-    if depth > 0 { throw fault("It ends too soon: \(depth) \(depth == 1 ? "element is" : "elements are") still open.") }
-    if elementCount == 0 { throw ModelFileError(.notAModel, reason: "It holds no XML.") }
+    if depth > 0 { throw fault("The file is truncated: \(depth) \(depth == 1 ? "element is" : "elements are") still open.") }
+    if elementCount == 0 { throw ModelFileError(.notAModel, reason: "The file contains no XML.") }
   }
 
   private mutating func markup() throws(ModelFileError) {
@@ -67,14 +67,14 @@ struct ContentsScan {
       place += 4
       try skip(through: "-->", "a comment")
     } else if starts(with: "<!DOCTYPE") {
-      throw fault("It has a document type, which no model file needs and which can make a reader run out of memory. Remove it.")
+      throw fault("The file has a document type, which can exhaust a reader's memory. Remove it; model files need none.")
     } else if starts(with: "<!") {
-      throw fault("It has a declaration or literal text; a model file has elements and attributes only.")
+      throw fault("The file has a declaration or literal text. Model files have only elements and attributes.")
     } else if starts(with: "<?") {
-      throw fault("It has a processing instruction, which no model file has. Remove it.")
+      throw fault("The file has a processing instruction. Remove it; model files have none.")
     } else if starts(with: "</") {
       depth -= 1
-      if depth < 0 { throw fault("An element ends that did not begin.") }
+      if depth < 0 { throw fault("An end tag has no start tag.") }
       try skip(through: ">", "the end of an element")
     } else {
       try startTag()
@@ -102,27 +102,27 @@ struct ContentsScan {
         }
         guard attributeCount <= options.maximumAttributeCount else { throw beyond("attributes", options.maximumAttributeCount) }
         try value()
-      case UInt8(ascii: "<"): throw fault("A tag begins inside another, which began in line \(first).")
+      case UInt8(ascii: "<"): throw fault("A tag begins inside another tag, which began in line \(first).")
       default: step()
       }
     }
-    throw fault("It ends too soon, in a tag that began in line \(first).")
+    throw fault("The file is truncated, in a tag that began in line \(first).")
   }
 
-  /// A value, from its opening quotation mark to behind its closing one.
+  /// Skips a value, including its quotation marks.
   private mutating func value() throws(ModelFileError) {
     let quotationMark = bytes[place], first = line, start = place
     step()
     while place < bytes.count {
       if bytes[place] == quotationMark { return step() }
-      if bytes[place] == UInt8(ascii: "<") { throw fault("A value that began in line \(first) holds a \"<\", which is written \"&lt;\".") }
+      if bytes[place] == UInt8(ascii: "<") { throw fault("A value that began in line \(first) contains \"<\". Write \"&lt;\" instead.") }
       guard place - start <= options.maximumValueByteCount else { throw beyond("bytes of one value", options.maximumValueByteCount) }
       step()
     }
-    throw fault("It ends too soon, in a value that began in line \(first).")
+    throw fault("The file is truncated, in a value that began in line \(first).")
   }
 
-  /// The declaration at the beginning, of which the encoding counts.
+  /// Checks the encoding in the XML declaration.
   private mutating func declaration() throws(ModelFileError) {
     let start = place
     try skip(through: "?>", "the XML declaration")
@@ -131,7 +131,7 @@ struct ContentsScan {
     let quoted = words[encoding.upperBound...].drop { $0 == " " || $0 == "=" || $0 == "\t" || $0 == "\n" }
     let name = quoted.dropFirst().prefix { $0 != "\"" && $0 != "'" }
     guard name.lowercased() == "utf-8" else {
-      throw fault("It says that its encoding is \(String(name).quoted); a model file is UTF-8.")
+      throw fault("The file's declared encoding is \(String(name).quoted). Save it as UTF-8.")
     }
   }
 
@@ -144,7 +144,7 @@ struct ContentsScan {
       }
       step()
     }
-    throw fault("It ends too soon, in \(what) that began in line \(first).")
+    throw fault("The file is truncated, in \(what) that began in line \(first).")
   }
 
   private func starts(with text: StaticString) -> Bool {
@@ -161,6 +161,6 @@ struct ContentsScan {
   private func fault(_ reason: String) -> ModelFileError { ModelFileError(.malformed, line: line, reason: reason) }
 
   private func beyond(_ what: String, _ limit: Int) -> ModelFileError {
-    ModelFileError(.tooLarge, line: line, reason: "It has more than \(limit) \(what). If that is right, raise the limit in the options.")
+    ModelFileError(.tooLarge, line: line, reason: "The file has more than \(limit) \(what). Raise the limit in the options if it is valid.")
   }
 }

@@ -1,4 +1,4 @@
-/// Writes elements as Xcode does: four spaces for each level, one element a line, no line break at the end.
+/// Writes elements in Xcode's format: four spaces per level, one element per line, no line break at the end.
 struct ContentsWriter {
   private var bytes: [UInt8] = []
 
@@ -9,7 +9,7 @@ struct ContentsWriter {
   }
 
   private mutating func write(_ element: ModelElement, depth: Int) throws(ModelFileError) {
-    guard depth < ModelFileOptions().maximumDepth else { throw unwritable(element, "It lies too deep; a model has 6 levels.") }
+    guard depth < ModelFileOptions().maximumDepth else { throw unwritable(element, "It is nested too deeply; a model has 6 levels.") }
     bytes += [UInt8](repeating: UInt8(ascii: " "), count: 4 * depth)
     try writeTag(element)
     guard !element.children.isEmpty else { return bytes += Array("/>".utf8) }
@@ -22,7 +22,7 @@ struct ContentsWriter {
     bytes += Array("</\(element.name)>".utf8)
   }
 
-  /// The tag up to its last attribute.
+  /// Writes the tag up to its last attribute.
   private mutating func writeTag(_ element: ModelElement) throws(ModelFileError) {
     try check(element.name, of: element)
     bytes += Array("<\(element.name)".utf8)
@@ -45,7 +45,7 @@ struct ContentsWriter {
       case UInt8(ascii: "&"): append("&amp;")
       case UInt8(ascii: "<"): append("&lt;")
       case UInt8(ascii: "\""): append("&quot;")
-      // A reader makes spaces of them when they are written as they are.
+      // A reader would convert these to spaces if they weren't escaped.
       case UInt8(ascii: "\t"): append("&#9;")
       case UInt8(ascii: "\n"): append("&#10;")
       case UInt8(ascii: "\r"): append("&#13;")
@@ -56,7 +56,7 @@ struct ContentsWriter {
   }
 
   private func check(_ name: String, of element: ModelElement) throws(ModelFileError) {
-    guard XMLName.isName(name) else { throw unwritable(element, "\(name.quoted) is not a name.") }
+    guard XMLName.isName(name) else { throw unwritable(element, "\(name.quoted) isn't a valid XML name.") }
   }
 
   private mutating func append(_ text: StaticString) {
@@ -64,7 +64,7 @@ struct ContentsWriter {
   }
 
   private func unwritable(_ element: ModelElement, _ attribute: ModelElement.Attribute, holds character: UInt32) -> ModelFileError {
-    unwritable(element, "The value of \(attribute.name.quoted) holds the character \(character), which XML does not have.")
+    unwritable(element, "The value of \(attribute.name.quoted) contains the character \(character), which XML doesn't allow.")
   }
 
   private func unwritable(_ element: ModelElement, _ reason: String) -> ModelFileError {

@@ -1,4 +1,4 @@
-/// What one version of a model says in its `contents` file: every element and attribute, known or not.
+/// The `contents` file of a model's version, with all elements and attributes.
 ///
 /// ```swift
 /// var document = try ModelDocument(contentsOf: path + "/Zoo.xcdatamodel/contents")
@@ -6,22 +6,22 @@
 /// try ModelBundle.write(["Zoo 2": document], currentVersion: "Zoo 2", to: path)
 /// ```
 ///
-/// A document that is read and written loses nothing but comments and the spelling of white space: the file that comes out has Xcode's
-/// formatting and order of attributes. It does *not* check that the model makes sense; making a model of it does.
+/// Reading and writing a document loses only comments and white space. The written file has Xcode's formatting and order of attributes. A
+/// document does *not* check that the model is valid; creating a model from it does.
 public struct ModelDocument: Sendable, Hashable {
   /// The outermost element, `model`.
   public var root: ModelElement
 
-  /// Makes a document of its outermost element.
+  /// Creates a document from its outermost element.
   public init(root: ModelElement) { self.root = root }
 
   /// Reads the bytes of a `contents` file.
   ///
   /// - Parameters:
   ///   - bytes: The file, in UTF-8.
-  ///   - path: What errors say that the file is; nil for none.
+  ///   - path: The path shown in errors, or nil.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: `malformed`, `tooLarge`, `notAModel`, with the line.
+  /// - Throws: ``ModelFileError`` with the line: `malformed`, `tooLarge`, `notAModel`.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
       try ContentsScan.check(bytes, options)
@@ -32,21 +32,21 @@ public struct ModelDocument: Sendable, Hashable {
     guard root.name == "model" else {
       throw ModelFileError(
         .notAModel, path: path, line: root.line, element: "element \(root.name.quoted)",
-        reason: "The outermost element of a model file is \"model\". Give the \"contents\" file of an .xcdatamodel folder.")
+        reason: "The outermost element isn't \"model\". Give the \"contents\" file of an .xcdatamodel folder.")
     }
   }
 
   /// Reads a `contents` file.
   ///
-  /// - Throws: ``ModelFileError``: as ``init(bytes:path:options:)``, and `notFound`, `notPermitted`, `inputOutput`.
+  /// - Throws: ``ModelFileError``: like ``init(bytes:path:options:)``, and `notFound`, `notPermitted`, `inputOutput`.
   public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     try self.init(bytes: ModelFolder.readFile(path, limit: options.maximumByteCount), path: path, options: options)
   }
 
-  /// The bytes of a `contents` file that says the same, as Xcode would write it.
+  /// The bytes of a `contents` file with the same elements, as Xcode would write it.
   ///
-  /// - Throws: ``ModelFileError`` with code `unwritable` for names that are not XML names, for characters that XML does not have, and for
-  ///   elements more than 64 deep.
+  /// - Throws: ``ModelFileError`` with code `unwritable` for invalid XML names, for characters that XML doesn't allow, and for elements
+  ///   nested more than 64 levels deep.
   public func serialized() throws(ModelFileError) -> [UInt8] {
     var writer = ContentsWriter()
     return try writer.write(root)

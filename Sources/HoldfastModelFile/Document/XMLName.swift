@@ -1,4 +1,4 @@
-/// What XML 1.0 (fifth edition, 2.3) calls a name, without colons: a name with one belongs to a namespace.
+/// A valid name of XML 1.0 (fifth edition, 2.3), without colons: a name with a colon belongs to a namespace.
 enum XMLName {
   static func isName(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first, isStart(first) else { return false }
@@ -15,7 +15,7 @@ enum XMLName {
     }
   }
 
-  /// What a name may have, but not begin with.
+  /// Whether a name may contain the character, but not begin with it.
   private static func isFurther(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "0"..."9", "-", ".", "\u{B7}", "\u{300}"..."\u{36F}", "\u{203F}"..."\u{2040}": true

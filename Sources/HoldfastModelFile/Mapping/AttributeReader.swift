@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Makes declarations of `attribute` elements.
+/// Reads declarations from `attribute` elements.
 enum AttributeReader {
   static func attribute(_ element: ModelElement, of owner: String) throws(ModelFileError) -> AttributeDescription {
     let reader = ElementReader(element, "attribute", of: owner)
@@ -11,13 +11,13 @@ enum AttributeReader {
       versionHashModifier: reader.text("versionHashModifier"), renamingIdentifier: reader.text("elementID"),
       userInfo: try reader.userInfo())
     if try reader.flag("derived") { attribute.derivationExpression = try reader.required("derivationExpression") }
-    // Xcode gives a number the default 0 before anybody says that it is derived.
+    // Xcode gives a number the default 0 before it becomes derived.
     if !attribute.isDerived { attribute.defaultValue = try defaultValue(reader, type) }
     attribute.validation = try validation(reader, type)
     attribute.preservesValueInHistoryOnDeletion = try reader.flag("preserveAfterDeletion")
     attribute.allowsCloudEncryption = try reader.flag("allowsCloudEncryption")
     if type == .composite { attribute.compositeName = try reader.required("composite") }
-    // Xcode leaves them where a transformable attribute gets another type. They mean nothing there, and are kept.
+    // Xcode keeps them when a transformable attribute gets another type. They have no effect there, but aren't lost.
     attribute.valueTransformerName = reader.text("valueTransformerName")
     attribute.valueClassName = reader.text("customClassName")
     return attribute
@@ -25,14 +25,14 @@ enum AttributeReader {
 
   static func type(_ reader: ElementReader) throws(ModelFileError) -> AttributeType {
     guard let text = reader.text("attributeType") else { return .undefined }
-    guard let type = AttributeTypeText.types[text] else { throw reader.invalid("attributeType", "not a type that is known") }
+    guard let type = AttributeTypeText.types[text] else { throw reader.invalid("attributeType", "not a known type") }
     return type
   }
 
   private static func defaultValue(_ reader: ElementReader, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
     if let converted = ConvertedDefault.value(reader, type) { return converted }
     return switch type {
-    // The text is how the date was shown where it was entered, in that place's language.
+    // The text shows the date in the language in which it was entered.
     case .date: try reader.value("defaultDateTimeInterval", .date)
     case .binaryData, .transformable, .objectID, .composite, .undefined: nil
     default: try reader.value("defaultValueString", type)
@@ -49,13 +49,13 @@ enum AttributeReader {
       .range(try reader.value("minDateTimeInterval", .date), try reader.value("maxDateTimeInterval", .date))
     case _ where type.isNumber:
       .range(try reader.value("minValueString", type), try reader.value("maxValueString", type))
-    // What is left over from when the attribute had another type.
+    // Left over from another type of the attribute.
     default: .none
     }
   }
 }
 
-/// Types as model files spell them.
+/// The spelling of types in model files.
 enum AttributeTypeText {
   static let types: [String: AttributeType] = {
     var types = Dictionary(uniqueKeysWithValues: AttributeType.allCases.compactMap { type in text(type).map { ($0, type) } })
@@ -65,7 +65,7 @@ enum AttributeTypeText {
     return types
   }()
 
-  /// Nil for the type that is said by saying none.
+  /// Nil for the type that is written by omitting it.
   static func text(_ type: AttributeType) -> String? {
     switch type {
     case .integer16: "Integer 16"

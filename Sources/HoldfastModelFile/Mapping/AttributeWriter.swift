@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Makes `attribute` elements of declarations.
+/// Writes `attribute` elements of declarations.
 enum AttributeWriter {
   static func element(_ attribute: AttributeDescription, of owner: String) throws(ModelFileError) -> ModelElement {
     let what = "attribute \(attribute.name.quoted) of \(owner)"
@@ -19,17 +19,17 @@ enum AttributeWriter {
     try element.say("elementID", attribute.renamingIdentifier, "renaming identifier", of: what)
     try element.say("versionHashModifier", attribute.versionHashModifier, "hash modifier", of: what)
     element.mark("preserveAfterDeletion", attribute.preservesValueInHistoryOnDeletion)
-    try element.say("valueTransformerName", attribute.valueTransformerName, "name of a transformer", of: what)
-    try element.say("customClassName", attribute.valueClassName, "name of a class of values", of: what)
+    try element.say("valueTransformerName", attribute.valueTransformerName, "transformer name", of: what)
+    try element.say("customClassName", attribute.valueClassName, "value class name", of: what)
     element.add(userInfo: attribute.userInfo)
     return element
   }
 
-  /// Lengths and patterns.
+  /// Writes lengths and patterns.
   private static func writeRules(_ rule: AttributeValidation, of what: String, to element: inout ModelElement) throws(ModelFileError) {
     try element.say("regularExpressionString", rule.regularExpression, "pattern", of: what)
-    if let length = rule.minimumLength { try element.say("minValueString", length, "least length", of: what) }
-    if let length = rule.maximumLength { try element.say("maxValueString", length, "largest length", of: what) }
+    if let length = rule.minimumLength { try element.say("minValueString", length, "minimum length", of: what) }
+    if let length = rule.maximumLength { try element.say("maxValueString", length, "maximum length", of: what) }
   }
 
   private static func writeValues(
@@ -50,17 +50,17 @@ enum AttributeWriter {
     }
   }
 
-  /// Why a value has no text in a model file.
+  /// Why a model file can't represent a value.
   private static func unsayable(_ value: StoreValue, _ type: AttributeType, isDefault: Bool) -> String {
     let kind = isDefault ? "default value" : "bound"
     return switch value {
-    case .null: "A \(kind) of nil is none in a model file. Declare the attribute without one."
-    case .uri: "An empty \(kind) is none in a model file. Declare the attribute without one."
-    default: "A model file cannot say a \(type.rawValue) as a \(kind)."
+    case .null: "A model file can't contain nil as a \(kind). Declare the attribute without one."
+    case .uri: "A model file can't contain an empty \(kind). Declare the attribute without one."
+    default: "A model file can't contain a \(kind) of type \(type.rawValue)."
     }
   }
 
-  /// Whether generated code has a number instead of an object, where Xcode lets one choose.
+  /// Whether generated code uses a scalar instead of an object, for types where Xcode has this option.
   private static func usesScalar(_ type: AttributeType) -> Bool? {
     switch type {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: true
@@ -70,7 +70,7 @@ enum AttributeWriter {
   }
 }
 
-/// How Xcode shows a date beside its seconds. Nobody reads it back.
+/// The text that Xcode writes beside a date's seconds. It is never read.
 enum DateText {
   /// Nil for dates outside of the years 1 to 9999.
   static func text(_ secondsSince2001: Double) -> String? {
@@ -99,26 +99,26 @@ enum DateText {
 }
 
 extension ModelElement {
-  /// Writes a truth value as Xcode does: it leaves out what is not so.
+  /// Writes a boolean like Xcode, which omits false.
   mutating func mark(_ name: String, _ isSo: Bool) { if isSo { self[name] = "YES" } }
 
-  /// Writes a text. In model files an empty one is the same as none, so it would not come back.
+  /// Writes a text. In model files an empty text is the same as a missing one, so it is refused.
   ///
   /// - Parameters:
-  ///   - kind: what the model calls it: "hash modifier".
-  ///   - what: what it belongs to, for the error.
+  ///   - kind: The model's term for it: "hash modifier".
+  ///   - what: The element that it belongs to, for the error.
   mutating func say(_ name: String, _ text: String?, _ kind: String, of what: String) throws(ModelFileError) {
-    if text?.isEmpty == true { throw ModelFileError(unwritable: what, "An empty \(kind) is none in a model file. Leave it out.") }
+    if text?.isEmpty == true { throw ModelFileError(unwritable: what, "A model file can't contain an empty \(kind). Omit it.") }
     self[name] = text
   }
 
-  /// Writes a number of which model files have none below zero.
+  /// Writes a number that can't be negative in model files.
   mutating func say(_ name: String, _ count: Int, _ kind: String, of what: String) throws(ModelFileError) {
-    if count < 0 { throw ModelFileError(unwritable: what, "A model file cannot say a \(kind) of \(count), which is below zero.") }
+    if count < 0 { throw ModelFileError(unwritable: what, "A model file can't contain a \(kind) of \(count), which is below zero.") }
     self[name] = "\(count)"
   }
 
-  /// Adds `userInfo`, sorted by key as Xcode has it.
+  /// Adds `userInfo`, sorted by key like Xcode's.
   mutating func add(userInfo: [String: String]) {
     if userInfo.isEmpty { return }
     let entries = userInfo.sorted { $0.key < $1.key }.map { ModelElement("entry", ["key": $0.key, "value": $0.value]) }
@@ -134,7 +134,7 @@ extension ModelElement {
 }
 
 extension ModelFileError {
-  /// The error for what a model says and a model file cannot.
+  /// The error for something in a model that a model file can't represent.
   init(unwritable what: String?, _ reason: String) {
     self.init(.unwritable, operation: "write the model", element: what, reason: reason)
   }

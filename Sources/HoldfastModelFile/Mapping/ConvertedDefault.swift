@@ -1,9 +1,9 @@
 public import HoldfastStore
 
-/// A default value of a model file that belongs to another type, such as `NO` for a number.
+/// A default value whose text belongs to another type, such as `NO` for a number.
 ///
 /// Xcode keeps the text of a default value when the type of its attribute changes, and Core Data converts it. A model has the converted
-/// value. The document keeps the text.
+/// value; the document keeps the text.
 public struct ConvertedDefault: Sendable, Hashable {
   /// The attribute: `Person.age`, or `composite Place.height` for an element of a composite.
   public let path: String
@@ -11,17 +11,17 @@ public struct ConvertedDefault: Sendable, Hashable {
   public let text: String
   /// The value that the model uses.
   public let value: StoreValue
-  /// The value as a model file spells it for the attribute's type: `0`.
+  /// The value as written in a model file for the attribute's type: `0`.
   public var correctedText: String { ValueText.text(value) ?? "" }
 
-  /// The value of an element's default; nil when the default belongs to the type, or can't be converted.
+  /// The converted value of an element's default; nil if its text matches the type or can't be converted.
   static func value(_ reader: ElementReader, _ type: AttributeType) -> StoreValue? {
     reader.text("defaultValueString").flatMap { ValueText.converted($0, to: type) }
   }
 }
 
 extension ModelDocument {
-  /// The default values that belong to another type than their attribute, in the order of the file.
+  /// The default values whose text belongs to another type, in the order of the file.
   public var convertedDefaults: [ConvertedDefault] {
     root.children.flatMap { owner -> [ConvertedDefault] in
       guard owner.name == "entity" || owner.name == "composite", let name = owner["name"] else { return [] }
@@ -34,7 +34,7 @@ extension ModelDocument {
 extension ConvertedDefault {
   fileprivate init?(_ element: ModelElement, of owner: String) {
     let reader = ElementReader(element, "attribute")
-    // Without a type that is known there is no model either, and its error names the attribute. A derived attribute has no default.
+    // With an unknown type there is no model either, and its error names the attribute. A derived attribute has no default.
     guard let type = try? AttributeReader.type(reader), let value = ConvertedDefault.value(reader, type),
       (try? reader.flag("derived")) == false
     else { return nil }

@@ -1,46 +1,46 @@
 import HoldfastStore
 
-/// Reads the attributes of one element as what they mean, and says where it failed.
+/// Reads the values of an element's attributes, and throws errors with their location.
 struct ElementReader {
   let element: ModelElement
-  /// What the element stands for: `attribute "age" of entity "Person"`.
+  /// The name in errors: `attribute "age" of entity "Person"`.
   let what: String
 
   /// - Parameters:
-  ///   - kind: what the model calls it: "attribute".
-  ///   - owner: what it belongs to; nil for the model itself.
+  ///   - kind: The model's term for it: "attribute".
+  ///   - owner: The element that it belongs to; nil for the model itself.
   init(_ element: ModelElement, _ kind: String, of owner: String? = nil) {
     self.element = element
     let name = element["name"].map { " \($0.quoted)" } ?? ""
     what = "\(kind)\(name)" + (owner.map { " of \($0)" } ?? "")
   }
 
-  /// The text of an attribute; nil when it is absent or empty, which Xcode writes for the same.
+  /// The text of an attribute; nil if it is missing or empty, because Xcode writes both.
   func text(_ name: String) -> String? { element[name].flatMap { $0.isEmpty ? nil : $0 } }
 
-  /// The text of an attribute that must be there.
+  /// The text of a required attribute.
   func required(_ name: String) throws(ModelFileError) -> String {
     guard let text = text(name) else {
-      throw ModelFileError(.missingAttribute, line: element.line, element: what, reason: "It has no \(name).")
+      throw ModelFileError(.missingAttribute, line: element.line, element: what, reason: "The attribute \(name) is missing.")
     }
     return text
   }
 
-  /// A truth value. Xcode writes YES and leaves out NO; people and other programs write others.
+  /// A boolean. Xcode writes YES and omits NO; people and other programs write other forms.
   func flag(_ name: String, default absent: Bool = false) throws(ModelFileError) -> Bool {
     guard let text = text(name) else { return absent }
     guard let value = ValueText.truth(text) else { throw invalid(name, "neither YES nor NO") }
     return value
   }
 
-  /// A whole number.
+  /// An integer.
   func integer(_ name: String) throws(ModelFileError) -> Int? {
     guard let text = text(name) else { return nil }
-    guard let value = Int(text) else { throw invalid(name, "not a whole number") }
+    guard let value = Int(text) else { throw invalid(name, "not an integer") }
     return value
   }
 
-  /// A whole number that is not negative.
+  /// A non-negative integer.
   func count(_ name: String) throws(ModelFileError) -> Int? {
     guard let value = try integer(name) else { return nil }
     guard value >= 0 else { throw invalid(name, "negative") }

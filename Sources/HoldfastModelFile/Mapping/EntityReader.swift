@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Makes declarations of `entity` elements.
+/// Reads declarations from `entity` elements.
 struct EntityReader {
   private let element: ModelElement
   private let reader: ElementReader
@@ -51,7 +51,7 @@ struct EntityReader {
   private let orders = ["ascending": true, "descending": false]
   private let kinds: [String: FetchIndexElement.Kind] = ["Binary": .binary, "RTree": .rTree]
 
-  /// Lists of names in elements of elements: constraints and compound indexes.
+  /// Lists of names in nested elements: constraints and compound indexes.
   private func groups(_ list: ModelElement, _ group: String, _ member: String) throws(ModelFileError) -> [[String]] {
     var groups: [[String]] = []
     for element in list.children(named: group) {
@@ -62,12 +62,12 @@ struct EntityReader {
     return groups
   }
 
-  /// The indexes that Xcode before 9 asked for: of single properties that are marked, and compound ones. Core Data names them after
-  /// their properties.
+  /// The indexes in the forms of Xcode before 9: marks of single properties, and compound indexes. Core Data names them after their
+  /// properties.
   private func oldIndexes(_ entity: EntityDescription) throws(ModelFileError) -> [FetchIndexDescription] {
     var names: [[String]] = []
     for list in element.children(named: "compoundIndexes") { names += try groups(list, "compoundIndex", "index") }
-    // Marks of what no store keeps as a value mean nothing.
+    // Ignore marks of properties that have no stored value.
     let kept = Set(
       entity.attributes.filter { !$0.isTransient && $0.type != .composite }.map(\.name)
         + entity.relationships.filter { !$0.isToMany && !$0.isTransient }.map(\.name))

@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Makes `entity` elements of declarations.
+/// Writes `entity` elements of declarations.
 enum EntityWriter {
   static func element(_ entity: EntityDescription) throws(ModelFileError) -> ModelElement {
     let what = "entity \(entity.name.quoted)"
     var element = ModelElement("entity", ["name": entity.name])
-    try element.say("representedClassName", entity.managedObjectClassName, "name of a class", of: what)
+    try element.say("representedClassName", entity.managedObjectClassName, "class name", of: what)
     element.mark("isAbstract", entity.isAbstract)
     element["parentEntity"] = entity.superentity
     try element.say("elementID", entity.renamingIdentifier, "renaming identifier", of: what)
@@ -30,7 +30,7 @@ enum EntityWriter {
     let what = "relationship \(relationship.name.quoted) of \(owner)"
     guard relationship.isToMany || relationship.maxCount == 1 && !relationship.isOrdered else {
       throw ModelFileError(
-        unwritable: what, "A relationship that is not to-many has the largest count 1 and no order in a model file. Declare it so.")
+        unwritable: what, "A to-one relationship in a model file has a maximum count of 1 and no order. Declare it this way.")
     }
     var element = ModelElement("relationship", ["name": relationship.name])
     element.mark("optional", relationship.isOptional)
@@ -77,7 +77,8 @@ enum EntityWriter {
       ])
   }
 
-  /// A request. What differs from the standard settings is said; so are those that are YES, unless all are as in a new request.
+  /// Writes a request. A request equal to a new one has no settings. Otherwise, it has the settings that differ, and some that are YES by
+  /// default.
   static func element(_ request: FetchRequestDescription, _ what: String) throws(ModelFileError) -> ModelElement {
     var element = ModelElement("fetchRequest", ["name": request.name, "entity": request.entity])
     try element.say("predicateString", request.predicateFormat, "predicate", of: what)
@@ -97,7 +98,7 @@ enum EntityWriter {
   private static func text(_ isSo: Bool) -> String { isSo ? "YES" : "NO" }
 }
 
-/// The order in which Xcode lists things: by name, without regard to case.
+/// The order in which Xcode lists elements: by name, ignoring case.
 enum NameOrder {
   static func sorted<Element>(_ elements: [Element], by name: KeyPath<Element, String>) -> [Element] {
     elements.map { ($0[keyPath: name].lowercased(), $0) }.sorted { $0.0 < $1.0 }.map(\.1)

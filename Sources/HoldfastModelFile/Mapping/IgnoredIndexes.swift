@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Marks the indexes of a model file that no store can keep as ignored, so that they don't make the model unreadable.
+/// Marks indexes of a model file that no store can create as ignored, so that the model can be read.
 ///
-/// Xcode and Core Data accept them. A model made in code has no such excuse: there they are errors unless the program marks them itself.
+/// Xcode and Core Data accept such indexes. In a model declared in code they are errors, unless the program marks them itself.
 struct IgnoredIndexes {
   private let byName: [String: EntityDescription]
 
@@ -10,7 +10,7 @@ struct IgnoredIndexes {
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The entities, whose inheritance isn't checked yet, with their indexes marked.
+  /// The entities with their indexes marked. Their inheritance isn't checked yet.
   static func marked(_ entities: [EntityDescription]) -> [EntityDescription] {
     guard entities.contains(where: { !$0.indexes.isEmpty }) else { return entities }
     let marks = IgnoredIndexes(entities)
@@ -22,14 +22,14 @@ struct IgnoredIndexes {
       for place in entity.indexes.indices {
         let index = entity.indexes[place]
         let isUsable = !index.elements.isEmpty && !index.elements.contains { unusable.contains($0.property) || $0.isExpression }
-        // Of several with one name the first that can be kept is.
+        // Of several indexes with the same name, the first usable one is kept.
         entity.indexes[place].isIgnored = !(isUsable && names.insert(index.name.lowercased()).inserted)
       }
       return entity
     }
   }
 
-  /// The names, inherited ones included, of what exists and has no value in a row.
+  /// The names of properties, including inherited ones, that have no value in a row.
   private func unusableNames(of entity: EntityDescription) -> Set<String> {
     var names: Set<String> = [], seen: Set<String> = []
     var next: EntityDescription? = entity
@@ -44,7 +44,7 @@ struct IgnoredIndexes {
 }
 
 extension FetchIndexElement {
-  /// What a model file calls the object itself.
+  /// The name of the object itself in a model file.
   static let wholeObject = "self"
 
   /// Whether the element isn't a property but the object itself or an expression, such as `lowercase:(name)`.

@@ -1,10 +1,10 @@
 public import HoldfastStore
 
 extension ModelBundle {
-  /// The model that a version describes.
+  /// Reads the model of a version.
   ///
-  /// - Parameter name: The name of the version; the current one unless given.
-  /// - Throws: ``ModelFileError``, as ``document(version:)`` and ``ModelDocument/model(path:options:)``.
+  /// - Parameter name: The name of the version. Defaults to the current one.
+  /// - Throws: ``ModelFileError``, like ``document(version:)`` and ``ModelDocument/model(path:options:)``.
   public func model(version name: String? = nil) throws(ModelFileError) -> ManagedObjectModel {
     let name = name ?? currentVersionName
     return try document(version: name).model(path: contentsPath(ofVersion: name), options: options)
@@ -12,17 +12,17 @@ extension ModelBundle {
 }
 
 extension ManagedObjectModel {
-  /// Reads a model as Xcode has written it or, as Core Data's `NSManagedObjectModel(contentsOf:)` does, as Xcode has compiled it.
+  /// Reads a model from Xcode's files or, like Core Data's `NSManagedObjectModel(contentsOf:)`, from a compiled model.
   ///
   /// ```swift
   /// let read = try ManagedObjectModel(contentsOf: path)
   /// ```
   ///
-  /// What a compiled model says and this type cannot is left out; ``CompiledModel/notes`` tells of it.
+  /// Parts of a compiled model that this type can't represent are omitted; ``CompiledModel/notes`` lists them.
   ///
   /// - Parameters:
-  ///   - path: An `.xcdatamodeld`, `.xcdatamodel` or `.momd` folder, or a `.mom` file; the ending says which.
-  ///   - version: The name of the version; the current one unless given. A `.mom` file is the version of its name.
+  ///   - path: An `.xcdatamodeld`, `.xcdatamodel` or `.momd` folder, or a `.mom` file. The extension determines the format.
+  ///   - version: The name of the version. Defaults to the current one. A `.mom` file is the version of its name.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError``.
   public convenience init(
@@ -43,7 +43,7 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Freezes the declarations of a model once more: an initialiser cannot hand out another object than its own.
+  /// Freezes the declarations of a model again, because an initializer can't return another object.
   private convenience init(again model: ManagedObjectModel) throws(ModelFileError) {
     do {
       try self.init(

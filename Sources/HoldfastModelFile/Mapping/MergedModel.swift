@@ -1,12 +1,12 @@
 public import HoldfastStore
 
 extension ManagedObjectModel {
-  /// Joins the current models of several bundles into one, as Core Data's `mergedModel(from:)` does.
+  /// Merges the current models of several bundles, like Core Data's `mergedModel(from:)`.
   ///
   /// - Parameters:
   ///   - paths: `.xcdatamodeld` or `.xcdatamodel` folders.
   ///   - options: The limits for each.
-  /// - Throws: ``ModelFileError``: what reading throws; `contradictory` as ``merging(_:)``.
+  /// - Throws: ``ModelFileError``: the errors of reading, and `contradictory` like ``merging(_:)``.
   public static func merged(
     contentsOf paths: [String], options: ModelFileOptions = ModelFileOptions()
   ) throws(ModelFileError) -> ManagedObjectModel {
@@ -15,10 +15,10 @@ extension ManagedObjectModel {
     return try merging(models)
   }
 
-  /// Joins models into one, as Core Data's `init(byMerging:)` does.
+  /// Merges models into one, like Core Data's `init(byMerging:)`.
   ///
-  /// What has the same name in several models, be it an entity, a composite or a fetch request, must be the same in each. A configuration
-  /// has the entities of all configurations of its name; the version identifiers are those of all models.
+  /// Entities, composites and fetch requests with the same name must be equal in all models. A configuration has the entities of all
+  /// configurations with its name. The result has the version identifiers of all models.
   ///
   /// - Throws: ``ModelFileError`` with code `contradictory`.
   public static func merging(_ models: [ManagedObjectModel]) throws(ModelFileError) -> ManagedObjectModel {
@@ -40,7 +40,7 @@ extension ManagedObjectModel {
         entities: entities, versionIdentifiers: models.flatMap(\.versionIdentifiers).filter { seen.insert($0).inserted },
         configurations: configurations, composites: composites, fetchRequestTemplates: templates)
     } catch {
-      throw ModelFileError(.contradictory, operation: "merge the models", reason: "Together they contradict each other.", cause: error)
+      throw ModelFileError(.contradictory, operation: "merge the models", reason: "The merged model is contradictory.", cause: error)
     }
   }
 
@@ -58,7 +58,7 @@ extension ManagedObjectModel {
       guard known == declaration else {
         throw ModelFileError(
           .contradictory, operation: "merge the models", element: "\(kind) \(name(declaration).quoted)",
-          reason: "Two models say different things of it. Rename one, or leave one model out.")
+          reason: "It differs between two models. Rename one, or omit one model.")
       }
     }
     return joined

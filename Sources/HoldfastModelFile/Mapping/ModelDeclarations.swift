@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// All that a document declares, before it is checked and frozen.
+/// The declarations of a document, before they are checked and frozen.
 struct ModelDeclarations {
   private(set) var entities: [EntityDescription] = []
   private(set) var versionIdentifiers: [String] = []

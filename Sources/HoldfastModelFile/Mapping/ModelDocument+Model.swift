@@ -1,16 +1,15 @@
 public import HoldfastStore
 
 extension ModelDocument {
-  /// The model that the document describes, checked and frozen.
+  /// Creates the model that the document describes, checked and frozen.
   ///
-  /// What means nothing at run time stays behind: the editor's drawing, the settings of generated code, marks for other programs.
+  /// Omits everything without a meaning at run time: the editor's drawing, the settings of generated code, marks for other programs.
   ///
   /// - Parameters:
-  ///   - path: What errors say that the file is; nil for none.
+  ///   - path: The path shown in errors, or nil.
   ///   - options: The limits.
-  /// - Throws: ``ModelFileError``: `missingAttribute`, `invalidValue` and `tooLarge` for one element; `contradictory` with a
-  ///   ``/HoldfastStore/ModelError`` beneath that has everything that contradicts itself. All name the line and the element where
-  ///   they can.
+  /// - Throws: ``ModelFileError``, with the line and the element where possible: `missingAttribute`, `invalidValue` and `tooLarge` for one
+  ///   element; `contradictory` with all contradictions in its cause, a ``/HoldfastStore/ModelError``.
   public func model(path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) -> ManagedObjectModel {
     let declarations = try declarations(path, options)
     do {
@@ -24,7 +23,7 @@ extension ModelDocument {
     do throws(ModelFileError) { return try ModelDeclarations(self, options) } catch { throw error.at(path) }
   }
 
-  /// The error for declarations that contradict each other, at the line of the first.
+  /// The error for contradictory declarations, at the line of the first one.
   func contradiction(_ error: ModelError, _ path: String?) -> ModelFileError {
     guard let first = error.problems.first else { return ModelFileError(.contradictory, path: path, reason: "\(error)", cause: error) }
     let more = error.problems.count - 1
@@ -32,7 +31,7 @@ extension ModelDocument {
     return ModelFileError(.contradictory, path: path, line: line(of: first.path), element: first.path, reason: reason, cause: error)
   }
 
-  /// The line of what a model's check calls by a path: `Person`, `Person.age`, `composite Place`.
+  /// The line of a path in the model's check: `Person`, `Person.age`, `composite Place`.
   private func line(of path: String) -> Int? {
     for kind in ["composite", "configuration", "fetch request"] where path.hasPrefix(kind + " ") {
       return child(kind == "fetch request" ? "fetchRequest" : kind, named: String(path.dropFirst(kind.count + 1)))?.line
@@ -49,16 +48,14 @@ extension ModelDocument {
 }
 
 extension ModelDocument {
-  /// Describes a model, as a file that Xcode opens.
+  /// Creates a document of a model, for a file that Xcode opens.
   ///
-  /// Entities and properties come in Xcode's order, by name. A model made of the document is equal to this one, but for that
-  /// order, and has the same version hashes; what a file cannot say is refused.
+  /// Entities and properties are in Xcode's order, by name. A model created from the document is equal to this one, except for the order,
+  /// and has the same version hashes. A model that a file can't represent is refused.
   ///
-  /// - Throws: ``ModelFileError`` with code `unwritable` for several version identifiers, of which a file has one; for a default value of
-  ///   bytes, of an object ID or of nil; for empty texts and negative counts where a file has none of them; for a to-one relationship
-  ///   that is ordered or whose largest count is not 1.
+  /// - Throws: ``ModelFileError`` with code `unwritable` for a model that a file can't represent. <doc:ModelFiles> lists the reasons.
   public init(_ model: ManagedObjectModel) throws(ModelFileError) {
-    // What Xcode 15 writes.
+    // The values of Xcode 15.
     root = ModelElement(
       "model",
       [
@@ -68,7 +65,7 @@ extension ModelDocument {
     guard model.versionIdentifiers.count <= 1 else {
       throw ModelFileError(
         unwritable: nil,
-        "It has \(model.versionIdentifiers.count) version identifiers, and a model file has room for one. Make the model with one of them.")
+        "The model has \(model.versionIdentifiers.count) version identifiers; a model file has one. Create the model with one of them.")
     }
     root["userDefinedModelVersionIdentifier"] = model.versionIdentifiers.first
     for entity in NameOrder.sorted(model.declarations, by: \.name) { root.children.append(try EntityWriter.element(entity)) }

@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Refuses models whose few elements stand for very much: each sub-entity has all properties of those above it, and each composite
-/// attribute all elements of its composite.
+/// Refuses models in which a few elements represent very many. A sub-entity has all properties of its super-entities, and a composite
+/// attribute has all elements of its composite.
 struct ModelSizeCheck {
-  /// More entities above each other than any model has; a circle comes to this, too.
+  /// More levels of inheritance than any model has. Circular inheritance exceeds it, too.
   static let maximumInheritance = 100
-  /// More than any store can keep in a row.
+  /// More properties than any store can keep in a row.
   static let maximumPropertiesOfEntity = 5_000
 
   private let model: ModelDeclarations
@@ -23,7 +23,7 @@ struct ModelSizeCheck {
   func run() throws(ModelFileError) {
     for (count, what) in [(model.entities.count, "entities"), (model.configurations.count, "configurations")]
     where count > options.maximumEntityCount {
-      throw ModelFileError(.tooLarge, reason: "It has \(count) \(what); \(options.maximumEntityCount) are allowed.")
+      throw ModelFileError(.tooLarge, reason: "The model has \(count) \(what); the maximum is \(options.maximumEntityCount).")
     }
     var counts = CompositeCount(composites)
     var own: [String: Int] = [:]
@@ -34,18 +34,18 @@ struct ModelSizeCheck {
       guard count <= ModelSizeCheck.maximumPropertiesOfEntity else {
         throw ModelFileError(
           .tooLarge, element: "entity \(entity.name.quoted)",
-          reason: "It has \(count) properties with those that it inherits; \(ModelSizeCheck.maximumPropertiesOfEntity) are allowed.")
+          reason: "It has \(count) properties, including inherited ones; the maximum is \(ModelSizeCheck.maximumPropertiesOfEntity).")
       }
       total += count
     }
     guard total <= options.maximumPropertyCount else {
       throw ModelFileError(
         .tooLarge,
-        reason: "Its entities have \(total) properties with those that they inherit; \(options.maximumPropertyCount) are allowed.")
+        reason: "The entities have \(total) properties, including inherited ones; the maximum is \(options.maximumPropertyCount).")
     }
     for configuration in model.configurations where configuration.entities.count > model.entities.count {
       throw ModelFileError(
-        .contradictory, element: "configuration \(configuration.name.quoted)", reason: "It names more entities than the model has.")
+        .contradictory, element: "configuration \(configuration.name.quoted)", reason: "It contains more entities than the model.")
     }
   }
 
@@ -53,13 +53,13 @@ struct ModelSizeCheck {
     var found: [EntityDescription] = []
     var next = entity.superentity.flatMap { entities[$0] }
     while let above = next {
-      // Short circles are told by the model's own check, which names them.
+      // The model's own check reports short cycles, with their names.
       if above.name == entity.name { break }
       found.append(above)
       guard found.count <= ModelSizeCheck.maximumInheritance else {
         throw ModelFileError(
           .tooLarge, element: "entity \(entity.name.quoted)",
-          reason: "It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or in a circle.")
+          reason: "It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
       }
       next = above.superentity.flatMap { entities[$0] }
     }
@@ -71,7 +71,7 @@ struct ModelSizeCheck {
   }
 }
 
-/// How many values attributes have; a composite that contains itself counts as one, and is told by the model's own check.
+/// Counts the values of attributes. A composite that contains itself counts as one; the model's own check reports it.
 private struct CompositeCount {
   private let composites: [String: CompositeDescription]
   private var known: [String: Int] = [:]
@@ -82,7 +82,7 @@ private struct CompositeCount {
   mutating func count(_ attribute: AttributeDescription) -> Int {
     guard let name = attribute.compositeName, let composite = composites[name] else { return 1 }
     if let count = known[name] { return count }
-    // Deeper than this means more values than are allowed, or a circle.
+    // A deeper level means more values than allowed, or a cycle.
     guard open.count < ModelSizeCheck.maximumInheritance, open.insert(name).inserted else { return 1 }
     var count = 1
     for element in composite.elements { count = min(count + self.count(element), ModelSizeCheck.maximumPropertiesOfEntity + 1) }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Makes declarations of `relationship`, `fetchedProperty` and `fetchRequest` elements.
+/// Reads declarations from `relationship`, `fetchedProperty` and `fetchRequest` elements.
 enum RelationshipReader {
   static func relationship(_ element: ModelElement, of owner: String) throws(ModelFileError) -> RelationshipDescription {
     let reader = ElementReader(element, "relationship", of: owner)
@@ -8,7 +8,7 @@ enum RelationshipReader {
     let inverse = reader.text("inverseName"), isOptional = try reader.flag("optional"), rule = try deleteRule(reader)
     let minCount = try reader.integer("minCount") ?? 0, maxCount = try reader.integer("maxCount")
     let isToMany = try reader.flag("toMany", default: (maxCount ?? 1) != 1)
-    if let maxCount, !isToMany && maxCount != 1 { throw reader.invalid("maxCount", "not the 1 of a relationship that is not to-many") }
+    if let maxCount, !isToMany && maxCount != 1 { throw reader.invalid("maxCount", "not 1, although the relationship is to-one") }
     var relationship: RelationshipDescription
     if isToMany {
       relationship = .toMany(
@@ -29,7 +29,7 @@ enum RelationshipReader {
   static func fetchedProperty(_ element: ModelElement, of owner: String) throws(ModelFileError) -> FetchedPropertyDescription {
     let reader = ElementReader(element, "fetched property", of: owner)
     guard let request = element.child(named: "fetchRequest") else {
-      throw ModelFileError(.missingAttribute, line: element.line, element: reader.what, reason: "It has no fetchRequest element.")
+      throw ModelFileError(.missingAttribute, line: element.line, element: reader.what, reason: "The fetchRequest element is missing.")
     }
     return FetchedPropertyDescription(
       try reader.required("name"), try fetchRequest(request, named: request["name"] ?? "", of: reader.what),
@@ -38,12 +38,12 @@ enum RelationshipReader {
       renamingIdentifier: reader.text("elementID"), userInfo: try reader.userInfo())
   }
 
-  /// A request that programs ask for by name.
+  /// A request that programs look up by name.
   static func template(_ element: ModelElement) throws(ModelFileError) -> FetchRequestDescription {
     try fetchRequest(element, named: ElementReader(element, "fetch request").required("name"), of: nil)
   }
 
-  /// A request. Nobody asks for that of a fetched property by name, so it need not have one.
+  /// A request. A fetched property's request needs no name, because it isn't looked up by name.
   private static func fetchRequest(
     _ element: ModelElement, named name: String, of owner: String?
   ) throws(ModelFileError) -> FetchRequestDescription {
@@ -52,7 +52,7 @@ enum RelationshipReader {
       name, entity: try reader.required("entity"), predicateFormat: reader.text("predicateString"))
     let number = try reader.integer("resultType") ?? 0
     guard let resultType = FetchRequestDescription.ResultType(rawValue: number) else {
-      throw reader.invalid("resultType", "none of 0, 1, 2 and 4")
+      throw reader.invalid("resultType", "not 0, 1, 2 or 4")
     }
     request.resultType = resultType
     request.fetchLimit = try reader.count("fetchLimit") ?? 0
@@ -68,13 +68,13 @@ enum RelationshipReader {
   private static func deleteRule(_ reader: ElementReader) throws(ModelFileError) -> DeleteRule {
     guard let text = reader.text("deletionRule") else { return .nullify }
     guard let rule = DeleteRule.allCases.first(where: { DeleteRuleText.text($0) == text }) else {
-      throw reader.invalid("deletionRule", "none of Nullify, Cascade, Deny and No Action")
+      throw reader.invalid("deletionRule", "not Nullify, Cascade, Deny or No Action")
     }
     return rule
   }
 }
 
-/// Delete rules as model files spell them.
+/// The spelling of delete rules in model files.
 enum DeleteRuleText {
   static func text(_ rule: DeleteRule) -> String {
     switch rule {

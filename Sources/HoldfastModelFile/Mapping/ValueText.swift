@@ -6,9 +6,9 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Values as model files spell them.
+/// The spelling of values in model files.
 enum ValueText {
-  /// The value that a text stands for; nil when it is none of the type.
+  /// The value of a text; nil if it isn't valid for the type.
   static func value(_ text: String, _ type: AttributeType) -> StoreValue? {
     switch type {
     case .integer16: integer(text).flatMap { Int16(exactly: $0) }.map { .int16($0) }
@@ -26,7 +26,7 @@ enum ValueText {
     }
   }
 
-  /// The text that stands for a value; nil for values that model files cannot say.
+  /// The text of a value; nil if a model file can't represent it.
   static func text(_ value: StoreValue) -> String? {
     switch value {
     case .bool(let value): value ? "YES" : "NO"
@@ -59,10 +59,12 @@ enum ValueText {
     }
   }
 
-  /// The value that Core Data uses for a text which belongs to another type: `NO` and `YES` as numbers are 0 and 1, and a number as a
-  /// truth value is true unless it is 0. Nil for a text of the type itself, and for one that can't be converted.
+  /// The value that Core Data uses for a text of another type.
   ///
-  /// Xcode keeps the default value when the type of an attribute changes.
+  /// As numbers, `NO` and `YES` are 0 and 1. As a boolean, a number is true unless it is 0. Xcode keeps the default value when the type of
+  /// an attribute changes.
+  ///
+  /// - Returns: The value; nil for a text of the type itself, or if it can't be converted.
   static func converted(_ text: String, to type: AttributeType) -> StoreValue? {
     switch type {
     case .boolean: Double(text).flatMap { $0.isFinite ? .bool($0 != 0) : nil }
@@ -71,12 +73,12 @@ enum ValueText {
     }
   }
 
-  /// What a value of the type is, for messages.
+  /// The description of a type's values, for messages.
   static func description(of type: AttributeType) -> String {
     switch type {
-    case .integer16: "a whole number of 16 bits"
-    case .integer32: "a whole number of 32 bits"
-    case .integer64: "a whole number of 64 bits"
+    case .integer16: "a 16-bit integer"
+    case .integer32: "a 32-bit integer"
+    case .integer64: "a 64-bit integer"
     case .boolean: "YES or NO"
     case .double, .float, .decimal: "a number"
     case .date: "a number of seconds"
@@ -85,7 +87,7 @@ enum ValueText {
     }
   }
 
-  /// A whole number, which Xcode may have written as a fraction, such as 0.0, when the attribute had another type before.
+  /// An integer. Xcode may have written it with a fraction, such as 0.0, when the attribute had another type.
   private static func integer(_ text: String) -> Int64? {
     if let value = Int64(text) { return value }
     guard let point = text.firstIndex(of: "."), text[text.index(after: point)...].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }) else {
@@ -94,7 +96,7 @@ enum ValueText {
     return Int64(text[..<point])
   }
 
-  /// The whole text as a decimal number: Foundation reads as far as it can and forgets the rest.
+  /// The entire text as a decimal. Foundation's parser ignores trailing characters.
   private static func decimal(_ text: String) -> Decimal? {
     let isNumber = text.utf8.allSatisfy { byte in
       switch byte {
@@ -108,7 +110,7 @@ enum ValueText {
     return value
   }
 
-  /// Seconds without a fraction of zero, as Xcode writes them.
+  /// The seconds, without a fraction of zero, as Xcode writes them.
   private static func seconds(_ value: Double) -> String {
     value == 0 && value.sign == .minus ? "-0" : Int64(exactly: value).map { "\($0)" } ?? "\(value)"
   }

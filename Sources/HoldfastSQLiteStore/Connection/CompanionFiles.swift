@@ -3,20 +3,20 @@ import HoldfastStore
 
 /// The files that SQLite keeps beside a database, checked before SQLite uses them.
 ///
-/// They are as untrusted as the database: any user who can create a file in the folder can create these. SQLite writes to them in place, rolls
-/// the database back to the contents of a journal, and deletes the file that a journal names as its super-journal.
+/// They are as untrusted as the database: any user who can create a file in the folder can create them. SQLite writes to them in place,
+/// rolls the database back to the contents of a journal, and deletes the super-journal that a journal names.
 struct CompanionFiles {
-  /// What is added to the database's name.
+  /// The suffixes of the database's name.
   static let suffixes = ["-journal", "-wal", "-shm"]
 
-  /// The name by which SQLite opens the database.
+  /// The name under which SQLite opens the database.
   let databaseName: String
 
-  /// Throws if another user may have created one of the files, or if SQLite would write to another file through it.
+  /// Throws if another user may have created one of the files, or if SQLite would write to another file through one of them.
   ///
   /// - Parameters:
-  ///   - path: the database's path, for messages.
-  ///   - owner: the owner of the database.
+  ///   - path: The database's path, for messages.
+  ///   - owner: The owner of the database.
   func check(path: String, owner: UInt32) throws(StoreError) {
     for suffix in Self.suffixes {
       guard let problem = problem(suffix, owner: owner) else { continue }
@@ -24,14 +24,14 @@ struct CompanionFiles {
     }
   }
 
-  /// Throws if SQLite would delete a file that the journal names after rolling the database back.
+  /// Throws if SQLite would delete a file named in the journal after rolling the database back.
   func checkJournal(path: String) throws(StoreError) {
     guard hasSuperJournal else { return }
     throw StoreError(
       .failed, operation: SQLiteFile.opening, path: path,
-      reason: "A transaction over several databases was interrupted, and its journal (-journal) names another file, which SQLite would "
-        + "delete. This framework makes no such transactions. If you know where the journal comes from, open the file with that program; "
-        + "otherwise take the store from a copy.")
+      reason: "A transaction over several databases was interrupted. Its journal (-journal) names another file, which SQLite would "
+        + "delete. This framework makes no such transactions. If you know which program made the journal, open the file with it; "
+        + "otherwise restore the store from a copy.")
   }
 
   /// Why one of the files can't be used; nil if it can, or doesn't exist.
@@ -42,7 +42,7 @@ struct CompanionFiles {
       linkCount: status.linkCount, storeOwner: owner)
   }
 
-  /// Whether the journal names a super-journal. It ends with the mark of journals then (SQLite, *Database File Format*, 3.2).
+  /// Whether the journal names a super-journal. It then ends with the magic number of journals (SQLite, *Database File Format*, 3.2).
   private var hasSuperJournal: Bool {
     OperatingSystem.lastBytes(of: databaseName + "-journal") == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
   }

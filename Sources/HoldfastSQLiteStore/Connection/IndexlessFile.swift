@@ -1,13 +1,13 @@
 import CSQLite
 import Synchronization
 
-/// A database that SQLite reads together with its log, but without the log's index, which it would have to make.
+/// Opens a database with its log, but without the log's index, so that SQLite creates no index file.
 ///
-/// The functions for shared memory answer that an index exists and can't be used (`SQLITE_READONLY_CANTINIT`). SQLite then reads the log into
-/// an index in memory (SQLite, *Write-Ahead Logging*, "Read-Only Databases"). There are no locks on the log, so the caller has to check that
-/// no process changes the files meanwhile: ``ReadOnlyPlace``.
+/// The functions for shared memory report that an index exists and can't be used (`SQLITE_READONLY_CANTINIT`). SQLite then reads the log
+/// into an index in memory (SQLite, *Write-Ahead Logging*, "Read-Only Databases"). It takes no locks on the log, so the caller has to check
+/// that no process changes the files in the meantime: ``ReadOnlyPlace``.
 enum IndexlessFile {
-  /// Lets a file system open databases in this way.
+  /// Makes a file system open databases in this way.
   static func attach(to vfs: inout sqlite3_vfs) {
     vfs.xOpen = { vfs, path, file, flags, flagsOut in
       let code = SQLiteFileSystem.open(vfs, path, file, flags, flagsOut)
@@ -19,8 +19,8 @@ enum IndexlessFile {
     }
   }
 
-  /// The addresses of the changed functions by those of the originals. SQLite has few of those, and they are constants. Protects the list
-  /// itself.
+  /// The addresses of the changed functions by those of the originals. SQLite has only a few, and they are constants. The mutex protects
+  /// the dictionary.
   private static let tables = Mutex<[UInt: UInt]>([:])
 
   private static func methods(like original: UnsafePointer<sqlite3_io_methods>) -> UnsafePointer<sqlite3_io_methods>? {

@@ -1,7 +1,7 @@
 import CSQLite
 import HoldfastStore
 
-/// The values of a list that is too long for placeholders of its own.
+/// The values of a list that is too long for individual placeholders.
 final class BoundList: Sendable {
   let values: [SQLBinding]
   init(_ values: [SQLBinding]) { self.values = values }
@@ -12,15 +12,15 @@ extension BoundList: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
 
-/// The table `holdfast_list(?)` of statements: the values of a list that is bound as a pointer.
+/// The table-valued function `holdfast_list(?)`: the values of a list bound as a pointer.
 ///
-/// SQLite reads it once per statement and keeps it as an index, so testing a row costs one look-up; with an index on the column it may
-/// look up each value instead. Nothing is written, so it works on connections that only read, in every transaction, and for several
-/// lists at once; and one statement serves lists of every length. It exists in statements alone: no file can name it, since it cannot
-/// be created.
+/// SQLite reads the list once per statement and keeps it as an index, so testing a row takes one lookup. If the column has an index, SQLite
+/// may look up each value there instead. Nothing is written, so it works on read-only connections, in every transaction, and for several
+/// lists at once. One statement serves lists of every length. The table exists only in statements: it can't be created, so no file can name
+/// it.
 enum ListTable {
   static let name = "holdfast_list"
-  /// What tells the pointer from others.
+  /// The type tag of the bound pointer.
   static let pointerType: StaticString = "holdfast-list"
 
   static func register(on connection: SQLiteConnection) throws(StoreError) {
@@ -28,7 +28,7 @@ enum ListTable {
     guard code == SQLiteResultCode.ok else { throw connection.state.failure(code) }
   }
 
-  /// A table of SQLite's kind; it begins with what SQLite reads.
+  /// A cursor, laid out so that it begins with SQLite's own structure.
   private struct Cursor {
     var base = sqlite3_vtab_cursor()
     var list: Unmanaged<BoundList>?
@@ -38,7 +38,7 @@ enum ListTable {
   private static let hiddenColumn: Int32 = 1
 
   /// Shared by all connections.
-  nonisolated(unsafe) private static let module: UnsafePointer<sqlite3_module> = {  // because nothing changes it once it is made
+  nonisolated(unsafe) private static let module: UnsafePointer<sqlite3_module> = {  // because it never changes after its creation
     var module = sqlite3_module()
     module.xConnect = { connection, _, _, _, table, _ in
       let code = sqlite3_declare_vtab(connection, "CREATE TABLE list(value, list HIDDEN)")
@@ -98,11 +98,11 @@ enum ListTable {
   static var pointerTypeText: UnsafePointer<CChar> { UnsafeRawPointer(pointerType.utf8Start).assumingMemoryBound(to: CChar.self) }
 
   private static func cursor(_ cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?) -> UnsafeMutablePointer<Cursor> {
-    guard let cursor else { preconditionFailure("SQLite passed no cursor.") }
+    guard let cursor else { preconditionFailure("SQLite didn't pass a cursor.") }
     return UnsafeMutableRawPointer(cursor).assumingMemoryBound(to: Cursor.self)
   }
 
-  /// The list has to be known before its values are read.
+  /// Requires the list before its values are read.
   private static func plan(_ info: inout sqlite3_index_info) -> Int32 {
     for index in 0..<Int(info.nConstraint) {
       let constraint = info.aConstraint[index]
@@ -128,7 +128,7 @@ enum ListTable {
   }
 
   private static func put(_ bytes: UnsafeRawBufferPointer, isText: Bool, _ context: OpaquePointer?) {
-    // A pointer is needed even for no bytes; without one the result would be null.
+    // SQLite needs a pointer even for zero bytes; without one the result would be null.
     let start = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)
     if isText {
       sqlite3_result_text64(
@@ -147,7 +147,7 @@ extension SQLiteStatement {
     ) { pointer in
       if let pointer { Unmanaged<BoundList>.fromOpaque(pointer).release() }
     }
-    precondition(code == SQLITE_OK, "Parameter \(index) does not exist, or the statement is running and was not reset: \(sql)")
+    precondition(code == SQLITE_OK, "Parameter \(index) doesn't exist, or the statement is running and wasn't reset: \(sql)")
     holdsList = true
   }
 }

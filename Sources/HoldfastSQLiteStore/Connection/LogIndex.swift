@@ -1,13 +1,13 @@
 import CSQLite
 import HoldfastStore
 
-/// The index of a write-ahead log in shared memory, whose layout SQLite documents ("WAL-mode File Format", section 2.1).
+/// The index of a write-ahead log in shared memory. SQLite documents its layout ("WAL-mode File Format", section 2.1).
 ///
-/// Valid as long as the connection that it was read through has the log open.
+/// Valid as long as the connection through which it was read has the log open.
 struct LogIndex {
   private let memory: UnsafeRawPointer
 
-  /// The first copy of the header: 48 bytes. Every commit, by whatever process, changes it before the commit is over.
+  /// The first copy of the header: 48 bytes. Every commit, by any process, changes it before the commit ends.
   struct Header: Equatable {
     fileprivate let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
 
@@ -16,17 +16,17 @@ struct LogIndex {
         && a.words.5 == b.words.5
     }
 
-    /// The random number that the log's own header has too; another one each time the log begins anew.
+    /// The random number that is also in the log's own header. It changes each time the log restarts.
     var salt: UInt64 { words.4 }
   }
 
-  /// What checkpoints have done. It changes with every checkpoint that writes to the database, before it writes.
+  /// The progress of checkpoints. Every checkpoint that writes to the database changes it before it writes.
   struct Checkpoints: Equatable {
     let salt: UInt64
     let pagesMoved: UInt32
     let pagesBegun: UInt32
 
-    /// Whether a checkpoint runs, or did not come to its end.
+    /// Whether a checkpoint is running or was interrupted.
     var isPending: Bool { pagesMoved < pagesBegun }
   }
 
@@ -36,15 +36,15 @@ struct LogIndex {
 
   /// The number of pages in the log.
   var pages: UInt32 { memory.load(fromByteOffset: 16, as: UInt32.self) }
-  /// The number of those that have been moved into the database.
+  /// The number of the log's pages already moved into the database.
   var pagesMoved: UInt32 { memory.load(fromByteOffset: 96, as: UInt32.self) }
 
   var checkpoints: Checkpoints {
     Checkpoints(salt: header.salt, pagesMoved: pagesMoved, pagesBegun: memory.load(fromByteOffset: 128, as: UInt32.self))
   }
 
-  /// The index of the log that a connection has open; nil if it has none open. To ask for the index all the same would open it, and SQLite,
-  /// which knows nothing of that, would never close it.
+  /// The index of the log that a connection has open; nil if it has no log open. Requesting the index then would open it without SQLite's
+  /// knowledge, and SQLite would never close it.
   init?(_ connection: ConnectionState) {
     guard connection.openFile(SQLITE_FCNTL_JOURNAL_POINTER) != nil, let file = connection.openFile(SQLITE_FCNTL_FILE_POINTER),
       file.pointee.pMethods.pointee.iVersion >= 2
@@ -55,12 +55,12 @@ struct LogIndex {
     memory = UnsafeRawPointer(region)
   }
 
-  /// The size of the regions in which SQLite maps the index.
+  /// The size of the regions that SQLite maps, in bytes.
   private static let regionBytes: Int32 = 32_768
 }
 
 extension ConnectionState {
-  /// SQLite's handle on the database's file (`SQLITE_FCNTL_FILE_POINTER`) or on the file of its log (`SQLITE_FCNTL_JOURNAL_POINTER`).
+  /// SQLite's handle for the database file (`SQLITE_FCNTL_FILE_POINTER`) or its log file (`SQLITE_FCNTL_JOURNAL_POINTER`).
   fileprivate func openFile(_ which: Int32) -> UnsafeMutablePointer<sqlite3_file>? {
     guard !isClosed else { return nil }
     var file: UnsafeMutablePointer<sqlite3_file>?
@@ -69,11 +69,11 @@ extension ConnectionState {
     return file
   }
 
-  /// Bytes of the database's file or of its log as they are on the disk, whatever SQLite has in its cache; nil beyond the end.
+  /// Bytes of the database file or its log on the disk, whatever SQLite has in its cache; nil beyond the end.
   ///
-  /// They are read through the descriptor that SQLite has. One of our own would drop its locks when it is closed.
+  /// They are read through SQLite's descriptor. Closing another descriptor would release SQLite's locks.
   ///
-  /// - Throws: what the disk says, usually `inputOutput`: bytes that can't be read are not bytes that are missing.
+  /// - Throws: The disk's error, usually `inputOutput`. Unreadable bytes aren't missing bytes.
   private func bytesOnDisk(_ which: Int32, at offset: Int64) throws(StoreError) -> UInt64? {
     guard let file = openFile(which), let read = file.pointee.pMethods.pointee.xRead else { return nil }
     var bytes: UInt64 = 0
@@ -92,14 +92,14 @@ extension ConnectionState {
     return false
   }
 
-  /// Whether the file says that it has a write-ahead log; nil for an empty or truncated file.
+  /// Whether the file's header specifies a write-ahead log; nil for an empty or truncated file.
   var hasLogOnDisk: Bool? {
     get throws(StoreError) {
       try bytesOnDisk(SQLITE_FCNTL_FILE_POINTER, at: 16).map { UInt8(truncatingIfNeeded: UInt64(bigEndian: $0) >> 40) == 2 }
     }
   }
 
-  /// The number of commits that the file's header counts; 0 for an empty or truncated file. With a log it only changes sometimes.
+  /// The number of commits in the file's header; 0 for an empty or truncated file. With a log, not every commit changes it.
   var changeCounterOnDisk: UInt32 {
     get throws(StoreError) {
       try bytesOnDisk(SQLITE_FCNTL_FILE_POINTER, at: 24).map { UInt32(truncatingIfNeeded: UInt64(bigEndian: $0) >> 32) } ?? 0
@@ -113,7 +113,7 @@ extension ConnectionState {
 }
 
 extension SQLiteConnection {
-  /// Whether this connection has a write-ahead log open. It keeps a lock then, so no other process removes the log.
+  /// Whether this connection has a write-ahead log open. It then keeps a lock, so no other process removes the log.
   var hasLogOpen: Bool {
     let statementsRun = statementsRun
     defer { self.statementsRun = statementsRun }

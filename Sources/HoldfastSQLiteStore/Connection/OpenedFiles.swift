@@ -2,30 +2,30 @@ import HoldfastStore
 import Logging
 import Synchronization
 
-/// The files of a store as its connections opened them: finds out whether the path still names them.
+/// The files of a store as its connections opened them. Checks whether the path still names them.
 ///
-/// SQLite goes on writing to a file that was removed or replaced under it, and those commits are lost. It lays a log over whatever
-/// file is beside it, so the log of a replaced file damages its replacement. So each transaction that writes asks here twice, once when it
-/// has the write lock and once before it commits, and closing asks whether the log may be moved.
+/// SQLite continues to write to a file that was removed or replaced, and those commits are lost. It also applies a log to any file beside
+/// it, so the log of a replaced file damages its replacement. Therefore each writing transaction checks the files twice: once it holds the
+/// write lock, and before it commits. Closing checks whether the log may be moved.
 ///
-/// It recognises, by `stat` and a few bytes read through SQLite's own descriptors:
-/// - the database, the log or the log's index removed, renamed, or replaced by another file, also with their folder;
-/// - a database with a log that was overwritten in place. Only checkpoints write to it, and the log's index counts them;
-/// - a database without a log that was overwritten in place by an older copy, which counts fewer commits;
-/// - another store in the database, by its UUID.
+/// It detects these cases by `stat` and by a few bytes read through SQLite's descriptors:
+/// - the database, the log or the log's index was removed, renamed or replaced by another file, also together with their folder;
+/// - a database with a log was overwritten in place. Only checkpoints write to it, and the log's index counts them;
+/// - a database without a log was overwritten in place by an older copy, which counts fewer commits;
+/// - the database contains another store, by its UUID.
 final class OpenedFiles: Sendable {
-  /// What is known of a database with a log.
+  /// The known state of a database with a log.
   private struct Contents {
     let size: Int64
     let modified: Int64
-    /// Read before the others, so that it is never newer than they are.
+    /// Read before the other values, so that it is never newer than they are.
     let checkpoints: LogIndex.Checkpoints
 
     func isSame(_ status: FileStatus) -> Bool { status.size == size && status.modified == modified }
   }
 
   private struct State {
-    /// How many connections are open.
+    /// The number of open connections.
     var connections = 0
     /// Whether a connection was ever opened.
     var wasOpened = false
@@ -34,17 +34,17 @@ final class OpenedFiles: Sendable {
     var contents: Contents?
     /// The file's change counter, without a log.
     var changeCounter: UInt32?
-    /// The same when a transaction that writes began, which readers don't raise.
+    /// The change counter when the last writing transaction began. Readers don't raise it.
     var counterAtBegin: UInt32?
-    /// The header of the log's index after the last commit that was looked at.
+    /// The header of the log's index after the last known commit.
     var lastCommit: LogIndex.Header?
     var storeUUID: String?
-    /// Whether the database was found overwritten. It stays so until the store is closed.
+    /// Whether the database was found overwritten. It stays true until the store is closed.
     var isOverwritten = false
-    /// Whether all of the log is in the file that was moved away.
+    /// Whether the entire log was moved into the file that was moved away.
     var isLogInMovedFile = false
 
-    /// Forgets the log, which others may remove or replace while no connection is open.
+    /// Forgets the log. Other processes may remove or replace it while no connection is open.
     mutating func forgetLog() { (log, index, contents, lastCommit) = (nil, nil, nil, nil) }
   }
 
@@ -53,23 +53,23 @@ final class OpenedFiles: Sendable {
 
   init(_ file: SQLiteFile) { self.file = file }
 
-  /// Where SQLite opens the log and its index.
+  /// The paths at which SQLite opens the log and its index.
   private var logPath: String { file.name.text + "-wal" }
   private var indexPath: String { file.name.text + "-shm" }
 
   // MARK: Opening
 
-  /// Throws if the path no longer names the file, before a connection opens it. When the store is only being opened, `locate` has
-  /// looked at the path just now.
+  /// Throws if the path no longer names the file. Call it before a connection opens the file. During the store's first opening, `locate`
+  /// has just checked the path.
   func checkBeforeOpening(to operation: String) throws(StoreError) {
     if state.withLock({ $0.wasOpened }) { _ = try status(operation) }
   }
 
-  /// Notes a connection that has just opened the file, and throws if it opened another one.
+  /// Notes a connection that has just opened the file. Throws if it opened another file.
   func opened(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       if state.wasOpened { _ = try status(connection.operation) } else { try file.checkIdentity() }
-      // A checkpointer has not read yet, and a read-only store writes nothing.
+      // A checkpointer hasn't read yet, and a read-only store writes nothing.
       if connection.role != .checkpointer, !connection.state.isReadOnly {
         if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
       }
@@ -82,32 +82,32 @@ final class OpenedFiles: Sendable {
   func closed() {
     state.withLock { state in
       state.connections -= 1
-      // A log that has to be removed is still to be recognised.
+      // A log that has to be removed must stay recognisable.
       if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
     }
   }
 
-  /// From now on the database must be that store.
+  /// Requires the database to be that store from now on.
   func isStore(_ uuid: String) { state.withLock { $0.storeUUID = uuid } }
 
-  /// To be called when the file was converted to a rollback journal.
+  /// Forgets the log. Call it when the file was converted to a rollback journal.
   func logWasRemoved() { state.withLock { $0.forgetLog() } }
 
   // MARK: Writing
 
-  /// How many commits a file without a log counted when the last transaction began that writes; nil if that isn't known.
+  /// The file's commit counter, without a log, when the last writing transaction began; nil if unknown.
   var counterAtBegin: UInt32? { state.withLock { $0.counterAtBegin } }
   /// Whether the connections have a log.
   var hasLog: Bool { state.withLock { $0.log != nil } }
 
-  /// Throws `storeReplaced` unless the database is the one that was opened. The connection has just begun a transaction that writes.
+  /// Throws `storeReplaced` unless the database is the opened one. Call it when the connection has just begun a writing transaction.
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       let isUnchanged: Bool
       if try connection.state.hasLogOnDisk ?? (state.log != nil) {
         try lookAtLog(connection, &state)
         let index = LogIndex(connection.state)
-        // The log's own header. It is only stable while no other process can begin the log anew.
+        // The log's own header. It is stable only while no other process can restart the log.
         if let index, index.pages > 0, try connection.state.logSaltOnDisk != index.header.salt {
           throw overwritten(connection.operation, &state)
         }
@@ -121,25 +121,25 @@ final class OpenedFiles: Sendable {
         (state.changeCounter, state.counterAtBegin) = (counter, counter)
         isUnchanged = counter == before
       }
-      // Only another process's commit can have brought another store.
+      // Only a commit of another process can have put another store here.
       if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection) }
     }
   }
 
-  /// Throws `storeReplaced` unless the files are still those that were opened. The connection is about to commit.
+  /// Throws `storeReplaced` unless the files are still the opened ones. Call it when the connection is about to commit.
   func checkBeforeCommit(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       if state.log != nil { try lookAtLog(connection, &state) } else { _ = try status(connection.operation) }
     }
   }
 
-  /// Notes the state that a commit has made.
+  /// Notes the state after a commit.
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
       if state.log != nil {
         state.lastCommit = LogIndex(connection.state)?.header
       } else {
-        // The commit is made. A counter that can't be read now stays behind, which is no sign of an older copy.
+        // The commit has taken effect. If the counter can't be read now, the known one stays lower, which never looks like an older copy.
         try? lookAtCounter(connection, &state)
       }
     }
@@ -147,8 +147,8 @@ final class OpenedFiles: Sendable {
 
   // MARK: Closing
 
-  /// Whether a connection that is about to be closed may move the log into the file: the file is unchanged, and no other log is beside it.
-  /// A log that was only removed can be moved: its pages are nowhere else.
+  /// Whether a connection about to be closed may move the log into the file: the file is unchanged, and no other log is beside it. A log
+  /// that was only removed can be moved, because its pages are nowhere else.
   func mayMoveLog(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
       if state.isOverwritten || isMoved { return false }
@@ -163,7 +163,7 @@ final class OpenedFiles: Sendable {
   /// Whether the path no longer names the file.
   var isMoved: Bool { OperatingSystem.identity(of: file.path) != file.identity }
 
-  /// Whether the log may be moved into the file that was moved away: nobody overwrote that one before or since.
+  /// Whether the log may be moved into the file that was moved away, which no process has overwritten.
   func mayMoveLogIntoMovedFile(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
       if state.isOverwritten { return false }
@@ -175,13 +175,13 @@ final class OpenedFiles: Sendable {
     }
   }
 
-  /// To be called when all of the log is in the file that was moved away.
+  /// Notes that the entire log is in the file that was moved away.
   func logIsInMovedFile() { state.withLock { $0.isLogInMovedFile = true } }
 
-  /// Puts the log of a file that was replaced out of the way, so that it isn't laid over the file that is at the path now. To be called
-  /// when the last connection is closed.
+  /// Removes or renames the log of a replaced file, so that it isn't applied to the file now at the path. Call it when the last connection
+  /// is closed.
   ///
-  /// It is removed only when all of it is in a file that was moved away. The log of an overwritten file may have commits that are
+  /// The log is removed only if all its pages are in a file that was moved away. The log of an overwritten file may have commits that exist
   /// nowhere else, so it is kept under another name.
   func removeLeftLog() {
     let (log, isKept) = state.withLock { state in (state.isOverwritten || state.isLogInMovedFile ? state.log : nil, state.isOverwritten) }
@@ -194,13 +194,13 @@ final class OpenedFiles: Sendable {
     }
     guard let name = left.keep() else { return warnOfLog(logger) }
     logger.warning(
-      "The file was overwritten. The log of its former contents was kept under another name and isn't applied any more.",
+      "The file was overwritten. The log of its former contents was kept under another name and is no longer applied.",
       metadata: ["path": "\(file.path)", "log": "\(name)"])
   }
 
   private func warnOfLog(_ logger: Logger) {
     logger.warning(
-      "The log of a replaced file was left beside the new one: another process has it open, or it can't be removed.",
+      "The log of a replaced file is still beside the new file: another process has it open, or it can't be removed.",
       metadata: ["path": "\(file.path)-wal"])
   }
 
@@ -213,7 +213,7 @@ final class OpenedFiles: Sendable {
       throw replaced(operation, "Another program removed or renamed the file. Put it back, or close the store.", error)
     }
     guard now.identity == file.identity else {
-      throw replaced(operation, "Another program put another file in its place. Close the store, and open the file that is there now.")
+      throw replaced(operation, "Another program replaced the file. Close the store, and open it again to use the new file.")
     }
     return now
   }
@@ -232,12 +232,12 @@ final class OpenedFiles: Sendable {
     else {
       throw replaced(
         connection.operation,
-        "Another program removed or replaced its log (-wal) or the log's index (-shm). Close the store, and open it again.")
+        "Another program removed or replaced the log (-wal) or the log's index (-shm). Close the store, and open it again.")
     }
     (state.log, state.index) = (log, index)
   }
 
-  /// Compares size and time of the file. Nothing but a checkpoint writes to a file with a log.
+  /// Compares the file's size and modification time. Only checkpoints write to a file with a log.
   private func lookAtContents(_ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
     let index = LogIndex(connection.state)
     let before = index?.checkpoints
@@ -246,7 +246,7 @@ final class OpenedFiles: Sendable {
     try compareContents(now, index, before, connection, &state)
   }
 
-  /// A later time alone counts too: a copy that is older by some updates often has the same size and the same first page.
+  /// Also detects a changed modification time alone: an older copy often has the same size and the same first page.
   private func compareContents(
     _ now: FileStatus, _ index: LogIndex, _ before: LogIndex.Checkpoints, _ connection: SQLiteConnection, _ state: inout State
   ) throws(StoreError) {
@@ -271,7 +271,7 @@ final class OpenedFiles: Sendable {
     guard found?.uppercased() == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
   }
 
-  private static let otherStore = "Another program put another store into the file. Close the store, and open the one that is there now."
+  private static let otherStore = "The file now contains another store. Close this store, and open the file again to use the other one."
 
   private func overwritten(_ operation: String, _ state: inout State) -> StoreError {
     state.isOverwritten = true

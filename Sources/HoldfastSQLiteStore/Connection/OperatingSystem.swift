@@ -10,7 +10,7 @@ import Synchronization
   import Darwin
 #endif
 
-/// The number by which the operating system says why a call failed.
+/// The operating system's error number for a failed call.
 struct ErrorNumber: Error, Hashable, CustomStringConvertible {
   let rawValue: Int32
 
@@ -29,45 +29,44 @@ struct ErrorNumber: Error, Hashable, CustomStringConvertible {
   static let tooManyOpenFiles = ErrorNumber(rawValue: EMFILE)
   static let tooManyOpenFilesInSystem = ErrorNumber(rawValue: ENFILE)
 
-  /// What the last failed call of this thread left behind.
+  /// The number of this thread's last failed call.
   fileprivate static var current: ErrorNumber { ErrorNumber(rawValue: errno) }
 
   var description: String { "\(String(cString: strerror(rawValue))) (errno \(rawValue))" }
 }
 
-/// What distinguishes the threads of this process at one moment. A thread that ended may leave its ID to another one.
+/// Identifies a running thread of this process. The ID of an ended thread may be reused.
 typealias ThreadID = UInt
 
-/// The device and inode of a file: what makes two paths the same file.
+/// The device and inode of a file. Two paths with the same identity name the same file.
 struct FileIdentity: Hashable {
   let device: UInt64
   let inode: UInt64
 }
 
-/// What `stat` tells about a path.
+/// The result of `stat` for a path.
 struct FileStatus {
   enum Kind { case regular, directory, symbolicLink, other }
 
   let identity: FileIdentity
   let kind: Kind
   let size: Int64
-  /// When the contents were written last, in nanoseconds since 1970.
+  /// The time of the last write to the contents, in nanoseconds since 1970.
   let modified: Int64
   /// The permission bits, `0o7777` of the mode.
   let permissions: UInt32
   let owner: UInt32
   let group: UInt32
-  /// How many names it has.
+  /// The number of hard links.
   let linkCount: UInt64
 }
 
-/// Every call that this layer makes to the operating system itself. What SQLite calls is not here.
+/// This layer's own calls to the operating system. SQLite's calls aren't included.
 ///
-/// None of them opens a database that exists. That is a rule, not an accident: POSIX drops all locks that a process holds
-/// on a file as soon as the process closes *any* descriptor of it, so one `open` and `close` of a live store would let
-/// another process write in the middle of our transaction.
+/// None of them may open an existing database. POSIX releases all locks of a process on a file when the process closes *any* descriptor of
+/// it. One `open` and `close` of a live store would let another process write in the middle of a transaction.
 enum OperatingSystem {
-  /// The status of a path, of the link itself when the path ends in one and `followsLinks` is false.
+  /// The status of a path. If it ends in a link and `followsLinks` is false, the status of the link.
   static func status(of path: String, followsLinks: Bool) throws(ErrorNumber) -> FileStatus {
     var status = stat()
     guard (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { throw .current }
@@ -97,7 +96,7 @@ enum OperatingSystem {
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 
-  /// The device and inode of what is at a path, of the link itself when it is one; nil when there is nothing or it cannot be reached.
+  /// The device and inode of the file at a path, or of the link itself; nil if nothing is there or it can't be reached.
   static func identity(of path: String) -> FileIdentity? { try? status(of: path, followsLinks: false).identity }
 
   /// The absolute path without links, `.` and `..`.
@@ -107,7 +106,7 @@ enum OperatingSystem {
     return String(cString: resolved)
   }
 
-  /// The thread that calls.
+  /// The calling thread.
   static var currentThread: ThreadID {
     #if canImport(Darwin)
       UInt(bitPattern: pthread_self())
@@ -122,10 +121,9 @@ enum OperatingSystem {
   /// Blocks the calling thread.
   static func sleep(microseconds: UInt32) { usleep(microseconds) }
 
-  /// Creates an empty file with exactly these permissions, whatever the process's mask is.
+  /// Creates an empty file with exactly these permissions, independent of the process's umask.
   ///
-  /// Throws `.exists` when there is anything at the path. The descriptor is closed on return, so this must happen
-  /// before any connection opens the file.
+  /// Throws `.exists` if anything is at the path. Closes the descriptor, so call it before any connection opens the file.
   static func createFile(at path: String, permissions: UInt32) throws(ErrorNumber) {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_t(0o600))
     guard descriptor >= 0 else { throw .current }
@@ -133,10 +131,10 @@ enum OperatingSystem {
     guard fchmod(descriptor, mode_t(truncatingIfNeeded: permissions & 0o777)) == 0 else { throw .current }
   }
 
-  /// Opens a folder for finding files in it, which needs no permission to list them.
+  /// Opens a folder for accessing files in it. Doesn't need permission to list them.
   static func openFolder(_ path: String) throws(ErrorNumber) -> (descriptor: Int32, identity: FileIdentity) {
     #if os(Linux) || os(Android)
-      // `O_PATH`, which the C library's headers hide from Swift.
+      // `O_PATH`, which Swift doesn't import from the C library's headers.
       let descriptor = open(path, 0o10000000 | O_DIRECTORY | O_CLOEXEC)
     #else
       let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -151,7 +149,7 @@ enum OperatingSystem {
     return (descriptor, identity(status))
   }
 
-  /// The last bytes of a file that is no database, at most 8; none when it can't be read. It must not be a pipe, which would be waited for.
+  /// The last 8 bytes of a file that isn't a database, or fewer; none if it can't be read. Doesn't wait if the path is a pipe.
   static func lastBytes(of path: String) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return [] }
@@ -169,9 +167,9 @@ enum OperatingSystem {
     FileIdentity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
   }
 
-  /// The status of a file that this process has open, wherever it is now; nil when no descriptor of it is found.
+  /// The status of a file that this process has open, wherever the file is now; nil if no descriptor of it is found.
   ///
-  /// Descriptors are given out from the lowest on, so looking at the first 65,536 finds it.
+  /// It checks the first 65,536 descriptors. The system assigns the lowest free ones.
   static func status(ofOpenFile identity: FileIdentity) -> FileStatus? {
     for descriptor in 0..<min(getdtablesize(), 65_536) {
       var status = stat()
@@ -181,11 +179,11 @@ enum OperatingSystem {
     return nil
   }
 
-  /// Runs `body` with the descriptor of a log that no other process has open, and returns whether it could and `body` succeeded.
+  /// Runs `body` with the descriptor of a log that no other process has open. Returns whether that was possible and `body` succeeded.
   ///
-  /// SQLite's lock on the index ("dead man's switch", byte 128) says whether a process has the log open. Holding it keeps others from
-  /// opening the log. No connection of this process may have the log open: closing the index would drop its locks. The log must be
-  /// the file with that identity. If `body` succeeds, the index is removed.
+  /// SQLite's lock on the index ("dead man's switch", byte 128) shows whether a process has the log open. Holding it keeps other processes
+  /// from opening the log. No connection of this process may have the log open: closing the index would release its locks. The log must
+  /// have the given identity. If `body` succeeds, the index is removed.
   static func withUnusedLog(_ log: String, index: String, identity: FileIdentity, _ body: (Int32) -> Bool) -> Bool {
     let indexFile = open(index, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
     guard indexFile >= 0 || errno == ENOENT else { return false }
@@ -207,10 +205,10 @@ enum OperatingSystem {
     return true
   }
 
-  /// Empties and removes an open file. Whoever has its descriptor finds it empty.
+  /// Truncates and removes an open file. Processes that have it open find it empty.
   static func removeFile(_ descriptor: Int32, at path: String) -> Bool { ftruncate(descriptor, 0) == 0 && unlink(path) == 0 }
 
-  /// Gives a file another name in its folder, and waits until that is on the disk.
+  /// Renames a file in its folder, and waits until the change is on the disk.
   static func renameFile(_ path: String, to newPath: String, folder: String) -> Bool {
     guard rename(path, newPath) == 0 else { return false }
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -222,13 +220,13 @@ enum OperatingSystem {
   }
 }
 
-/// Tells whether this process is the one that made an object, or a fork of it.
+/// Detects whether this process is a fork of the process that created an object.
 ///
-/// A forked child inherits SQLite's memory and descriptors but none of its locks, so any use of an inherited
-/// connection can damage the file. Connections remember the generation they were made in and refuse another.
+/// A forked child inherits SQLite's memory and descriptors but none of its locks, so using an inherited connection can damage the file.
+/// Connections store the generation in which they were created and refuse any other.
 enum ProcessGeneration {
-  /// How often this process image was forked since ``watch()`` ran first. Atomic, because the handler runs in the only
-  /// thread of the child while the value may have been read by any thread of the parent.
+  /// The number of forks of this process image since the first ``watch()``. Atomic, because the handler runs in the child's only thread
+  /// while any thread of the parent may have read the value.
   private static let counter = Atomic<Int>(0)
 
   private static let registration: Int32 = {
@@ -236,9 +234,9 @@ enum ProcessGeneration {
     return pthread_atfork(nil, nil, { ProcessGeneration.counter.add(1, ordering: .relaxed) })
   }()
 
-  /// Begins to count forks. Has no effect when called again.
+  /// Starts counting forks. Has no effect when called again.
   static func watch() {
-    precondition(registration == 0, "The process could not register its fork handler.")
+    precondition(registration == 0, "Couldn't register the process's fork handler.")
   }
 
   @inline(__always)

@@ -1,18 +1,18 @@
 import HoldfastStore
 
-/// A file that is opened for reading only: nothing in its folder is made, changed or removed.
+/// A file that is opened read-only: nothing in its folder is created, changed or removed.
 ///
-/// SQLite needs files of its own beside a file with a write-ahead log, even to read it. Where another process has created them, they are
-/// read. Where they are missing, SQLite reads the file without locks:
+/// SQLite needs additional files to read a file with a write-ahead log. If another process has created them, SQLite uses them. Otherwise it
+/// reads the file without locks:
 /// - without a log, as a file that doesn't change (`immutable`);
 /// - with a log that has no index, through ``IndexlessFile``.
 ///
-/// Both require that no other process writes meanwhile, so each request checks the files before and after it reads.
+/// Both require that no other process writes in the meantime, so each request checks the files before and after it reads.
 struct ReadOnlyPlace {
   private let file: SQLiteFile
   /// The status of the file when it was opened.
   private let status: FileStatus
-  /// The status of the log, if there was one with pages and without its index.
+  /// The status of the log, if it had pages and no index.
   private let log: FileStatus?
 
   init(_ file: SQLiteFile) throws(StoreError) {
@@ -24,18 +24,18 @@ struct ReadOnlyPlace {
     self.log = (log?.size ?? 0) > 0 && Self.status(of: file, "-shm") == nil ? log : nil
   }
 
-  /// The status of a file beside the database; nil if there is none.
+  /// The status of a file beside the database; nil if it doesn't exist.
   private static func status(of file: SQLiteFile, _ suffix: String) -> FileStatus? {
     try? OperatingSystem.status(of: file.name.text + suffix, followsLinks: false)
   }
 
-  /// The size of a file beside the database; nil if there is none.
+  /// The size of a file beside the database; nil if it doesn't exist.
   private func size(_ suffix: String) -> Int64? { Self.status(of: file, suffix)?.size }
 
-  /// Whether the file has a log whose index is missing, so no process has the log open.
+  /// Whether the file has a log without an index, so that no process has the log open.
   var hasLogWithoutIndex: Bool { log != nil && (size("-journal") ?? 0) == 0 }
 
-  /// Whether SQLite may read a file with a log as one that doesn't change: it is complete without other files, and no process has it open.
+  /// Whether SQLite may read a file with a log as one that doesn't change: it is complete by itself, and no process has it open.
   var allowsImmutable: Bool {
     let log = size("-wal")
     return (log == nil || (log == 0 && size("-shm") == nil)) && (size("-journal") ?? 0) == 0
@@ -52,13 +52,13 @@ struct ReadOnlyPlace {
     return now.isSame(log) && size("-shm") == nil && (size("-journal") ?? 0) == 0
   }
 
-  /// The name by which SQLite opens the file without making an index for its log.
+  /// The name under which SQLite opens the file without creating an index for its log.
   var name: String { uri + "?readonly_shm=1" }
 
-  /// The name by which SQLite opens the file as one that doesn't change.
+  /// The name under which SQLite opens the file as one that doesn't change.
   var immutableName: String { uri + "?immutable=1" }
 
-  /// The name as a URI, in which only letters and digits mean themselves.
+  /// The name as a URI, with everything but letters, digits and slashes percent-encoded.
   private var uri: String {
     var name = "file:"
     for byte in file.name.text.utf8 {
@@ -76,7 +76,7 @@ struct ReadOnlyPlace {
     return name
   }
 
-  /// What a failure to read the file means, if the reason is a journal that has to be rolled back first.
+  /// Explains a failure to read the file if the reason is a journal that has to be rolled back first.
   func explained(_ error: StoreError) -> StoreError {
     guard let failure = error.cause as? SQLiteFailure,
       [SQLiteResultCode.cannotOpen, SQLiteResultCode.readOnly].contains(failure.primaryCode)
@@ -84,12 +84,12 @@ struct ReadOnlyPlace {
     guard (size("-journal") ?? 0) > 0 else { return error }
     return StoreError(
       .notPermitted, operation: error.operation, path: error.path,
-      reason: "A save was interrupted, and its journal (-journal) has to be rolled back first, which changes the file. Open the store for "
-        + "writing once and close it; or copy the file and its journal to a folder that can be written, and do that with the copy.",
+      reason: "A save was interrupted. Its journal (-journal) has to be rolled back first, which changes the file. Open the store for "
+        + "writing once and close it. If the folder isn't writable, do so with a copy of the file and its journal in another folder.",
       cause: error)
   }
 
-  /// The error for a request during which another process has written.
+  /// The error for a request during which another process wrote.
   func changed(_ operation: String) -> StoreError {
     StoreError(
       .locked, operation: operation, path: file.path,
@@ -99,7 +99,7 @@ struct ReadOnlyPlace {
 }
 
 extension FileStatus {
-  /// Whether it is the same file with the same contents, as far as size and time show.
+  /// Whether it is the same file with the same contents, as far as size and modification time show.
   fileprivate func isSame(_ other: FileStatus) -> Bool {
     identity == other.identity && size == other.size && modified == other.modified
   }

@@ -2,17 +2,17 @@ import Dispatch
 import HoldfastStore
 import Synchronization
 
-/// The read connections of one store: opened when they are needed, lent to one reader at a time, kept afterwards.
+/// The read connections of one store. They are opened on demand, lent to one reader at a time, and kept afterwards.
 ///
-/// The connection that was returned last is lent first, because its pages are most likely in the caches.
+/// The most recently returned connection is lent first, because its pages are most likely to be cached.
 ///
 /// There are two kinds of readers:
-/// - A *request* has a connection until it returns. Requests beyond the limit wait in the order of their arrival. A thread that has a
-///   connection gets a further one at once, even beyond the limit, so a request never waits for the request that it is part of.
-/// - A *snapshot* has a connection for as long as its holder wants. Snapshots are counted separately and refused beyond their own
-///   limit, so they never delay requests, and none waits for a holder that may never end.
+/// - A *request* has a connection until it returns. Requests beyond the limit wait in order of arrival. A thread that has a connection gets
+///   another one at once, even beyond the limit. So a request never waits for the request that it is part of.
+/// - A *snapshot* has a connection for as long as its holder wants. Snapshots have a separate limit and are refused beyond it. So they
+///   never delay requests, and no reader waits for a snapshot that may never end.
 final class ReaderPool: Sendable {
-  /// How many readers there may be at a time, and how long a request waits.
+  /// The limits for readers, and how long a request waits.
   struct Limits {
     var requests: Int
     var snapshots: Int
@@ -26,25 +26,25 @@ final class ReaderPool: Sendable {
   }
 
   fileprivate struct State {
-    /// The connections that are not in use, the last returned at the end.
+    /// The unused connections. The last element was returned last.
     var idle: [SQLiteConnection] = []
     /// The requests that have a connection, and those that wait.
     var requests: RequestQueue
-    /// How many snapshots there are.
+    /// The number of snapshots.
     var snapshots = 0
     var isClosed = false
-    /// Whether a later look at connections that rest in a transaction is scheduled.
+    /// Whether a check of connections in kept transactions is scheduled.
     var isWatched = false
   }
 
   private let path: String
   private let limits: Limits
   private let open: @Sendable () throws(StoreError) -> SQLiteConnection
-  /// Protects the lists and counts; never held while a file is opened, read or closed. It is held while an idle
-  /// connection ends a transaction, so that closing the pool finds all idle connections.
+  /// Protects the lists and counts. Never held while a file is opened, read or closed. It is held while an idle connection ends a
+  /// transaction, so that closing the pool finds all idle connections.
   private let state: Mutex<State>
 
-  /// Makes an empty pool. `open` opens a connection of the role reader.
+  /// Creates an empty pool. `open` opens a reader connection.
   init(path: String, limits: Limits, open: @escaping @Sendable () throws(StoreError) -> SQLiteConnection) {
     self.path = path
     self.limits = limits
@@ -52,10 +52,10 @@ final class ReaderPool: Sendable {
     state = Mutex(State(requests: RequestQueue(limit: limits.requests)))
   }
 
-  /// Begins a read transaction on a connection of its own, which is returned when the lease ends or is released.
+  /// Begins a read transaction on a separate connection, which is returned when the lease ends or is released.
   ///
-  /// - Parameter operation: What the reader is going to do, as a verb phrase for errors.
-  /// - Throws: as ``withConnection(to:_:)``, and `tooManyReadViews` for a snapshot beyond the limit.
+  /// - Parameter operation: The reader's operation, as a verb phrase for errors.
+  /// - Throws: The errors of ``withConnection(to:_:)``, and `tooManyReadViews` for a snapshot beyond the limit.
   func lease(_ kind: ReaderLease.Kind, to operation: String) throws(StoreError) -> ReaderLease {
     let place: Place = kind == .snapshot ? .snapshot : .request(OperatingSystem.currentThread)
     let connection = try take(place, operation)
@@ -69,10 +69,10 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Lends a connection while `body` runs, which sees everything that was committed before.
+  /// Lends a connection to `body`, which sees everything committed before.
   ///
-  /// - Throws: `locked` when no connection became free in time, `notOpen` after ``close(checkpointing:)``, why a connection could not
-  ///   be opened, and what `body` throws.
+  /// - Throws: `locked` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error of opening a connection,
+  ///   and the error of `body`.
   func withConnection<R>(to operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
     let place = Place.request(OperatingSystem.currentThread)
     let connection = try take(place, operation)
@@ -89,7 +89,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Ends the transactions in which idle connections rest, so that they keep no checkpoint from its work.
+  /// Ends the kept transactions of idle connections, so that they don't hold up a checkpoint.
   func endBursts() { endBursts { _ in true } }
 
   private func endBursts(where isWanted: (ReadBurst) -> Bool) {
@@ -102,7 +102,7 @@ final class ReaderPool: Sendable {
     for connection in broken { connection.close() }
   }
 
-  /// Ends, a little later, the transactions of connections that nobody has used in the meantime.
+  /// Schedules the end of kept transactions whose connections aren't used in the meantime.
   private func watch() {
     DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(ReadBurst.longestRest / 2))) { [weak self] in
       guard let self else { return }
@@ -116,15 +116,15 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// The number of connections that are lent.
+  /// The number of connections in use.
   var leasedCount: Int { state.withLock { $0.requests.count + $0.snapshots } }
   /// The number of requests that wait for a connection.
   var waitingCount: Int { state.withLock { $0.requests.waitingCount } }
-  /// The number of connections that are not in use.
+  /// The number of unused connections.
   var idleCount: Int { state.withLock { $0.idle.count } }
 
-  /// Closes the connections that are not in use, and refuses requests, also those that wait. Connections that are lent are closed when
-  /// they are returned. With `checkpointing` false the log stays as it is.
+  /// Closes the unused connections, and refuses further and waiting requests. Connections in use are closed when they are returned. If
+  /// `checkpointing` is false, the log is left unchanged.
   func close(checkpointing: Bool = true) {
     let idle = state.withLock { state in
       state.isClosed = true
@@ -135,7 +135,7 @@ final class ReaderPool: Sendable {
     for connection in idle { connection.close(checkpointing: checkpointing) }
   }
 
-  /// Closes the connections that are not in use; others are opened when they are needed.
+  /// Closes the unused connections; others are opened on demand.
   func closeIdle() {
     let idle = state.withLock { state in
       defer { state.idle = [] }
@@ -146,13 +146,13 @@ final class ReaderPool: Sendable {
 
   // MARK: Lending
 
-  /// What a reader counts as.
+  /// How a reader is counted.
   enum Place {
     case request(ThreadID)
     case snapshot
   }
 
-  /// Counts one more reader, waits if it has to, and returns its connection.
+  /// Counts another reader, waits if necessary, and returns its connection.
   private func take(_ place: Place, _ operation: String) throws(StoreError) -> SQLiteConnection {
     let kept: SQLiteConnection? =
       switch place {
@@ -178,7 +178,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Returns a connection for one more snapshot, or nil if one has to be opened.
+  /// Returns a connection for another snapshot, or nil if one has to be opened.
   private func countSnapshot(_ operation: String) throws(StoreError) -> SQLiteConnection? {
     try state.withLock { state throws(StoreError) in
       if state.isClosed { throw closed(operation) }
@@ -193,7 +193,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Returns a connection for one more request when it is its turn, or nil if one has to be opened.
+  /// Returns a connection for another request when it is its turn, or nil if one has to be opened.
   private func waitForTurn(_ thread: ThreadID, _ operation: String) throws(StoreError) -> SQLiteConnection? {
     let arrival = try state.withLock { state throws(StoreError) -> RequestQueue.Arrival in
       if state.isClosed { throw closed(operation) }
@@ -217,12 +217,12 @@ final class ReaderPool: Sendable {
   }
 
   private func closed(_ operation: String) -> StoreError {
-    StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed.")
+    StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed. Open it again.")
   }
 
-  /// Takes a connection back at the end of a lease.
+  /// Takes back a connection at the end of a lease.
   ///
-  /// - Parameter mayRest: whether the transaction of a burst may stay open.
+  /// - Parameter mayRest: Whether the transaction of a burst may stay open.
   fileprivate func takeBack(_ connection: SQLiteConnection, _ place: Place, mayRest: Bool = false) {
     if !connection.state.isInherited {
       connection.resetStatements()
@@ -247,7 +247,7 @@ final class ReaderPool: Sendable {
 }
 
 extension ReaderPool.State {
-  /// Counts one reader less; the request that has waited longest goes on.
+  /// Counts one reader less. The request that has waited longest continues.
   fileprivate mutating func leave(_ place: ReaderPool.Place) {
     switch place {
     case .snapshot: snapshots -= 1
@@ -256,14 +256,14 @@ extension ReaderPool.State {
   }
 }
 
-/// The right to use one read connection until ``end()``, or until the lease is released. Every read sees the file as it
-/// was when the lease began.
+/// The right to use one read connection until ``end()``, or until the lease is released. Every read sees the file's state at the beginning
+/// of the lease.
 ///
-/// `@unchecked Sendable` because its connection belongs to the lease's holder alone, who may pass it on; two users at
-/// once are the holder's mistake.
+/// `@unchecked Sendable` because the connection belongs to the lease's holder, which may pass it on. The holder must prevent simultaneous
+/// use.
 final class ReaderLease: @unchecked Sendable {  // because one holder at a time uses the connection
   enum Kind {
-    /// A piece of work that the thread does now, and that may consist of several requests; waits like a request.
+    /// Work that the thread does now, possibly several requests. Waits like a request.
     case request
     /// For as long as its holder wants.
     case snapshot
@@ -282,7 +282,7 @@ final class ReaderLease: @unchecked Sendable {  // because one holder at a time 
 
   deinit { end() }
 
-  /// Returns the connection. It must not be used afterwards. Has no effect when called again.
+  /// Returns the connection, which must not be used afterwards. Has no effect when called again.
   func end() {
     guard !hasEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
     pool.takeBack(connection, place)
@@ -290,7 +290,7 @@ final class ReaderLease: @unchecked Sendable {  // because one holder at a time 
 }
 
 extension SQLiteConnection {
-  /// Begins a read transaction and fixes what it sees; `BEGIN` alone would only do that at the first read.
+  /// Begins a read transaction and fixes its snapshot; `BEGIN` alone would only do so at the first read.
   fileprivate func beginSnapshot() throws(StoreError) {
     try begin(.deferred)
     _ = try int64("PRAGMA schema_version")

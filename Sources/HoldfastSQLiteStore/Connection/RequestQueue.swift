@@ -1,13 +1,13 @@
 import Dispatch
 
-/// The requests that have a connection of a pool, and those that wait for one in the order of their arrival.
+/// The requests that have a connection of a pool, and those that wait for one, in order of arrival.
 ///
-/// A place that becomes free is handed to the first request that waits, together with a connection, so a request that arrives later
-/// cannot take it. The pool's lock protects the queue.
+/// A place that becomes free is given to the first waiting request, together with a connection, so a later request can't take it. The
+/// pool's lock protects the queue.
 struct RequestQueue {
-  /// What becomes of a request that arrives.
+  /// What happens to an arriving request.
   enum Arrival {
-    /// It has a place, and a connection unless one has to be opened.
+    /// It may run. It gets a connection unless one has to be opened.
     case enters(SQLiteConnection?)
     case waits(Waiter)
   }
@@ -17,13 +17,13 @@ struct RequestQueue {
     case enters(SQLiteConnection?)
     /// The pool was closed.
     case isRefused
-    /// The time is over.
+    /// The request waited too long.
     case isLate
   }
 
   /// A thread that waits for its turn.
   ///
-  /// `@unchecked Sendable` because the pool's lock protects what changes.
+  /// `@unchecked Sendable` because the pool's lock protects its mutable state.
   final class Waiter: @unchecked Sendable {  // because the pool's lock protects the outcome
     fileprivate let thread: ThreadID
     /// Nil while it waits.
@@ -37,7 +37,7 @@ struct RequestQueue {
       turn.signal()
     }
 
-    /// Blocks the thread until it is its turn, or the time is over. Call it without the pool's lock.
+    /// Blocks the thread until it is its turn, or until the time is over. Call it without holding the pool's lock.
     func wait(seconds: Double) { _ = turn.wait(timeout: .now() + min(seconds, 1e9)) }
   }
 
@@ -48,11 +48,11 @@ struct RequestQueue {
 
   init(limit: Int) { self.limit = limit }
 
-  /// How many requests have a connection.
+  /// The number of requests that have a connection.
   var count: Int { threads.count }
   var waitingCount: Int { waiting.count }
 
-  /// Lets a request in, or puts it at the end of the queue. A thread that is in already never waits: it would wait for itself.
+  /// Admits a request, or appends it to the queue. A thread that already has a connection never waits: it would wait for itself.
   mutating func arrive(_ thread: ThreadID, _ idle: inout [SQLiteConnection]) -> Arrival {
     if threads.count < limit || threads.contains(thread) {
       threads.append(thread)
@@ -63,7 +63,7 @@ struct RequestQueue {
     return .waits(waiter)
   }
 
-  /// Ends a request of a thread and lets the next one in.
+  /// Ends a request of a thread and admits the next one.
   mutating func leave(_ thread: ThreadID, _ idle: inout [SQLiteConnection]) {
     if let place = threads.firstIndex(of: thread) { threads.remove(at: place) }
     guard threads.count < limit, !waiting.isEmpty else { return }
@@ -72,14 +72,14 @@ struct RequestQueue {
     next.end(.enters(idle.popLast()))
   }
 
-  /// How a waiter's wait ended. One that nothing has happened to is late, and leaves the queue.
+  /// How a waiter's wait ended. A waiter without an outcome is late and leaves the queue.
   mutating func outcome(of waiter: Waiter) -> Outcome {
     if let outcome = waiter.outcome { return outcome }
     waiting.removeAll { $0 === waiter }
     return .isLate
   }
 
-  /// Ends all waiting.
+  /// Refuses all waiting requests.
   mutating func refuseAll() {
     for waiter in waiting { waiter.end(.isRefused) }
     waiting = []

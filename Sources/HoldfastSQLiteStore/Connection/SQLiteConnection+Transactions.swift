@@ -6,15 +6,15 @@ import Logging
 extension SQLiteConnection {
   /// How a transaction begins.
   enum TransactionKind: String {
-    /// It takes its snapshot at the first read, and no lock before that.
+    /// Takes its snapshot at the first read, and no lock before that.
     case deferred = "BEGIN"
-    /// It takes the write lock at once, so that it cannot fail later because somebody else wrote in between.
+    /// Takes the write lock at once, so that it can't fail later because of a commit in between.
     case immediate = "BEGIN IMMEDIATE"
   }
 
-  /// Begins a transaction. With `immediate`, waits for the write lock as long as the options say.
+  /// Begins a transaction. With `immediate`, waits for the write lock up to the busy timeout.
   ///
-  /// - Throws: `locked`, and `storeReplaced` when a transaction that writes would not write to the store's file.
+  /// - Throws: `locked`, and `storeReplaced` if a writing transaction wouldn't write to the store's file.
   func begin(_ kind: TransactionKind) throws(StoreError) {
     try run(kind.rawValue)
     guard kind == .immediate, let files else { return }
@@ -24,11 +24,11 @@ extension SQLiteConnection {
     }
   }
 
-  /// Commits. When it returns, the changes are as safe as the durability option says.
+  /// Commits. When it returns, the changes are durable according to the durability option.
   ///
   /// If it throws, the transaction may still be open; ``rollback()`` ends it.
   ///
-  /// - Throws: `storeReplaced` when the store's file was replaced during a transaction that writes.
+  /// - Throws: `storeReplaced` if the store's file was replaced during a writing transaction.
   func commit() throws(StoreError) {
     guard role == .writer, let files else { return try run("COMMIT") }
     try files.checkBeforeCommit(self)
@@ -36,23 +36,23 @@ extension SQLiteConnection {
     files.committed(self)
   }
 
-  /// Takes back the transaction, if there is one, after making every kept statement ready again.
+  /// Rolls back the open transaction, if any, after resetting every cached statement.
   ///
-  /// Never throws: when SQLite cannot roll back, the connection is of no use and ``isBroken`` will say so at the next
-  /// failure; closing it rolls back for certain.
+  /// Never throws. If SQLite can't roll back, the connection is unusable, and ``isBroken`` becomes true at the next failure. Closing it
+  /// always rolls back.
   func rollback() {
     guard isInTransaction else { return }
     resetStatements()
     try? run("ROLLBACK")
   }
 
-  /// Makes commits wait for the disk although the options do not ask for it, or not wait any more. Not within a transaction.
+  /// Makes commits wait for the disk even if the options don't require it, or ends that. Don't call it within a transaction.
   func waitForDisk(_ waits: Bool, _ options: SQLiteStoreOptions) throws(StoreError) {
     guard ConnectionSettings.isRelaxed(options) else { return }
     try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : 1)")
   }
 
-  /// Runs `body` with another time to wait for locks.
+  /// Runs `body` with another busy timeout.
   func withBusyTimeout<R>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(StoreError) -> R) throws(StoreError)
     -> R
   {
@@ -61,17 +61,17 @@ extension SQLiteConnection {
     return try body()
   }
 
-  /// Runs `body` while other databases may be attached, which rebuilding the file needs too.
+  /// Runs `body` while other databases may be attached. Rebuilding the file also requires it.
   func withAttachedDatabases<R>(upTo count: Int32, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     let before = sqlite3_limit(state.handle, SQLITE_LIMIT_ATTACHED, count)
     defer { sqlite3_limit(state.handle, SQLITE_LIMIT_ATTACHED, before) }
     return try body()
   }
 
-  /// Converts the file to a journal mode, if it is not in it, and returns the mode that is in force.
+  /// Converts the file to a journal mode if necessary, and returns the mode in force.
   ///
-  /// That is `delete` when `wal` was asked for on a file system without shared memory. To convert, it needs the file for itself for a
-  /// moment, and waits for that as long as the options say: another process may be making the same store.
+  /// On a file system without shared memory, that is `delete` instead of `wal`. Converting needs exclusive access to the file for a moment,
+  /// and waits for it up to the busy timeout. Another process may be creating the same store.
   func adoptJournalMode(_ mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError)
     -> SQLiteStoreOptions.JournalMode
   {
@@ -79,12 +79,12 @@ extension SQLiteConnection {
     if inForce != SQLiteStoreOptions.JournalMode.wal.rawValue { files?.logWasRemoved() }
     if inForce == mode.rawValue { return mode }
     Logger(label: SQLiteLibrary.logLabel).info(
-      "The file system does not offer the journal mode that was asked for.",
+      "The file system doesn't support the requested journal mode.",
       metadata: ["asked": "\(mode.rawValue)", "inForce": "\(inForce)", "path": "\(path)"])
     return SQLiteStoreOptions.JournalMode(rawValue: inForce) ?? .delete
   }
 
-  /// SQLite itself doesn't wait for the lock that converting needs.
+  /// Retries, because SQLite doesn't wait for the lock that converting needs.
   private func convert(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
     let began = DispatchTime.now()
     var pause: UInt32 = 1000

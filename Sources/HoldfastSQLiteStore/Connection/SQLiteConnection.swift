@@ -1,21 +1,21 @@
 import CSQLite
 import HoldfastStore
 
-/// One connection to a SQLite file, set up for one role.
+/// A connection to a SQLite file, set up for one role.
 ///
-/// Opening an existing file changes nothing in it, so a store can look at it and refuse it; ``adoptJournalMode(_:)``
-/// is the first step that may. A connection is closed by ``close()`` or when the last reference goes.
+/// Opening an existing file changes nothing in it, so a store can inspect and refuse it. ``adoptJournalMode(_:)`` is the first step that
+/// may change it. A connection is closed by ``close()`` or when the last reference is released.
 ///
-/// Not a pool and not thread-safe: one thread at a time, and ``interrupt()`` is the only exception.
+/// It isn't a pool and isn't thread-safe: only one thread may use it at a time, except for ``interrupt()``.
 ///
-/// `@unchecked Sendable` because a connection is handed from one user to the next by the reader pool's lock or by the
-/// save lock, and SQLite without its own mutexes asks for no more than that.
+/// `@unchecked Sendable` because the reader pool's lock or the save lock hands a connection from one user to the next. SQLite without its
+/// own mutexes requires no more.
 final class SQLiteConnection: @unchecked Sendable {  // because the pool's or the save lock hands it over
   let role: ConnectionRole
   let state: ConnectionState
   @exclusivity(unchecked) private var cache = StatementCache()
   @exclusivity(unchecked) private var shapes = ShapeCache()
-  /// The transaction that outlives the requests of a reader.
+  /// The transaction that outlasts a reader's requests.
   @exclusivity(unchecked) var burst = ReadBurst()
   /// Keeps the file registered as open; nil once closed.
   private var registration: OpenFileRegistry.Registration?
@@ -24,7 +24,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
   /// Opens the file and applies every setting.
   ///
-  /// - Throws: `notAStore` if the file is something else, `damaged`, `notPermitted`, `locked`.
+  /// - Throws: `notAStore` if the file isn't a SQLite database, `damaged`, `notPermitted`, `locked`.
   init(
     file: SQLiteFile, options: SQLiteStoreOptions, role: ConnectionRole, registration: OpenFileRegistry.Registration?
   ) throws(StoreError) {
@@ -39,7 +39,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
       if !options.isReadOnly && sqlite3_db_readonly(state.handle, "main") == 1 {
         throw StoreError(
           .notPermitted, operation: state.operation, path: file.path,
-          reason: "The file can be read but not written by this user. Open the store read-only, or change the permissions.")
+          reason: "The file can be read but not written by this user. Open the store read-only, or change the file's permissions.")
       }
     } catch {
       close(checkpointing: false)
@@ -54,40 +54,40 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
   var path: String { state.path }
 
-  /// What is being done, as a verb phrase for errors: "save 12 rows of Person". Set it before a piece of work.
+  /// The current operation as a verb phrase for errors: "save 12 rows of Person". Set it before each operation.
   var operation: String {
     get { state.operation }
     set { state.operation = newValue }
   }
 
-  /// How many statements were begun since the connection was opened or the counter was set. Checkpoints do not count.
+  /// The number of statements started since the connection was opened or the counter was set. Checkpoints don't count.
   var statementsRun: Int {
     get { state.statementsRun }
     set { state.statementsRun = newValue }
   }
 
-  /// Whether a failure left the connection unusable; it can only be closed then.
+  /// Whether a failure made the connection unusable. It can then only be closed.
   var isBroken: Bool { state.isBroken }
   var isClosed: Bool { state.isClosed }
 
-  /// What watches the store's files; nil for a connection that belongs to no store, or was closed.
+  /// Checks the store's files; nil for a connection without a store, or a closed one.
   var files: OpenedFiles? { registration?.files }
 
-  /// Whether a transaction was begun and not ended.
+  /// Whether a transaction is open.
   var isInTransaction: Bool { !state.isClosed && sqlite3_get_autocommit(state.handle) == 0 }
 
-  /// How many rows the last insert, update or delete changed.
+  /// The number of rows that the last insert, update or delete changed.
   var changes: Int { Int(sqlite3_changes(state.handle)) }
 
   /// The pages in the write-ahead log after this connection's last commit; 0 without a log.
   var pagesInLog: Int { Int(state.pagesInLog.pointee) }
 
-  /// Stops the statements that are running; they fail with `cancelled`. May be called from any thread, at any time.
+  /// Stops the running statements; they throw `cancelled`. Call it from any thread, at any time.
   func interrupt() { state.interrupt() }
 
   // MARK: Statements
 
-  /// The statement for the text: compiled at its first use, kept afterwards.
+  /// The statement for the text, compiled at its first use and cached.
   ///
   /// It may still have the bindings of its last use.
   func statement(_ sql: String) throws(StoreError) -> SQLiteStatement {
@@ -95,19 +95,19 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     return try cache.statement(sql, state: state)
   }
 
-  /// The statement of a shape; its SQL is only made when it is not known yet.
+  /// The statement for a shape. Its SQL is created only if the shape isn't cached.
   func statement(_ shape: StatementShape, _ sql: () throws -> String) throws -> SQLiteStatement {
     try state.checkUsable()
     return try shapes.statement(shape, state: state, sql)
   }
 
-  /// Compiles a statement that is not kept.
+  /// Compiles a statement without caching it.
   func prepare(_ sql: String) throws(StoreError) -> SQLiteStatement { try SQLiteStatement(sql, state: state) }
 
-  /// Runs a statement that is kept, without parameters and for its effect alone.
+  /// Runs a cached statement without parameters, and ignores its rows.
   func run(_ sql: String) throws(StoreError) { try statement(sql).run() }
 
-  /// Runs several statements, separated by semicolons, for their effect alone. None is kept.
+  /// Runs several statements, separated by semicolons, and ignores their rows. Doesn't cache them.
   func runScript(_ sql: String) throws(StoreError) {
     try state.checkUsable()
     var text = sql
@@ -143,55 +143,54 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     }
   }
 
-  /// The first column of the first row as a number; nil if there is no row or it is null.
+  /// The first column of the first row as a number; nil if the column is null or there are no rows.
   func int64(_ sql: String) throws(StoreError) -> Int64? {
     let statement = try statement(sql)
     defer { statement.reset() }
     return try statement.step() && !statement.isNull(0) ? statement.int64(0) : nil
   }
 
-  /// The first column of the first row as text; nil if there is no row or it is null.
+  /// The first column of the first row as text; nil if the column is null or there are no rows.
   func string(_ sql: String) throws(StoreError) -> String? {
     let statement = try statement(sql)
     defer { statement.reset() }
     return try statement.step() && !statement.isNull(0) ? statement.string(0) : nil
   }
 
-  /// Makes every kept statement ready again, so that none holds a read lock.
+  /// Resets every cached statement, so that none holds a read lock.
   func resetStatements() {
     cache.resetAll()
     shapes.resetAll()
   }
 
-  /// The kept statements.
+  /// The number of cached statements.
   var cachedStatementCount: Int { cache.count }
 
   // MARK: Closing
 
-  /// Makes sure that the file is the one that the store opened, and counts the connection.
+  /// Checks that the file is the one that the store opened, and counts the connection.
   func noteOpening() throws(StoreError) {
     try files?.opened(self)
     isNoted = true
   }
 
-  /// Moves all of the log into the file that this connection has open, wherever that is now. Returns whether nothing is left in the log.
+  /// Moves the entire log into the file that this connection has open, wherever that file is now. Returns whether the log is empty then.
   ///
-  /// It waits for the write lock and holds it, so no commit can come between. If another process keeps the lock for longer than the
-  /// options say, SQLite moves what it can without the lock, and the log counts as not moved.
+  /// It waits for the write lock and holds it, so no commit can happen in between. If another process keeps the lock for longer than the
+  /// busy timeout, SQLite moves what it can without the lock, and this returns false.
   func moveWholeLog() -> Bool {
     var inLog: Int32 = 0
     var moved: Int32 = 0
     return sqlite3_wal_checkpoint_v2(state.handle, "main", SQLITE_CHECKPOINT_TRUNCATE, &inLog, &moved) == SQLiteResultCode.ok
   }
 
-  /// Ends the transaction if there is one, and closes the file. Has no effect when called again.
+  /// Ends the open transaction, if any, and closes the file. Has no effect when called again.
   ///
-  /// The last connection to a file moves the log into it and deletes the log, under a lock that keeps everyone else
-  /// out. With `checkpointing` false it leaves the log as it is, for a file that was refused, unless the log is empty: then
-  /// opening the file has made it, and it goes.
+  /// The last connection to a file moves the log into it and deletes the log, under an exclusive lock. If `checkpointing` is false, for a
+  /// file that was refused, it leaves the log unchanged. An empty log is removed, because opening the file created it.
   func close(checkpointing: Bool = true) {
     guard !state.isClosed else { return }
-    // A forked child must not close: that would check-point and delete the log under the parent.
+    // A forked child must not close: that would checkpoint and delete the log while the parent uses it.
     guard !state.isInherited else { return state.markClosed() }
 
     let leavesLog = leavesLog(checkpointing)
@@ -202,7 +201,7 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
       _ = holdfast_sqlite3_db_config_flag(state.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     }
     if sqlite3_close(state.handle) == SQLiteResultCode.busy {
-      // Somebody holds a statement. Its locks go now; the handle goes with the statement.
+      // A statement is still in use. Release its locks now; the handle is released with the statement.
       var statement = sqlite3_next_stmt(state.handle, nil)
       while let running = statement {
         sqlite3_reset(running)
@@ -215,10 +214,12 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     registration = nil
   }
 
-  /// A file that was refused keeps the pages of another process's log where they are. An empty log, which opening the file has made, is to be
-  /// removed with its index, and only a checkpoint, of nothing, does that. A read-only store removes nothing.
+  /// Whether closing leaves the log unchanged.
   ///
-  /// When the file was replaced, everything at its path is left alone.
+  /// A refused file keeps the pages of another process's log. An empty log, created by opening the file, is removed together with its
+  /// index. Only a checkpoint does that, even with nothing to move. A read-only store removes nothing.
+  ///
+  /// If the file was replaced, everything at its path stays unchanged.
   private func leavesLog(_ checkpointing: Bool) -> Bool {
     if state.isReadOnly { return true }
     if let files, !files.mayMoveLog(self) { return true }
@@ -233,8 +234,8 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
 
 extension SQLiteConnection {
   private static func open(_ file: SQLiteFile, options: SQLiteStoreOptions) throws(StoreError) -> ConnectionState {
-    // Not `SQLITE_OPEN_CREATE`: the file exists, and if another process deletes it at this moment, SQLite must not make another
-    // one, which would have other permissions.
+    // Not `SQLITE_OPEN_CREATE`: the file exists. If another process deletes it at this moment, SQLite must not create another one, which
+    // would have other permissions.
     guard options.isReadOnly else { return try open(file, file.name.text, SQLITE_OPEN_READWRITE, options) }
     let place = try ReadOnlyPlace(file)
     if place.hasLogWithoutIndex {
@@ -242,9 +243,9 @@ extension SQLiteConnection {
       return try open(file, place.name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options, place, fileSystem: fileSystem)
     }
     let state = try open(file, place.name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options)
-    // What can't be read now, SQLite itself reports when it reads.
+    // If it can't be read now, SQLite reports the error when it reads.
     guard (try? state.hasLogOnDisk) == true, place.allowsImmutable else { return state }
-    // Nothing was read through it yet, so it has no lock that closing it could drop.
+    // Nothing was read through this connection yet, so it holds no lock that closing could release.
     sqlite3_close(state.handle)
     state.markClosed()
     return try open(file, place.immutableName, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, options, place)
@@ -254,9 +255,9 @@ extension SQLiteConnection {
     _ file: SQLiteFile, _ name: String, _ flags: Int32, _ options: SQLiteStoreOptions, _ watchedPlace: ReadOnlyPlace? = nil,
     fileSystem: String = SQLiteFileSystem.name
   ) throws(StoreError) -> ConnectionState {
-    precondition(file.path.utf8.first == UInt8(ascii: "/"), "SQLite is only given absolute paths.")
+    precondition(file.path.utf8.first == UInt8(ascii: "/"), "SQLite must be given an absolute path.")
     guard SQLiteFileSystem.register() else {
-      throw StoreError(.general, operation: SQLiteFile.opening, path: file.path, reason: "SQLite refused this framework's file system.")
+      throw StoreError(.general, operation: SQLiteFile.opening, path: file.path, reason: "SQLite couldn't register Holdfast's file system.")
     }
     let database = SQLiteFileSystem.OpenDatabase(file, options)
     let flags = flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
@@ -267,13 +268,13 @@ extension SQLiteConnection {
       sqlite3_close(handle)
       throw failure.storeError(operation: SQLiteFile.opening, path: file.path, isReadOnly: options.isReadOnly)
     }
-    // For libraries that do not know the flag yet.
+    // For libraries that don't support the flag yet.
     sqlite3_extended_result_codes(handle, 1)
     return ConnectionState(
       handle: handle, file: file, database: database, isReadOnly: options.isReadOnly, watchedPlace: watchedPlace)
   }
 
-  /// The settings that are not SQL, all before the file is read for the first time.
+  /// Applies the settings that aren't SQL, before the file is first read.
   private func harden(_ settings: ConnectionSettings) throws(StoreError) {
     let handle = state.handle
     sqlite3_busy_timeout(handle, settings.busyMilliseconds)
@@ -286,8 +287,8 @@ extension SQLiteConnection {
     for (limit, value) in Self.limits { sqlite3_limit(handle, limit, value) }
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, settings.maximumValueBytes)
 
-    // No connection checkpoints on its own; `WriterCheckpoint` says why. The writer's hook, which takes the place of
-    // the automatic checkpoint, notes how long the log is.
+    // No connection checkpoints automatically; `WriterCheckpoint` explains why. The writer's hook, which replaces the automatic checkpoint,
+    // stores the length of the log.
     if role == .writer {
       sqlite3_wal_hook(
         handle,
@@ -300,8 +301,8 @@ extension SQLiteConnection {
     }
   }
 
-  /// A crafted file cannot run functions, views or extensions, and a misspelt name is an error instead of a text.
-  /// Triggers stay on: derived attributes of the file format are triggers.
+  /// A crafted file can't run functions, views or extensions, and a misspelt name is an error instead of a string literal. Triggers stay
+  /// enabled, because Core Data's files maintain derived attributes with triggers.
   private static let flags: [(Int32, Bool)] = [
     (SQLITE_DBCONFIG_DEFENSIVE, true),
     (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -313,8 +314,8 @@ extension SQLiteConnection {
     (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
   ]
 
-  /// Bounds for what a statement or a crafted file can make SQLite do. The same on every build, so that SQL that
-  /// passes here passes elsewhere.
+  /// Limits on what a statement or a crafted file can make SQLite do. They are the same on every build, so SQL that works here works
+  /// everywhere.
   private static let limits: [(Int32, Int32)] = [
     (SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
     (SQLITE_LIMIT_COLUMN, Int32(ConnectionSettings.maximumColumns)),

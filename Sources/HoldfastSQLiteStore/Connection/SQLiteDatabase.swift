@@ -1,30 +1,29 @@
 import HoldfastStore
 
-/// One SQLite file that is open: its writer, its readers, its checkpoints, and its place in the registry.
+/// An open SQLite file: its writer, its readers, its checkpoints, and its entry in the registry.
 ///
-/// Opening an existing file changes nothing in it, so a store can look at it through a reader and refuse it. The writer
-/// is opened when it is first asked for, and again after a failure that left it unusable.
+/// Opening an existing file changes nothing in it, so a store can inspect it through a reader and refuse it. The writer is opened on
+/// demand, and again after a failure that made it unusable.
 ///
-/// The writer belongs to one thread at a time; the owner's save lock sees to that. The pool may be used from any
-/// thread.
+/// Only one thread at a time may use the writer; the owner's save lock ensures that. Any thread may use the pool.
 ///
-/// `@unchecked Sendable` because everything but the writer, its checkpoint and the journal mode is Sendable, and those
-/// are only used under the owner's save lock.
+/// `@unchecked Sendable` because everything but the writer, its checkpoint and the journal mode is Sendable, and those are used only under
+/// the owner's save lock.
 final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save lock protects the writer
   let file: SQLiteFile
   let options: SQLiteStoreOptions
   /// The connections that read.
   let readers: ReaderPool
-  /// The journal mode in force. Known once the writer was opened.
+  /// The journal mode in force. Nil until the writer was opened.
   private(set) var journalMode: SQLiteStoreOptions.JournalMode?
-  /// The writer and what keeps its log short; nil until it is asked for.
+  /// The writer and its checkpoint, which keeps the log short; nil until the writer is needed.
   private(set) var openWriter: (connection: SQLiteConnection, checkpoint: WriterCheckpoint)?
   private var registration: OpenFileRegistry.Registration?
 
-  /// Finds the file, or creates an empty one if the options say so. An existing file is not changed.
+  /// Finds the file, or creates an empty one if the options allow it. An existing file isn't changed.
   ///
-  /// - Throws: `notFound`, `notPermitted`, `notAStore`, or `alreadyOpen` if this process has the file open under whatever
-  ///   name. What is in the file shows at the first use of a connection.
+  /// - Throws: `notFound`, `notPermitted`, `notAStore`, or `alreadyOpen` if this process has the file open under any name. Errors in the
+  ///   file's contents are thrown when a connection is first used.
   init(path: String, options: SQLiteStoreOptions) throws(StoreError) {
     let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in
       try SQLiteFile.locate(path, options: options)
@@ -37,13 +36,12 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     }
   }
 
-  /// Opens a connection and makes sure that it opened the file that was checked. Without a registration the file was
-  /// closed.
+  /// Opens a connection and checks that it opened the right file. A nil registration means that the file was closed.
   private static func connect(
     _ file: SQLiteFile, _ options: SQLiteStoreOptions, _ role: ConnectionRole, _ registration: OpenFileRegistry.Registration?
   ) throws(StoreError) -> SQLiteConnection {
     guard let registration else {
-      throw StoreError(.notOpen, operation: SQLiteFile.opening, path: file.path, reason: "The store was closed.")
+      throw StoreError(.notOpen, operation: SQLiteFile.opening, path: file.path, reason: "The store was closed. Open it again.")
     }
     guard !registration.isInherited else { throw ConnectionState.inherited(operation: SQLiteFile.opening, path: file.path) }
     try registration.files.checkBeforeOpening(to: SQLiteFile.opening)
@@ -61,7 +59,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     return connection
   }
 
-  /// The connection that writes, opened and in the journal mode of the options.
+  /// The writing connection, opened, in the journal mode of the options.
   func writer(to operation: String) throws(StoreError) -> SQLiteConnection {
     if options.isReadOnly {
       throw StoreError(.readOnly, operation: operation, path: file.path, reason: "The store was opened read-only.")
@@ -70,7 +68,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     let connection = try openedWriter()
     connection.operation = operation
     guard journalMode == nil else { return connection }
-    // A log is only given up when nobody else has the file open, so not while our own idle readers have.
+    // SQLite can give up a log only while no other connection has the file open, including our idle readers.
     if options.journalMode == .delete { readers.closeIdle() }
     do throws(StoreError) {
       journalMode = try connection.adoptJournalMode(options.journalMode, options)
@@ -81,8 +79,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     }
   }
 
-  /// The connection that writes, opened, or opened again after a failure; nothing in the file is changed. In a read-only
-  /// store it refuses to write.
+  /// The writing connection, opened if necessary. Changes nothing in the file. In a read-only store, it refuses to write.
   func openedWriter() throws(StoreError) -> SQLiteConnection {
     if let open = openWriter {
       if !open.connection.isBroken && !open.connection.isClosed { return open.connection }
@@ -98,48 +95,48 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     return connection
   }
 
-  /// Commits what the writer has written. If that fails, nothing of the writer is used again.
+  /// Commits the writer's transaction. If that fails, the writer isn't used again.
   ///
-  /// A commit that fails may have taken effect, or may do so later. With a log, its pages can be complete there, and the next process that
-  /// opens the file would apply them. Without one, the journal can be gone although removing it failed. So a failed commit is undone before
-  /// the error is thrown.
+  /// A failed commit may have taken effect, or may do so later. With a log, its pages can be complete in the log, and the next process to
+  /// open the file would apply them. Without a log, the journal can be gone although removing it failed. So a failed commit is undone
+  /// before the error is thrown.
   ///
-  /// - Throws: what the commit failed with; nothing was changed then. `durabilityUnknown` if it took effect and the disk didn't confirm it,
-  ///   `outcomeUnknown` if it can't be undone.
+  /// - Throws: The commit's error; nothing was changed then. `durabilityUnknown` if the commit took effect and the disk didn't confirm it.
+  ///   `outcomeUnknown` if the commit can't be undone.
   func commit(_ writer: SQLiteConnection) throws(StoreError) {
     do throws(StoreError) { try writer.commit() } catch {
       writer.rollback()
       let failure = error.cause as? SQLiteFailure
       switch failure?.primaryCode {
       case SQLiteResultCode.inputOutput where failure?.resultCode == SQLiteResultCode.inputOutputSyncOfFolder:
-        // The journal is removed, so nothing can be rolled back any more.
+        // The journal is removed, so the transaction can't be rolled back any more.
         discardWriter()
         throw StoreError(
           .durabilityUnknown, operation: error.operation, path: file.path,
-          reason: "The changes are saved, but the disk did not confirm it. A loss of power may take them back.", cause: error)
+          reason: "The changes are saved, but the disk didn't confirm it. A power loss may revert them.", cause: error)
       case SQLiteResultCode.inputOutput, SQLiteResultCode.outOfMemory: break
       default:
         discardWriter()
         throw error
       }
-      // What marks a commit is written after everything else, so nothing is committed where writing failed. The undoing would fail as well
-      // if a quota is full.
+      // The commit mark is written last, so a failed write means that nothing is committed. If a quota is exceeded, undoing the commit
+      // would fail as well.
       let isIncomplete = failure?.resultCode == SQLiteResultCode.inputOutputWrite
       if undoCommit() || isIncomplete { throw error }
       throw StoreError(
         .outcomeUnknown, operation: error.operation, path: file.path,
-        reason: "The commit failed and could not be undone. The changes may be in the store; look there before you save them again.",
+        reason: "The commit failed and couldn't be undone. The changes may be in the store; check before you save them again.",
         cause: error)
     }
   }
 
-  /// Makes sure that a failed commit has no effect. Returns whether that is certain.
+  /// Undoes a failed commit. Returns whether it certainly has no effect.
   private func undoCommit() -> Bool {
     guard let (failed, checkpoint) = openWriter, let files else { return false }
     let (isLogged, counter) = (files.hasLog, files.counterAtBegin)
     (openWriter, journalMode) = (nil, nil)
     checkpoint.close()
-    // While it is open, the log's index stays in force and isn't rebuilt from the log, which has the failed commit.
+    // While it is open, the log's index stays in force. Otherwise it would be rebuilt from the log, which contains the failed commit.
     defer { failed.close(checkpointing: false) }
     // It may have the file locked.
     if !isLogged { failed.close(checkpointing: false) }
@@ -150,9 +147,9 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
       try writer.waitForDisk(true, options)
       try writer.begin(.immediate)
       defer { writer.rollback() }
-      // Beginning has applied the journal, if it is there.
+      // Beginning the transaction has applied the journal, if it exists.
       guard isLogged else { return try writer.state.changeCounterOnDisk == counter }
-      // A commit of nothing takes the place of the failed one in the log.
+      // An empty commit replaces the failed one in the log.
       let version = try writer.int64("PRAGMA user_version") ?? 0
       try writer.runScript("PRAGMA user_version = \(version)")
       try writer.commit()
@@ -165,20 +162,20 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Opens the connection that rebuilds the file.
   func connectForCompaction() throws(StoreError) -> SQLiteConnection { try Self.connect(file, options, .compactor, registration) }
 
-  /// Gives unused pages back to the file system. To be called after a commit that ``UnusedPages/areMany(on:)`` was true for.
+  /// Returns unused pages to the file system. Call it after a commit for which ``UnusedPages/areMany(on:)`` was true.
   func giveBackUnusedPages() {
     guard let writer = openWriter?.connection else { return }
     UnusedPages.giveBack(on: writer, options) { checkpointAfterCommit() }
     if writer.isBroken { discardWriter() }
   }
 
-  /// Moves the log into the file whatever its length is.
+  /// Moves the log into the file, whatever its length.
   func checkpointNow() {
     if case .failed = openWriter?.checkpoint.now() { discardWriter() }
   }
 
-  /// Moves the log into the file if it has grown long. To be called after each commit of the writer. Returns whether the log may grow
-  /// further: not if moving it failed or had to be put off.
+  /// Moves the log into the file if it is long. Call it after each commit of the writer. Returns whether the log may grow further: false if
+  /// moving it failed or was postponed.
   @discardableResult func checkpointAfterCommit() -> Bool {
     switch openWriter?.checkpoint.afterCommit() {
     case .notDue, .moved, nil: return true
@@ -198,11 +195,11 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     open.connection.close(checkpointing: false)
   }
 
-  /// Closes every connection that is not lent; lent ones are closed when they come back, and the file counts as open
-  /// until then. The last one moves the log into the file.
+  /// Closes every unused connection. Connections in use are closed when they are returned, and the file counts as open until then. The last
+  /// one moves the log into the file.
   ///
-  /// With `checkpointing` false the log stays as it is: for a file that turned out to be somebody else's. A database that
-  /// is let go without being closed closes its connections one by one as they are let go.
+  /// If `checkpointing` is false, the log is left unchanged: for a file that turned out not to be a store of this model. A database
+  /// released without closing closes each connection when it is released.
   func close(checkpointing: Bool = true) {
     if checkpointing && !options.isReadOnly { completeMovedFile() }
     readers.close(checkpointing: checkpointing)
@@ -212,11 +209,11 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     registration = nil
   }
 
-  /// Watches the file; nil once closed.
+  /// Checks the file; nil once closed.
   var files: OpenedFiles? { registration?.files }
 
-  /// When the file was moved away or replaced, moves the log into it, so that it has every save, and the log can be removed from beside
-  /// the file that is at the path now. A file that was also overwritten is left alone.
+  /// If the file was moved away or replaced, moves the log into it. The file then has every save, and the log beside the file now at the
+  /// path can be removed. A file that was also overwritten isn't changed.
   private func completeMovedFile() {
     guard let files, files.isMoved else { return }
     readers.endBursts()

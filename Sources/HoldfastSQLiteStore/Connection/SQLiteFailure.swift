@@ -7,18 +7,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// What SQLite said when a call failed, as far as it may leave this layer.
+/// The details of a failed SQLite call that may leave this layer.
 ///
-/// It is the cause of every ``StoreError`` that comes from SQLite. It never holds bound values: the SQL text has
-/// placeholders, and the message is left out where somebody else's trigger may have put values into it.
+/// It is the cause of every ``StoreError`` that comes from SQLite. It never contains bound values. The SQL text has placeholders, and the
+/// message is omitted if another program's trigger may have put values into it.
 struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// The extended result code.
   let resultCode: Int32
-  /// Why the operating system refused; nil when SQLite did not ask it anything.
+  /// The operating system's error; nil if SQLite didn't make a system call.
   let systemError: ErrorNumber?
-  /// SQLite's own words.
+  /// SQLite's message.
   let message: String?
-  /// The statement, cut when it is very long; nil when none was involved.
+  /// The statement, truncated if very long; nil if no statement was involved.
   let sql: String?
 
   init(resultCode: Int32, systemError: ErrorNumber? = nil, message: String? = nil, sql: String? = nil) {
@@ -28,15 +28,15 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     self.sql = sql
   }
 
-  /// Reads what a connection knows about the call that just returned `resultCode`.
+  /// Reads the connection's details of the call that just returned `resultCode`.
   init(resultCode: Int32, connection: OpaquePointer?, sql: String?) {
-    // The connection's own code is the more precise one if it belongs to the same call.
+    // The connection's own code is more precise if it belongs to the same call.
     let extended = connection.map { sqlite3_extended_errcode($0) } ?? resultCode
     let belongs = extended & 0xff == resultCode & 0xff
     let code = belongs ? extended : resultCode
     self.resultCode = code
-    // SQLite only updates the system's number for these two, and not when a commit fails; then it is left over from an
-    // earlier call. An earlier failure of the second kind would have ended the connection, so it misleads nobody.
+    // SQLite updates the system's number only for these two codes, and not if a commit fails. The number is then left over from an earlier
+    // call. An earlier failure with the second code would have ended the connection, so the number isn't misleading.
     let asksSystem = code & 0xff == SQLiteResultCode.cannotOpen || code & 0xff == SQLiteResultCode.inputOutput
     let number = asksSystem && belongs ? connection.map { sqlite3_system_errno($0) } ?? 0 : 0
     systemError = number == 0 ? nil : ErrorNumber(rawValue: number)
@@ -52,11 +52,11 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
 
   var primaryCode: Int32 { resultCode & 0xff }
 
-  /// Whether the connection that met this failure must not be used again.
+  /// Whether the connection with this failure must not be used again.
   ///
-  /// After a failed sync the kernel may have dropped the pages that it could not write and report success next time;
-  /// after a failed read or a sign of damage the pages in the cache cannot be trusted. A full disk is no such failure:
-  /// where SQLite meets it in a write, it has a result code of its own.
+  /// After a failed sync, the kernel may have dropped the pages that it couldn't write, and may report success next time. After a failed
+  /// read or a sign of damage, the cached pages aren't reliable. A full disk doesn't break the connection: SQLite reports a full disk
+  /// during a write with a separate result code.
   var breaksConnection: Bool {
     switch primaryCode {
     case SQLiteResultCode.inputOutput, SQLiteResultCode.corrupt, SQLiteResultCode.notADatabase: true
@@ -94,8 +94,8 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     }
   }
 
-  /// Whether the file lacks a table or column. All SQL is made from the layout that the file says it has, so a name that is
-  /// not there is the file's fault. SQLite has no result code of its own for it, only words.
+  /// Whether the file lacks a table or column. All SQL is based on the layout recorded in the file, so a missing name is an error in the
+  /// file. SQLite has no result code for it, only a message.
   private var lacksPart: Bool {
     guard let message else { return false }
     return message.hasPrefix("no such table") || message.hasPrefix("no such column") || message.contains(" has no column named ")
@@ -123,25 +123,25 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   private func reason(_ code: StoreError.Code) -> String {
     switch code {
     case .notAStore: "The file is not a SQLite database."
-    case .damaged: "The file is damaged. Restore it from a backup, or recover what can be read."
-    case .diskFull: "There is no space left, or the file has reached its size limit. Nothing was saved; free space and try again."
-    case .inputOutput: "The operating system could not read or write the file."
+    case .damaged: "The file is damaged. Restore it from a backup, or recover the readable part."
+    case .diskFull: "The disk is full, or the file has reached its size limit. Nothing was saved. Free some space and try again."
+    case .inputOutput: "The operating system couldn't read or write the file."
     case .locked where resultCode == SQLiteResultCode.busySnapshot:
-      "Somebody else saved after this transaction read. Begin the transaction again."
+      "Another connection saved after this transaction read. Begin the transaction again."
     case .locked: "Another process or connection holds a lock on the file. Try again later."
     case .readOnly: "The store was opened read-only."
-    case .notPermitted where resultCode == SQLiteResultCode.cannotOpenLink: "The path goes through a symbolic link."
-    case .notPermitted: "The file or its folder cannot be written or read by this user."
-    case .notFound: "The file or its folder does not exist."
-    case .unstorableValue: "A text, a data value or the statement is larger than the store's limit."
-    case .wrongType: "A value has a type that its column cannot have."
+    case .notPermitted where resultCode == SQLiteResultCode.cannotOpenLink: "The path contains a symbolic link. Use the resolved path."
+    case .notPermitted: "This user doesn't have permission to read or write the file or its folder."
+    case .notFound: "The file or its folder doesn't exist."
+    case .unstorableValue: "A text, a data value or the statement exceeds the store's size limit."
+    case .wrongType: "A value has a type that its column can't store."
     case .cancelled: "The request was cancelled."
     case .storeReplaced:
-      "Another program removed or replaced the file. Put it back, or close the store and open the file that is there now."
+      "Another program removed or replaced the file. Put it back, or close the store and open it again to use the new file."
     case .constraintConflict: "Two rows would have the same values of a uniqueness constraint."
     default:
       primaryCode == SQLiteResultCode.outOfMemory || resultCode == SQLiteResultCode.inputOutputNoMemory
-        ? "SQLite could not get the memory that it needs." : "SQLite refused the request."
+        ? "SQLite couldn't allocate memory." : "SQLite refused the request."
     }
   }
 

@@ -1,45 +1,46 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// A path that was checked and can be handed to SQLite: absolute, without links, naming a regular file that exists.
+/// A checked path for SQLite: absolute, without links, naming an existing regular file.
 ///
-/// The checks use `stat` only. An existing file is never opened here, not even to look at its first bytes: closing
-/// the descriptor again would drop every lock that this process holds on the file. Whether the file is a database at
-/// all is for SQLite to say at its first read; that costs nothing extra and needs no descriptor of ours.
+/// The checks use only `stat`. An existing file is never opened here, because closing a descriptor would release every lock that this
+/// process holds on the file. SQLite's first read shows whether the file is a database.
 struct SQLiteFile {
   static let opening = "open the store"
 
-  /// The absolute path. It begins with a slash, so SQLite never takes it for a URI.
+  /// The absolute path. Its leading slash keeps SQLite from reading it as a URI.
   let path: String
-  /// The name by which SQLite opens it.
+  /// The name under which SQLite opens it.
   let name: SQLiteFileName
-  /// The device and inode at the time of the check.
+  /// The device and inode when the path was checked.
   let identity: FileIdentity
-  /// The user that it belonged to.
+  /// The file's owner.
   let owner: UInt32
-  /// Whether the file has no byte yet: it was just created, or somebody else made an empty one.
+  /// Whether the file is empty: just created, here or by another process.
   let isEmpty: Bool
 
-  /// Finds the file of a store, and creates an empty one if the options say so.
+  /// Finds the file of a store, or creates an empty one if the options allow it.
   ///
-  /// Call it through ``OpenFileRegistry/register(locating:)``, which says why.
+  /// Call it only through ``OpenFileRegistry/register(locating:)``, which explains why.
   static func locate(_ path: String, options: SQLiteStoreOptions) throws(StoreError) -> SQLiteFile {
     try checkSpelling(path)
     let resolved = try resolve(path)
     let name = try SQLiteFileName(path: resolved)
-    // A file that is only read gets no other beside it.
+    // A read-only store creates no files beside the database.
     if !options.isReadOnly { try name.checkSuffixes(path: resolved) }
     let creates = options.createsIfMissing && !options.isReadOnly
     let status = try status(of: resolved, creating: creates ? options.filePermissions : nil)
     guard status.kind == .regular else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "There is \(describe(status.kind)) at the path, not a file.")
     }
-    // SQLite takes a file of one byte for an empty one, and would overwrite it.
+    // SQLite treats a file of one byte as empty and would overwrite it.
     guard status.size != 1 else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "The file is too short to be a store.")
     }
     guard status.size > 0 || creates else {
-      throw StoreError(.notAStore, operation: opening, path: resolved, reason: "The file is empty, and no new store was to be made.")
+      throw StoreError(
+        .notAStore, operation: opening, path: resolved,
+        reason: "The file is empty. To create a store in it, open it for writing, with createsIfMissing.")
     }
     let companions = CompanionFiles(databaseName: name.text)
     if !options.allowsSharedFolder {
@@ -50,7 +51,7 @@ struct SQLiteFile {
     return SQLiteFile(path: resolved, name: name, identity: status.identity, owner: status.owner, isEmpty: status.size == 0)
   }
 
-  /// Throws if others may replace the files in the folder.
+  /// Throws if other users may replace files in the folder.
   private static func checkFolder(_ path: String) throws(StoreError) {
     let folder: FileStatus
     do { folder = try OperatingSystem.status(of: split(path).folder, followsLinks: true) } catch { throw failure(error, path: path) }
@@ -59,7 +60,7 @@ struct SQLiteFile {
     }
   }
 
-  /// Throws if the path no longer names the file that was checked, because somebody replaced it in the meantime.
+  /// Throws if the path no longer names the checked file, because another process replaced it.
   ///
   /// Called after the first connection has opened the path.
   func checkIdentity() throws(StoreError) {
@@ -67,12 +68,12 @@ struct SQLiteFile {
     do { now = try OperatingSystem.status(of: path, followsLinks: false) } catch { throw Self.failure(error, path: path) }
     guard now.identity == identity else {
       throw StoreError(
-        .locked, operation: Self.opening, path: path, reason: "Another program replaced the file at the same moment. Try again.",
+        .locked, operation: Self.opening, path: path, reason: "Another program replaced the file while it was being opened. Try again.",
         isRetryable: true)
     }
   }
 
-  /// Refuses what can't be meant as a path: the empty one, and the names that have a meaning of their own in SQLite.
+  /// Refuses strings that can't be a path: the empty string, and names with a special meaning in SQLite.
   private static func checkSpelling(_ path: String) throws(StoreError) {
     let reason: String
     if path.isEmpty {
@@ -80,23 +81,23 @@ struct SQLiteFile {
     } else if path.utf8.contains(0) {
       reason = "The path contains a zero byte. Give the path of a file."
     } else if path == ":memory:" || path.hasPrefix("file::memory:") {
-      reason = "A SQLite store needs a file. For a store without a file use `.memory()` of HoldfastMemoryStore."
+      reason = "A SQLite store needs a file. For a store without a file, use `.memory()` of HoldfastMemoryStore."
     } else if path.hasPrefix("file:") {
       reason =
-        "This is a URL, and a path is needed: `url.path`, for example. For a file whose name begins with `file:`, write `./` before it."
+        "This is a URL, not a path. Pass `url.path`, for example. For a file whose name begins with `file:`, write `./` before it."
     } else {
       return
     }
     throw StoreError(.invalidPath, operation: opening, path: path, reason: reason)
   }
 
-  /// The absolute path without links: of the file if there is one, otherwise of its folder with the name added.
+  /// The absolute path without links: of the file if it exists, otherwise of its folder with the name appended.
   private static func resolve(_ path: String) throws(StoreError) -> String {
     let reason: ErrorNumber
     do { return try OperatingSystem.realPath(of: path) } catch { reason = error }
     guard reason == .notFound else { throw failure(reason, path: path) }
     if let status = try? OperatingSystem.status(of: path, followsLinks: false), status.kind == .symbolicLink {
-      throw StoreError(.notFound, operation: opening, path: path, reason: "The path is a symbolic link whose target does not exist.")
+      throw StoreError(.notFound, operation: opening, path: path, reason: "The path is a symbolic link whose target doesn't exist.")
     }
 
     let (folder, name) = split(path)
@@ -113,7 +114,7 @@ struct SQLiteFile {
     return (folder, String(path[path.utf8.index(after: slash)...]))
   }
 
-  /// The status of the path, after an empty file was created there if there was nothing and permissions are given.
+  /// The status of the path. First creates an empty file there if nothing exists and permissions are given.
   private static func status(of path: String, creating permissions: UInt32?) throws(StoreError) -> FileStatus {
     do {
       return try OperatingSystem.status(of: path, followsLinks: false)
@@ -122,7 +123,7 @@ struct SQLiteFile {
       do {
         try OperatingSystem.createFile(at: path, permissions: permissions)
       } catch {
-        // Another process was faster: then its file is the one to open.
+        // Another process was faster. Open its file.
         guard error == .exists else { throw failure(error, path: path) }
       }
       return try status(of: path, creating: nil)
@@ -133,7 +134,7 @@ struct SQLiteFile {
     if number == .nameTooLong {
       return StoreError(
         .invalidPath, operation: opening, path: path,
-        reason: "The path, or a name in it, is longer than the operating system allows: as a rule 4,095 bytes, and 255 for each name. "
+        reason: "The path, or a name in it, is longer than the operating system allows: usually 4,095 bytes, and 255 for each name. "
           + "Use a shorter path.", cause: number)
     }
     let code: StoreError.Code =
@@ -144,7 +145,7 @@ struct SQLiteFile {
       default: .inputOutput
       }
     return StoreError(
-      code, operation: opening, path: path, reason: "The operating system says: \(number).", cause: number,
+      code, operation: opening, path: path, reason: "The operating system reported: \(number).", cause: number,
       isRetryable: code == .diskFull)
   }
 

@@ -1,29 +1,29 @@
 import HoldfastStore
 import Synchronization
 
-/// The name by which SQLite opens a file, and by which the files that SQLite keeps beside it are found.
+/// The name under which SQLite opens a file and finds the files beside it.
 ///
-/// It is the path itself where SQLite accepts it. SQLite's file system refuses paths of more than 512 bytes, its longest suffix
-/// included, and copies names into buffers of that size, so the limit can't be raised from outside. A longer path is opened through a
-/// descriptor of its folder: `/proc/self/fd/N/NAME`. The descriptor stays open as long as anything holds this value.
+/// It is the path itself if SQLite accepts it. SQLite's file system refuses paths of more than 512 bytes, including its longest suffix. It
+/// copies names into buffers of that size, so the limit can't be raised from outside. A longer path is opened through a descriptor of its
+/// folder: `/proc/self/fd/N/NAME`. The descriptor stays open as long as this value is referenced.
 ///
-/// It never appears in a message; errors and log lines name the path.
+/// The name never appears in a message; errors and log lines contain the path.
 struct SQLiteFileName: Sendable {
   /// The longest suffix of a file that SQLite keeps beside a database.
   static let longestSuffix = "-journal"
-  /// Where Linux lists the descriptors of a process.
+  /// The folder in which Linux lists the descriptors of a process.
   static let descriptors = "/proc/self/fd"
 
-  /// What SQLite is given.
+  /// The name passed to SQLite.
   let text: String
-  /// The folder that the name goes through; nil when the name is the path.
+  /// The folder in the name; nil if the name is the path.
   private let folder: KeptFolder?
 
-  /// Finds the name for an absolute path without links. The file need not exist, but its folder must.
+  /// Finds the name for an absolute path without links. The folder must exist; the file need not.
   ///
-  /// - Throws: `invalidPath` if the path is too long for SQLite and can't be shortened here.
+  /// - Throws: `invalidPath` if the path is too long for SQLite and can't be shortened.
   init(path: String, descriptors: String = SQLiteFileName.descriptors) throws(StoreError) {
-    // Asking SQLite for its file system starts it.
+    // Requesting SQLite's file system initializes SQLite.
     try SQLiteLibrary.start()
     if path.utf8.count <= SQLiteFileSystem.longestSystemPath {
       text = path
@@ -44,25 +44,25 @@ struct SQLiteFileName: Sendable {
     text = "\(alias)/\(name)"
   }
 
-  /// The name of another file in the folder, as SQLite opens it.
+  /// The name under which SQLite opens another file in the folder.
   func beside(_ name: String) -> String {
     let folder = SQLiteFile.split(text).folder
     return folder == "/" ? "/" + name : folder + "/" + name
   }
 
-  /// Throws if a file beside the database would have a name that the file system refuses.
+  /// Throws if a file beside the database would have a name too long for the file system.
   func checkSuffixes(path: String) throws(StoreError) {
     do throws(ErrorNumber) { _ = try OperatingSystem.status(of: text + Self.longestSuffix, followsLinks: false) } catch {
       guard error == .nameTooLong else { return }
       let length = SQLiteFile.split(path).name.utf8.count
       throw StoreError(
         .invalidPath, operation: SQLiteFile.opening, path: path,
-        reason: "The file's name has \(length) bytes. SQLite keeps files beside it whose names are up to \(Self.longestSuffix.utf8.count) "
+        reason: "The file's name has \(length) bytes. SQLite keeps files beside it with names up to \(Self.longestSuffix.utf8.count) "
           + "bytes longer, and most file systems allow 255. Use a shorter name.", cause: error)
     }
   }
 
-  /// Replaces names of this kind in a message of SQLite by the paths that they stand for.
+  /// Replaces such names in a message of SQLite with their paths.
   static func spelledOut(_ message: String) -> String {
     let parts = message.split(separator: Self.descriptors + "/", omittingEmptySubsequences: false)
     guard let first = parts.first, parts.count > 1 else { return message }
@@ -79,12 +79,12 @@ struct SQLiteFileName: Sendable {
   }
 }
 
-/// A folder that is kept open so that a name can go through its descriptor. The last reference closes it.
+/// A folder that stays open so that a name can use its descriptor. The last reference closes it.
 private final class KeptFolder: Sendable {
   let descriptor: Int32
   let identity: FileIdentity
 
-  /// The paths of the folders that are open, by descriptor. Protects the list itself.
+  /// The paths of the open folders, by descriptor. The mutex protects the dictionary.
   private static let paths = Mutex<[Int32: String]>([:])
 
   init(_ path: String) throws(ErrorNumber) {

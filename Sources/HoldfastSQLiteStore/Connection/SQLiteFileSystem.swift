@@ -12,34 +12,34 @@ import Synchronization
   import Darwin
 #endif
 
-/// The virtual file system of SQLite that every connection uses. It forwards every call to the system's own, except these:
+/// The SQLite virtual file system of every connection. It forwards calls to the default file system, with these exceptions:
 ///
 /// - A super-journal is never opened. SQLite deletes the file that a journal names as its super-journal, and the journal is untrusted.
-/// - A journal or log is opened only if it passes the checks of ``CompanionFiles``. Opening a store runs them first, for a clear error; here
-///   they cover files that were created since.
-/// - Only journals and logs of open databases are deleted, and none of read-only ones. A folder that can't be synced afterwards is no error
-///   where the file system never can.
+/// - A journal or log is opened only if it passes the checks of ``CompanionFiles``. Opening a store runs them first, for a clear error.
+///   Here they cover files created since then.
+/// - Only journals and logs of open databases are deleted, and never those of read-only databases. A deletion doesn't fail if the file
+///   system can't sync folders.
 /// - A read-only database's log is opened read-only, so SQLite doesn't create one.
-/// - A full path name is the name as given. SQLite's own file system resolves symbolic links in a name, so it would replace
-///   `/proc/self/fd/N/NAME` by the long path that ``SQLiteFileName`` avoids. Names that come here are resolved and checked already.
-/// - A temporary file goes where ``placingTemporaryFiles(_:_:)`` says.
+/// - A full path name is the given name. SQLite's own file system resolves symbolic links in a name. It would replace
+///   `/proc/self/fd/N/NAME` with the long path that ``SQLiteFileName`` avoids. Names are resolved and checked before they get here.
+/// - A temporary file is created where ``placingTemporaryFiles(_:_:)`` specifies.
 ///
-/// It forwards to the original structure instead of copying it, because an application may have installed a file system of its own
-/// as the default, with fields behind those that SQLite knows.
+/// It forwards to the original structure instead of copying it. An application may have installed its own default file system, with
+/// additional fields after SQLite's.
 enum SQLiteFileSystem {
   /// The name under which SQLite knows it.
   static let name = "holdfast"
-  /// The name of one that reads a log without its index: SQLite keeps the index in memory then, and makes no file. Only for files that no
-  /// process has open.
+  /// The name of a file system that reads a log without its index: SQLite keeps the index in memory and creates no file. Only for files
+  /// that no process has open.
   static let nameWithoutIndex = "holdfast-without-index"
 
-  /// The maximum length of a path that SQLite's own file system opens, in bytes. The longest suffix is not part of it.
+  /// The maximum length of a path that SQLite's own file system opens, in bytes, without the longest suffix.
   static let longestSystemPath: Int = {
     guard let system = sqlite3_vfs_find(nil) else { return 0 }
     return Int(system.pointee.mxPathname) - SQLiteFileName.longestSuffix.utf8.count
   }()
 
-  /// Registers the file systems, once per process; false if SQLite refuses.
+  /// Registers the file systems once per process. Returns false if SQLite refuses.
   static func register() -> Bool { isRegistered }
 
   private static let isRegistered: Bool = {
@@ -78,7 +78,7 @@ enum SQLiteFileSystem {
       guard let path, SQLiteFileSystem.mayDelete(path) else { return SQLiteResultCode.cannotDelete }
       let system = SQLiteFileSystem.system(vfs)
       let code = system.pointee.xDelete(system, path, syncsFolder)
-      // The file is gone. A file system that can't sync a folder at all is no error.
+      // The file was deleted. Ignore the error if the file system can't sync folders at all.
       let canSync = ![EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS].contains(errno)
       return code == SQLiteResultCode.inputOutputSyncOfFolder && !canSync ? SQLiteResultCode.ok : code
     }
@@ -89,7 +89,7 @@ enum SQLiteFileSystem {
   }
 
   private static func forwardServices(_ vfs: inout sqlite3_vfs) {
-    // Without the functions that load libraries: every connection has extensions switched off.
+    // Omits the functions that load libraries, because every connection disables extensions.
     vfs.xRandomness = { vfs, count, output in
       let system = SQLiteFileSystem.system(vfs)
       return system.pointee.xRandomness(system, count, output)
@@ -119,7 +119,7 @@ enum SQLiteFileSystem {
     let system = system(vfs)
     var flags = flags
     if let path, !mayOpen(path, &flags) {
-      // SQLite closes no file that has no methods.
+      // SQLite doesn't close a file without methods.
       file?.pointee.pMethods = nil
       return SQLiteResultCode.cannotOpen
     }
@@ -128,8 +128,7 @@ enum SQLiteFileSystem {
 
   // MARK: What may be opened and deleted
 
-  /// The databases that connections have open, by the names that SQLite was given, and how many connections those are. Protects the list
-  /// itself.
+  /// The open databases by the names passed to SQLite, with their numbers of connections. The mutex protects the dictionary.
   private static let openDatabases = Mutex<[String: OpenDatabases]>([:])
 
   private struct OpenDatabases {
@@ -139,7 +138,7 @@ enum SQLiteFileSystem {
     let trustsAnyFile: Bool
   }
 
-  /// Says that a connection has a database open, for as long as this is kept.
+  /// Marks a database as open for a connection, until this object is released.
   final class OpenDatabase: Sendable {
     private let name: String
 
@@ -160,7 +159,7 @@ enum SQLiteFileSystem {
     }
   }
 
-  /// Whether a file may be opened. A read-only database gets a flag that makes no file.
+  /// Whether a file may be opened. For a read-only database, changes the flags so that no file is created.
   private static func mayOpen(_ path: UnsafePointer<CChar>, _ flags: inout Int32) -> Bool {
     if flags & SQLITE_OPEN_SUPER_JOURNAL != 0 { return false }
     guard flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL) != 0 else { return true }
@@ -172,7 +171,7 @@ enum SQLiteFileSystem {
 
   private static func mayDelete(_ path: UnsafePointer<CChar>) -> Bool { database(of: path).map { !$0.0.isReadOnly } ?? false }
 
-  /// The open database that a journal or log belongs to.
+  /// The open database to which a journal or log belongs.
   private static func database(of path: UnsafePointer<CChar>) -> (OpenDatabases, String)? {
     let path = String(cString: path)
     guard let suffix = CompanionFiles.suffixes.first(where: path.hasSuffix) else { return nil }
@@ -182,7 +181,7 @@ enum SQLiteFileSystem {
 
   // MARK: Temporary files
 
-  /// Gives the temporary files names that SQLite opens while `body` runs. It removes the names at once.
+  /// Sets the names under which SQLite opens temporary files while `body` runs. SQLite removes the names at once.
   static func placingTemporaryFiles(_ names: TemporaryNames, _ body: () throws(StoreError) -> Void) throws(StoreError) {
     var failure: StoreError?
     $temporaryNames.withValue(names) {
@@ -191,16 +190,16 @@ enum SQLiteFileSystem {
     if let failure { throw failure }
   }
 
-  /// Bound to the thread that runs a statement, on which SQLite opens the files for it.
+  /// Bound to the thread that runs a statement. SQLite opens the statement's files on that thread.
   @TaskLocal private static var temporaryNames: TemporaryNames?
 
   private static func system(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> UnsafeMutablePointer<sqlite3_vfs> {
-    guard let system = vfs?.pointee.pAppData else { preconditionFailure("SQLite called a file system without naming it.") }
+    guard let system = vfs?.pointee.pAppData else { preconditionFailure("SQLite called a file system without passing it.") }
     return system.assumingMemoryBound(to: sqlite3_vfs.self)
   }
 }
 
-/// Names for SQLite's temporary files in a store's folder. They must stay until SQLite has closed the files.
+/// Names for SQLite's temporary files in a store's folder. They must stay valid until SQLite has closed the files.
 ///
 /// `@unchecked Sendable` because only the thread that runs the statement uses it.
 final class TemporaryNames: @unchecked Sendable {  // because one thread uses it
@@ -211,7 +210,7 @@ final class TemporaryNames: @unchecked Sendable {  // because one thread uses it
 
   deinit { for name in given { free(name) } }
 
-  /// Another name, which no file has.
+  /// Another unused file name.
   func next() -> UnsafePointer<CChar>? {
     let text = name.beside(".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp")
     guard let next = strdup(text) else { return nil }

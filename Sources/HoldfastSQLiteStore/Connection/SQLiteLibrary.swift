@@ -13,22 +13,22 @@ import Synchronization
   import Darwin
 #endif
 
-/// The SQLite library that this process runs with.
+/// The SQLite library of this process.
 enum SQLiteLibrary {
   /// The label of every log line of this layer.
   static let logLabel = "holdfast.sqlite"
 
-  /// The version as SQLite numbers it: 3.40.1 is 3040001.
+  /// SQLite's version number: 3.40.1 is 3040001.
   static var version: Int32 { sqlite3_libversion_number() }
 
-  /// Whether a checkpoint that runs beside a commit can lose that commit with this library (the "WAL reset" defect).
+  /// Whether this library can lose a commit if a checkpoint runs at the same time (the "WAL reset" defect).
   ///
-  /// Our own checkpoints are safe from it, because they run under the writer's lock (``WriterCheckpoint``). Other
-  /// programs on the same file may not do that.
+  /// Holdfast's own checkpoints are safe, because they run under the writer's lock (``WriterCheckpoint``). Other programs on the same file
+  /// may not do that.
   static var walResetBug: Bool { hasWALResetBug(version: version) }
 
-  /// The defect came with write-ahead logs in 3.7.0. It was repaired in 3.51.3, 3.50.7 and 3.44.6; the release
-  /// lines between those never got the repair.
+  /// The defect was introduced with write-ahead logs in 3.7.0 and fixed in 3.51.3, 3.50.7 and 3.44.6. The release lines in between never
+  /// got the fix.
   static func hasWALResetBug(version: Int32) -> Bool {
     switch version {
     case ..<3_007_000: false
@@ -39,65 +39,66 @@ enum SQLiteLibrary {
 
   /// Prepares the library once per process. Every connection calls it before it opens anything.
   ///
-  /// Sends SQLite's own log to swift-log. That is refused, without harm, if the application used SQLite earlier.
+  /// Redirects SQLite's log to swift-log. SQLite refuses that, without harm, if the application has already used SQLite.
   static func start() throws(StoreError) {
     if let problem = startProblem {
       throw StoreError(.failed, operation: "start SQLite", reason: problem)
     }
   }
 
-  /// Why the library cannot be used; nil when it can. Initialised once, by the first thread that asks.
+  /// Why the library can't be used; nil if it can. Initialised once, by the first thread that reads it.
   private static let startProblem: String? = {
     ProcessGeneration.watch()
     _ = holdfast_sqlite3_config_log(
       { _, code, message in
         guard let message else { return }
-        // SQLite logs between a call that failed and its caller, who asks for the number.
+        // SQLite logs between a failed call and its caller, which then reads `errno`.
         let number = errno
         defer { errno = number }
         SQLiteLibrary.log(code: code, message: String(cString: message))
       }, nil)
-    if sqlite3_threadsafe() == 0 { return "This SQLite library was built without support for threads." }
+    if sqlite3_threadsafe() == 0 { return "This SQLite library was built without support for threads. Use one that supports them." }
     if version < 3_031_000 {
-      return "SQLite \(String(cString: sqlite3_libversion())) is too old; at least 3.31.0 is needed."
+      return "SQLite \(String(cString: sqlite3_libversion())) is too old. Use 3.31.0 or later."
     }
     return nil
   }()
 
-  /// Notes once per file and process that other programs can lose commits in it, if they can. Called when something is to be
-  /// written: a process that only reads can't lose anything. *Which store?* explains it to users.
+  /// Logs, once per file and process, that other programs can lose commits in the file, if the library is affected. Called before something
+  /// is written, because a process that only reads can't lose anything. The article *Which store?* explains it.
   ///
-  /// - Returns: whether it was the first time.
+  /// - Returns: Whether it was the first time.
   @discardableResult
   static func noteWALResetBug(path: String, isAffected: Bool = walResetBug) -> Bool {
     guard isAffected, filesWithNote.withLock({ $0.insert(path).inserted }) else { return false }
     Logger(label: logLabel).debug(
-      "This SQLite can lose commits when another program checkpoints the same file; Holdfast's own checkpoints are safe.",
+      "This SQLite version can lose commits if another program checkpoints the same file. Holdfast's own checkpoints are safe.",
       metadata: ["version": "\(String(cString: sqlite3_libversion()))", "path": "\(path)"])
     return true
   }
 
-  /// The paths that the note was logged for. Protects the list itself.
+  /// The paths for which the note was logged. The mutex protects the set.
   private static let filesWithNote = Mutex<Set<String>>([])
 
-  /// Passes on one message of SQLite. Its messages hold SQL text and paths, never bound values.
+  /// Logs one message of SQLite. Its messages contain SQL text and paths, never bound values.
   private static func log(code: Int32, message: String) {
-    // A logger of its own for each message, because the application may set up logging after the first one.
+    // Creates a logger for each message, because the application may configure logging after the first one.
     Logger(label: logLabel).log(
       level: level(code, message), "\(SQLiteFileName.spelledOut(message).escapingControlCharacters())", metadata: ["code": "\(code)"])
   }
 
   /// The level of a message.
   ///
-  /// What a caller receives as an error anyway is for debugging. Three kinds are logged because no error reports them all:
+  /// Failures that a caller receives as an error have the level `debug`. Three kinds have higher levels, because not all of them cause an
+  /// error:
   ///
-  /// - failures of the disk, some of which happen while a file is closed;
-  /// - misuse of SQLite, which would be a defect of ours;
-  /// - SQLite's warnings, such as a file with several hard links, each of which would have a log of its own.
+  /// - disk failures, some of which happen while a file is closed;
+  /// - misuse of SQLite, which would be a defect of Holdfast;
+  /// - SQLite's warnings, such as a file with several hard links, where each link would have its own log.
   static func level(_ code: Int32, _ message: String) -> Logger.Level {
     switch code & 0xff {
     case SQLiteResultCode.inputOutput, SQLiteResultCode.misuse: .error
-    // A query that would be faster with an index is no fault of a file.
+    // A query that would be faster with an index isn't a problem of the file.
     case SQLiteResultCode.warning where code == SQLiteResultCode.warningAutomaticIndex: .debug
     // "file unlinked while open" and "file renamed while open": the next save fails because of it.
     case SQLiteResultCode.warning where message.hasPrefix("file "): .debug

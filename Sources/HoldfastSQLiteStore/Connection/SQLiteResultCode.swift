@@ -1,7 +1,7 @@
-/// SQLite's result codes that this layer tells apart.
+/// The SQLite result codes that this layer distinguishes.
 ///
-/// The extended ones are spelt out as numbers because SQLite defines them by expressions that Swift does not import.
-/// They are part of SQLite's stable interface.
+/// The extended ones are numbers because SQLite defines them by expressions that Swift doesn't import. They are part of SQLite's stable
+/// interface.
 enum SQLiteResultCode {
   static let ok: Int32 = 0
   static let error: Int32 = 1

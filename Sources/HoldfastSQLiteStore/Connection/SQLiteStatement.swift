@@ -1,23 +1,22 @@
 import CSQLite
 import HoldfastStore
 
-/// One compiled SQL statement: bind values, step through the rows, read columns.
+/// A compiled SQL statement: bind values, step through the rows, read columns.
 ///
-/// A statement is *ready*, *running* or *spent*. ``step()`` begins it; while it returns true there is a row to read.
-/// When it returns false or throws, the statement is ready again, with its bindings kept; those of a statement
-/// with a list are cleared. A statement that is left
-/// before its last row must be put back by ``reset()``, because until then it holds a read lock.
+/// ``step()`` starts the statement. It returns true if there is a row to read. When it returns false or throws, the statement is ready
+/// again. Its bindings are kept, except those of a statement with a list. If you stop before the last row, call ``reset()``: until then the
+/// statement holds a read lock.
 ///
-/// Confined to whoever uses its connection. It must not be used after the connection is closed; it throws then.
+/// Confined like its connection. Using it after the connection was closed throws.
 final class SQLiteStatement {
-  /// SQLite's handle, valid as long as this object.
+  /// SQLite's handle. Valid as long as this object.
   let handle: OpaquePointer
-  /// The text that was compiled.
+  /// The SQL text.
   let sql: String
   private let state: ConnectionState
-  /// Whether the statement was begun and not yet run to its end.
+  /// Whether the statement was started and hasn't finished.
   @exclusivity(unchecked) private(set) var isRunning = false
-  /// Whether a list is bound. It may be large, so it is released when the statement is done.
+  /// Whether a list is bound. It may be large, so it is released when the statement finishes.
   @exclusivity(unchecked) var holdsList = false
 
   /// Compiles the text, which must be one statement.
@@ -37,19 +36,19 @@ final class SQLiteStatement {
       }
     }
     guard code == SQLiteResultCode.ok else { throw state.failure(code, sql: sql) }
-    guard let handle else { preconditionFailure("There is no statement in the SQL text: \(sql)") }
-    precondition(rest == 0, "More than one statement in the SQL text: \(sql)")
+    guard let handle else { preconditionFailure("The SQL text contains no statement: \(sql)") }
+    precondition(rest == 0, "The SQL text contains more than one statement: \(sql)")
     self.handle = handle
     self.sql = sql
     self.state = state
   }
 
   deinit {
-    // In a forked child the handle is left alone: finalizing could touch the file of the parent.
+    // In a forked child the handle isn't finalized, because that could touch the parent's file.
     if !state.isInherited { sqlite3_finalize(handle) }
   }
 
-  /// Goes to the next row. Returns true if there is one to read, false if the statement is done and ready again.
+  /// Advances to the next row. Returns true if there is one; false if the statement has finished and is ready again.
   @inline(__always)
   func step() throws(StoreError) -> Bool {
     if !isRunning { try begin() }
@@ -59,15 +58,15 @@ final class SQLiteStatement {
     return false
   }
 
-  /// Runs the statement to its end and ignores its rows, if any.
+  /// Runs the statement to its end and ignores its rows.
   func run() throws(StoreError) {
     while try step() {}
   }
 
-  /// Makes the statement ready again, whatever state it is in. The bindings stay.
+  /// Makes the statement ready again, whatever its state. Keeps the bindings.
   func reset() {
     isRunning = false
-    // The code that it returns is that of the last step, which was reported then.
+    // The returned code is the last step's, which was already reported.
     sqlite3_reset(handle)
     if holdsList { releaseList() }
   }
@@ -78,7 +77,7 @@ final class SQLiteStatement {
     clearBindings()
   }
 
-  /// Gives back the pages that the connection keeps and that nothing uses now.
+  /// Releases the connection's unused cache pages.
   func releasePages() { sqlite3_db_release_memory(sqlite3_db_handle(handle)) }
 
   /// Sets every parameter to null.
@@ -112,19 +111,19 @@ final class SQLiteStatement {
     return error
   }
 
-  /// The error for a value that could not be bound.
+  /// The error for a value that couldn't be bound.
   @inline(never)
   fileprivate func refused(_ code: Int32, index: Int) -> StoreError {
     precondition(
       code != SQLITE_MISUSE && code != SQLITE_RANGE,
-      "Parameter \(index) does not exist, or the statement is running and was not reset: \(sql)")
+      "Parameter \(index) doesn't exist, or the statement is running and wasn't reset: \(sql)")
     return state.failure(code, sql: sql)
   }
 }
 
-/// Who owns bytes that are bound to a parameter.
+/// The owner of bytes bound to a parameter.
 enum BoundBytes {
-  /// The caller; they must stay where they are until the parameter is bound again or the bindings are cleared.
+  /// The caller. They must stay valid until the parameter is bound again or the bindings are cleared.
   case borrowed
   /// SQLite, which copies them.
   case copied
@@ -133,7 +132,7 @@ enum BoundBytes {
   var destructor: sqlite3_destructor_type? {
     switch self {
     case .borrowed: nil
-    // SQLite's marker for "copy it": the pointer −1, which it compares and never calls.
+    // SQLite's marker for "copy it": the pointer −1, which SQLite compares and never calls.
     case .copied: unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     }
   }
@@ -141,8 +140,8 @@ enum BoundBytes {
 
 // MARK: - Binding
 
-/// Parameters count from 1, as in SQLite. To bind to a parameter that does not exist, or while the statement is
-/// running, is a mistake of the caller and traps.
+/// Parameters are numbered from 1, as in SQLite. Binding to a parameter that doesn't exist, or while the statement is running, is a
+/// programming error and traps.
 extension SQLiteStatement {
   @inline(__always)
   func bind(_ value: Int64, at index: Int) {
@@ -165,7 +164,7 @@ extension SQLiteStatement {
     if code != SQLiteResultCode.ok { bindingFailed(code, index: index) }
   }
 
-  /// Binds UTF-8 bytes as text. No bytes are the empty text, not null.
+  /// Binds UTF-8 bytes as text. Zero bytes are the empty text, not null.
   @inline(__always)
   func bindText(_ bytes: UnsafeRawBufferPointer, _ ownership: BoundBytes, at index: Int) throws(StoreError) {
     let start = bytes.baseAddress ?? Self.noBytes
@@ -175,7 +174,7 @@ extension SQLiteStatement {
     if code != SQLiteResultCode.ok { throw refused(code, index: index) }
   }
 
-  /// Binds bytes as a data value. No bytes are the empty value, not null.
+  /// Binds bytes as a data value. Zero bytes are the empty value, not null.
   @inline(__always)
   func bindBlob(_ bytes: UnsafeRawBufferPointer, _ ownership: BoundBytes, at index: Int) throws(StoreError) {
     let start = bytes.baseAddress ?? Self.noBytes
@@ -204,10 +203,10 @@ extension SQLiteStatement {
 
   @inline(never)
   private func bindingFailed(_ code: Int32, index: Int) -> Never {
-    preconditionFailure("Parameter \(index) does not exist, or the statement is running and was not reset (\(code)): \(sql)")
+    preconditionFailure("Parameter \(index) doesn't exist, or the statement is running and wasn't reset (\(code)): \(sql)")
   }
 
-  /// Where the pointer of an empty value points: SQLite would take no pointer for null. Nothing is read from it.
+  /// The pointer of an empty value, because SQLite treats a null pointer as null. Nothing is read from it.
   private static var noBytes: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 1)! }
 }
 
@@ -222,9 +221,9 @@ enum SQLiteColumnType: Int32 {
   case null = 5
 }
 
-/// Columns count from 0, as in SQLite. Only while ``step()`` said that there is a row. Asking for another type than the
-/// stored one converts, as SQLite does; ask for ``type(_:)`` first where it matters. Pointers are valid until the next
-/// step, the next reset, or another reader of the same column.
+/// Columns are numbered from 0, as in SQLite. Read them only after ``step()`` returned true. Reading a value as another type converts it,
+/// as in SQLite; check ``type(_:)`` first if that matters. Pointers are valid until the next step, the next reset, or another read of the
+/// same column.
 extension SQLiteStatement {
   @inline(__always)
   func type(_ column: Int) -> SQLiteColumnType {
@@ -242,10 +241,10 @@ extension SQLiteStatement {
   @inline(__always)
   func double(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(truncatingIfNeeded: column)) }
 
-  /// The UTF-8 bytes of a text. They are what the file holds, so they may be invalid UTF-8.
+  /// The UTF-8 bytes of a text, as stored in the file. They may be invalid UTF-8.
   @inline(__always)
   func text(_ column: Int) -> UnsafeRawBufferPointer {
-    // The pointer first: asking for it may convert the value, and the length is that of the converted one.
+    // The pointer first: reading it may convert the value, and the length is the converted value's.
     let start = sqlite3_column_text(handle, Int32(truncatingIfNeeded: column))
     return bytes(column, from: UnsafeRawPointer(start))
   }

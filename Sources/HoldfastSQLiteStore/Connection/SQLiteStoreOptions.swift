@@ -1,43 +1,43 @@
 public import HoldfastFiles
 
-/// How a SQLite store opens and keeps its file.
+/// Options for opening and keeping a SQLite store's file.
 ///
-/// The defaults are what most applications want: changes are durable when a save returns, readers never wait for the
-/// writer, and new files are readable by their owner only.
+/// The defaults suit most applications. Changes are durable when a save returns, readers never wait for the writer, and only the owner can
+/// read new files.
 ///
-/// Options say nothing about the model, and they are not stored in the file, with one exception that the file format
-/// itself has: the journal mode.
+/// Options don't depend on the model. They aren't stored in the file, except the journal mode, which is part of SQLite's file format.
 public struct SQLiteStoreOptions: Sendable, Hashable {
-  /// When a change is safe from a loss of power. A crash of the process alone never loses a save, with either.
+  /// Whether a power loss can lose a save that has returned. A crash of the process never can.
   public enum Durability: String, Sendable, Hashable, Codable, CaseIterable {
     /// The change is on the disk when the save returns.
     case full
-    /// The last saves before a loss of power may be missing afterwards; the file is never inconsistent.
+    /// The last saves before a power loss may be missing. The file stays consistent.
     ///
-    /// This holds for ``JournalMode/wal``. With ``JournalMode/delete`` it means the same as ``full``, because there
-    /// less syncing could leave an inconsistent file.
+    /// This applies to ``JournalMode/wal``. With ``JournalMode/delete`` it is the same as ``full``, because less syncing could leave an
+    /// inconsistent file.
     case normal
   }
 
-  /// Where SQLite keeps what it needs to undo or complete a transaction.
+  /// Where SQLite keeps the data to undo or complete a transaction.
   public enum JournalMode: String, Sendable, Hashable, Codable, CaseIterable {
-    /// A write-ahead log in a file beside the store: readers and the writer do not wait for each other.
+    /// A write-ahead log in a file beside the store. Readers and the writer don't wait for each other.
     case wal
-    /// A rollback journal that each transaction creates and deletes. For file systems without shared memory, and for
-    /// files that must be complete on their own after each save.
+    /// A rollback journal that each transaction creates and deletes.
+    ///
+    /// For file systems without shared memory, and for files that must be complete after each save.
     case delete
   }
 
-  /// Which stores get the fetch indexes that the model declares and the file lacks.
+  /// The stores that get fetch indexes that the model declares and the file lacks.
   ///
-  /// Fetch indexes don't belong to a model's version, so a model can gain one without a migration. A store of this framework has a mark
-  /// in its metadata; one without the mark was made by another program, such as Core Data, which may not expect new indexes.
+  /// Fetch indexes aren't part of a model's version, so a model can gain one without a migration. A store that this framework created is
+  /// marked in its metadata. A store without the mark was created by another program, such as Core Data, which may not expect new indexes.
   public enum IndexAddition: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Stores that this framework made.
+    /// Stores that this framework created.
     case ownStores
-    /// All stores, whichever program made them.
+    /// All stores.
     case allStores
-    /// No store.
+    /// No stores.
     case never
 
     func includes(ownStore: Bool) -> Bool {
@@ -49,82 +49,98 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     }
   }
 
-  /// Whether the store is only read. A missing file is then an error, whatever ``createsIfMissing`` says. Defaults to false.
+  /// Whether the store is opened read-only. Defaults to false.
   ///
-  /// Nothing in the folder is created, changed or removed, so the store also opens on a read-only medium: <doc:SharedFiles>.
+  /// If true, a missing file is an error, whatever ``createsIfMissing`` is. The store doesn't create, change or remove any file, so it also
+  /// opens on a read-only medium: <doc:SharedFiles>.
   public var isReadOnly: Bool
-  /// When a change is safe from a loss of power.
+  /// Whether a power loss can lose a save that has returned. Defaults to ``Durability/full``.
   public var durability: Durability
-  /// Where SQLite keeps what it needs to undo or complete a transaction. An existing file is converted when it is
-  /// opened for writing.
+  /// Where SQLite keeps the data to undo or complete a transaction. Defaults to ``JournalMode/wal``.
+  ///
+  /// Opening an existing file for writing converts it.
   public var journalMode: JournalMode
-  /// How long to wait for a lock that another process holds, in seconds, before the call fails with `StoreError.Code.locked`. Defaults to 5.
+  /// The time to wait for another process's lock, in seconds. Defaults to 5.
+  ///
+  /// After that time, the call throws `StoreError.Code.locked`.
   public var busyTimeoutSeconds: Double
-  /// The most memory that one connection uses to keep pages of the file. Pages are only kept once they were read.
+  /// The maximum memory for file pages cached by one connection, in bytes. Defaults to 64 MiB.
+  ///
+  /// Memory is used only for pages that were read.
   public var cacheBytes: Int
-  /// How much of the file is mapped into memory instead of being read; 0 maps nothing.
+  /// The number of bytes of the file to map into memory instead of reading them. Defaults to 0.
   ///
-  /// With a mapped file, an error of the disk or a file that another program truncates ends the process by a signal
-  /// instead of an error.
+  /// With a mapped file, a disk error or a file truncated by another program kills the process with a signal instead of throwing an error.
   public var mmapBytes: Int
-  /// How many requests read at the same time, each with a connection of its own. Further ones wait. Defaults to 4.
+  /// The maximum number of requests that read at the same time. Defaults to 4.
   ///
-  /// Any number of contexts may use one store. A higher limit pays when more processors than this can read at once.
+  /// Each has its own connection, and further requests wait. Any number of contexts may use one store. A higher limit helps if more
+  /// processors can read at once.
   public var maximumReaders: Int
-  /// How long a request waits for another one to finish, in seconds, before it fails with `StoreError.Code.locked`, which can be
-  /// retried. Defaults to 30.
+  /// The time that a request waits for others to finish, in seconds. Defaults to 30.
+  ///
+  /// After that time, the request throws `StoreError.Code.locked` and can be retried.
   public var readerTimeoutSeconds: Double
-  /// How many views of kind ``/HoldfastStore/ReadViewKind/snapshot`` may be in use at once; one more fails with
-  /// `StoreError.Code.tooManyReadViews`. Defaults to 4.
+  /// The maximum number of ``/HoldfastStore/ReadViewKind/snapshot`` views in use. Defaults to 4.
   ///
-  /// A snapshot has a connection for itself and keeps the write-ahead log from starting again, so it is not waited for. Requests outside
-  /// snapshots aren't affected by them.
+  /// Beginning another one throws `StoreError.Code.tooManyReadViews`; it doesn't wait. A snapshot has its own connection and prevents the
+  /// write-ahead log from restarting. Snapshots don't affect other requests.
   public var maximumSnapshots: Int
-  /// After how many pages in the write-ahead log a save moves them into the file.
+  /// The length of the write-ahead log, in pages, at which a save shortens it. Defaults to 1,000.
+  ///
+  /// The save moves the log's pages into the file.
   public var checkpointPages: Int
-  /// The permissions of a file that the store creates, independent of the process's mask. The files that SQLite
-  /// keeps beside it get the same.
+  /// The permissions of new files, independent of the process's umask. Defaults to 0o600.
+  ///
+  /// The files that SQLite keeps beside the store get the same permissions.
   public var filePermissions: UInt32
-  /// Whether other users may be able to replace files in the store's folder and own files beside the store. Defaults to false.
+  /// Whether to accept shared folders and files owned by other users. Defaults to false.
   ///
-  /// ``/HoldfastFiles/DurableFileOptions/allowsSharedFolder`` has the rules. The files beside the store are SQLite's `-journal`, `-wal` and
-  /// `-shm`, and the folder of external values.
+  /// If true, other users may be able to replace files in the store's folder, and may own the files beside the store: SQLite's `-journal`,
+  /// `-wal` and `-shm`, and the folder of external values. ``/HoldfastFiles/DurableFileOptions/allowsSharedFolder`` has the rules.
   public var allowsSharedFolder: Bool
-  /// Whether opening a path without a file makes a new store.
+  /// Whether opening creates the file if it doesn't exist. Defaults to true.
   public var createsIfMissing: Bool
-  /// The size that the file may not exceed; a save beyond it fails with `StoreError.Code.diskFull`. Nil is no limit.
+  /// The maximum size of the file, in bytes. Defaults to nil: no limit.
+  ///
+  /// A save that would exceed it throws `StoreError.Code.diskFull`.
   public var maximumFileBytes: Int?
-  /// The size of the largest text or data value that can be saved or read.
+  /// The maximum size of a text or data value, in bytes, for saving and reading. Defaults to 256 MiB.
   public var maximumValueBytes: Int
-  /// How long a request may run, in seconds, before it fails with `StoreError.Code.timedOut` and changes nothing: a fetch, reading rows or
-  /// relationships, and preparing a save. Nil, the default, means no limit. Set it for a file that you don't trust.
+  /// The maximum duration of a request, in seconds. Defaults to nil: no limit.
   ///
-  /// The limit is checked while SQLite runs statements. Time in which the caller takes rows counts, time spent waiting for a connection
-  /// doesn't.
+  /// Requests are fetches, reads of rows and relationships, and the preparation of a save. A request that takes longer throws
+  /// `StoreError.Code.timedOut` and changes nothing. Set a limit for a file that you don't trust.
+  ///
+  /// The limit is checked while SQLite runs statements. It includes the time in which the caller processes rows, but not the wait for a
+  /// connection.
   public var requestTimeoutSeconds: Double?
-  /// How many bytes of memory the answer to one request may take: the rows that SQLite delivers to a fetch or for faults, the groups of a
-  /// grouped fetch, the targets of a relationship. More fail with `StoreError.Code.tooLarge`. Nil, the default, means no limit.
+  /// The maximum memory for the result of one request, in bytes. Defaults to nil: no limit.
   ///
-  /// Rows are counted a batch at a time, and a batch has at least one row, which can be as large as its values. A fetch may deliver fewer
-  /// rows than SQLite does if the framework evaluates part of its predicate. Long texts of extremes aren't counted.
+  /// The limit applies to rows of a fetch or of faults, to the groups of a grouped fetch, and to destination keys of a relationship. A
+  /// larger result throws `StoreError.Code.tooLarge`.
+  ///
+  /// Rows are counted by batches. A batch has at least one row, which can be as large as its values. SQLite may deliver more rows than the
+  /// fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates aren't counted.
   public var largestFetchBytes: Int?
-  /// Which values of attributes that allow it go to files of their own, `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
-  public var externalData: ExternalDataOptions
-  /// Whether a decimal that no number of SQLite equals is kept as its digits, in a blob; else a save refuses it with
-  /// `StoreError.Code.unstorableValue`.
+  /// Which values are stored in files of their own, if their attribute allows it.
   ///
-  /// Whole numbers within 64 bits and all decimals of up to 15 digits are numbers in the file in any case, as Core Data's are. Digits in a
-  /// blob keep all 38, and this framework reads them whatever the option says; other programs do not expect them.
+  /// The files are `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
+  public var externalData: ExternalDataOptions
+  /// Whether decimals that no SQLite number equals are stored as their digits, in a blob. Defaults to false.
+  ///
+  /// If false, saving such a decimal throws `StoreError.Code.unstorableValue`. Integers within 64 bits and all decimals of up to 15 digits
+  /// are always stored as numbers, like Core Data's. A blob keeps all 38 digits. This framework reads blobs whatever the option is; other
+  /// programs don't expect them.
   public var storesExactDecimals: Bool
 
-  /// Which stores get the fetch indexes that the model declares and the file lacks, when they are opened for writing. Defaults to those
-  /// that this framework made.
+  /// The stores that get missing fetch indexes when opened for writing. Defaults to ``IndexAddition/ownStores``.
   ///
-  /// An index is recognised by its table and columns, so one that another program made under another name is not made again. A store that
-  /// another process is writing to at that moment opens without the index, and gets it at a later opening.
+  /// An index is recognised by its table and columns, so an index that another program created under another name isn't created again. If
+  /// another process is writing at that moment, the store opens without the index, and a later opening adds it.
   public var indexAddition: IndexAddition
 
-  /// Makes options; each has a default.
+  /// Creates options. Each parameter has a default.
   public init(
     isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
     cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeoutSeconds: Double = 30,

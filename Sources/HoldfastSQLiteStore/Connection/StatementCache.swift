@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// The compiled statements of one connection, by their text.
 ///
-/// When it is full it forgets all of them: a store that fills it makes its SQL up as it goes, and then no order of
-/// eviction would help. Statements that somebody still holds stay valid.
+/// A full cache is emptied: only a store that generates its SQL fills it, and then no eviction policy would help. Statements in use stay
+/// valid.
 struct StatementCache {
   static let capacity = 256
 
@@ -11,10 +11,9 @@ struct StatementCache {
 
   var count: Int { statements.count }
 
-  /// The statement for the text, ready to be bound, compiled if it is not known yet.
+  /// The statement for the text, ready to be bound. Compiled if it isn't cached.
   ///
-  /// If the known one is running, because its user is in the middle of its rows, a second one is compiled for the
-  /// caller alone.
+  /// If the cached statement is running, compiles another one for the caller.
   mutating func statement(_ sql: String, state: ConnectionState) throws(StoreError) -> SQLiteStatement {
     if let known = statements[sql] {
       return known.isRunning ? try SQLiteStatement(sql, state: state) : known
@@ -25,7 +24,7 @@ struct StatementCache {
     return made
   }
 
-  /// Makes every statement ready again, so that none holds a lock.
+  /// Resets every statement, so that none holds a lock.
   func resetAll() {
     for statement in statements.values where statement.isRunning { statement.reset() }
   }

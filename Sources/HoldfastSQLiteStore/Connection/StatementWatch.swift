@@ -1,8 +1,8 @@
 import CSQLite
 import HoldfastStore
 
-/// Stops the statements of a request whose rows are not wanted any more, or that takes longer than it may. SQLite asks it while it runs a
-/// statement, some thousand times a second.
+/// Stops the statements of a request whose rows are no longer needed, or that exceeds its time limit. SQLite calls it some thousand times
+/// per second while it runs a statement.
 ///
 /// Confined like the connection, which owns it.
 final class StatementWatch {
@@ -14,10 +14,10 @@ final class StatementWatch {
 
   private var deadline: (end: ContinuousClock.Instant, seconds: Double)?
   private var sink: (any RowSink)?
-  /// Why the last statement was stopped; nil when it was not.
+  /// Why the last statement was stopped; nil if it wasn't.
   private(set) var stop: Stop?
 
-  /// After how many instructions of SQLite's machine it asks: well below a millisecond.
+  /// The number of virtual-machine instructions between two checks: well below a millisecond.
   private static let instructionCount: Int32 = 10_000
 
   func install(_ handle: OpaquePointer) {
@@ -41,10 +41,10 @@ final class StatementWatch {
     return false
   }
 
-  /// Runs a request that may take so many seconds; nil for any time.
+  /// Runs a request with a time limit; nil for no limit.
   func limiting<R>(toSeconds seconds: Double?, _ body: () throws -> R) rethrows -> R {
     stop = nil
-    // A request within another has the time of that one.
+    // A nested request shares the limit of the outer one.
     guard let seconds, deadline == nil else { return try body() }
     // A clock can't count to infinity.
     deadline = (.now + .seconds(min(seconds, 1e9)), seconds)
@@ -52,7 +52,7 @@ final class StatementWatch {
     return try body()
   }
 
-  /// Runs a request for the rows that a sink wants.
+  /// Runs a request that stops when the sink doesn't need more rows.
   func asking<R>(_ sink: any RowSink, _ body: () throws -> R) rethrows -> R {
     let before = self.sink
     self.sink = sink

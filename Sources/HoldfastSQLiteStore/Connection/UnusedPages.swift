@@ -1,21 +1,20 @@
 import HoldfastStore
 
-/// Gives pages that hold nothing back to the file system.
+/// Returns unused pages to the file system.
 ///
-/// Deleted rows leave unused pages in the file, which later rows fill. The rule: a save that leaves more than 4 MiB and more than a
-/// quarter of the file unused gives all of it back, after it was committed, in transactions of at most 16 MiB, between which other
-/// processes can write. Giving back takes about a third of the time of the deletion itself. A file without incremental auto-vacuum, as
-/// another program may have made it, keeps its size.
+/// Deleted rows leave unused pages in the file, which later rows fill. If a save leaves more than 4 MiB and more than a quarter of the file
+/// unused, all unused pages are returned after the commit. Each transaction returns at most 16 MiB, and other processes can write between
+/// transactions. Returning pages takes about a third of the time of the deletion. A file of another program without incremental auto-vacuum
+/// keeps its size.
 ///
-/// Nothing here makes a save fail: what could not be given back is given back after a later one.
+/// Nothing here makes a save fail. Pages that couldn't be returned are returned after a later save.
 struct UnusedPages {
-  /// The number of pages that stay unused without harm.
+  /// The number of pages that may stay unused.
   static let tolerated: Int64 = 1024
-  /// The number of pages that one transaction gives back.
+  /// The number of pages that one transaction returns.
   static let slice = 4096
 
-  /// Whether a transaction leaves so many pages unused that they are given back. To be called before it is committed, where the
-  /// answer costs a tenth of a microsecond.
+  /// Whether a transaction leaves enough unused pages to return them. Call it before the commit, when it takes a tenth of a microsecond.
   static func areMany(on writer: SQLiteConnection) -> Bool {
     uncounted(writer) {
       guard let unused = try? writer.int64("PRAGMA freelist_count"), unused > tolerated else { return false }
@@ -26,12 +25,12 @@ struct UnusedPages {
 
   private static let incremental: Int64 = 2
 
-  /// Gives back all unused pages, unless another process writes. After each transaction `continues` may shorten the log, and says
-  /// whether there is to be another one.
+  /// Returns all unused pages, unless another process writes. After each transaction, `continues` may shorten the log. It returns whether
+  /// to continue with another transaction.
   static func giveBack(on writer: SQLiteConnection, _ options: SQLiteStoreOptions, continues: () -> Bool) {
     uncounted(writer) {
       do throws(StoreError) {
-        // Never without progress, whatever a damaged file says.
+        // Stop without progress, whatever a damaged file contains.
         var before = Int64.max
         while let unused = try giveBackSlice(on: writer, options, ifFewerThan: before), continues() { before = unused }
       } catch {
@@ -40,11 +39,12 @@ struct UnusedPages {
     }
   }
 
-  /// Gives back as much as one transaction may. Returns how many pages were unused; nil if nothing was to be done.
+  /// Returns the pages of one transaction to the file system. The result is the number of pages that were unused; nil if there was nothing
+  /// to do.
   private static func giveBackSlice(
     on writer: SQLiteConnection, _ options: SQLiteStoreOptions, ifFewerThan before: Int64
   ) throws(StoreError) -> Int64? {
-    // Another process that wants to write goes first; the next save tries again.
+    // Another process that wants to write has precedence; the next save tries again.
     try writer.withBusyTimeout(milliseconds: 0, restoring: options) { () throws(StoreError) in
       guard let unused = try writer.int64("PRAGMA freelist_count"), unused > 0, unused < before else { return nil }
       try writer.begin(.immediate)
@@ -54,7 +54,7 @@ struct UnusedPages {
     }
   }
 
-  /// Runs statements that are not part of what a caller asked for.
+  /// Runs statements without adding them to the caller's count.
   private static func uncounted<Result>(_ writer: SQLiteConnection, _ body: () -> Result) -> Result {
     let statementsRun = writer.statementsRun
     defer { writer.statementsRun = statementsRun }

@@ -4,23 +4,23 @@ import Logging
 
 /// Moves the pages of the write-ahead log into the file, so that the log stays short.
 ///
-/// In most SQLite libraries in use, a checkpoint can race with a commit of another connection that begins the log anew,
-/// and the commit is lost (``SQLiteLibrary/walResetBug``). The race needs a checkpoint that runs while somebody else
-/// may write. So SQLite's automatic checkpoints are off on every connection, and there are two ways a log is moved:
+/// In most SQLite libraries in use, a checkpoint can race with a commit that restarts the log, and the commit is lost
+/// (``SQLiteLibrary/walResetBug``). The race needs a checkpoint that runs while another connection may write. So SQLite's automatic
+/// checkpoints are off on every connection, and a log is moved in only two ways:
 ///
-/// 1. Here: the writer takes the write lock by `BEGIN IMMEDIATE`, and while it holds it, a *second* connection does a
-///    passive checkpoint, the only kind that does not want the write lock for itself.
-/// 2. In SQLite, when the last connection to the file is closed: it holds the file's exclusive lock then.
+/// 1. Here: the writer takes the write lock with `BEGIN IMMEDIATE`. While it holds the lock, a *second* connection runs a passive
+///    checkpoint, the only kind that doesn't take the write lock.
+/// 2. In SQLite, when the last connection to the file is closed. It holds the file's exclusive lock then.
 ///
-/// Confined to whoever uses the writer.
+/// Confined like the writer.
 final class WriterCheckpoint {
-  /// What came of an attempt. None of them means that a save failed.
+  /// The result of an attempt. None of them means that a save failed.
   enum Outcome {
     /// The log is short enough, or there is none.
     case notDue
-    /// Pages were moved: all, or those that no reader still needs in the file's old state.
+    /// Pages were moved: all of them, or those whose earlier version no reader needs.
     case moved(pagesInLog: Int, pagesMoved: Int)
-    /// Somebody else writes or checkpoints; the next save tries again.
+    /// Another connection is writing or checkpointing; the next save tries again.
     case postponed
     /// The disk or the file failed. The saves are safe in the log, but the file should be reopened.
     case failed(StoreError)
@@ -31,37 +31,37 @@ final class WriterCheckpoint {
   private let writer: SQLiteConnection
   private let options: SQLiteStoreOptions
   private let open: () throws(StoreError) -> SQLiteConnection
-  /// The second connection; opened at the first checkpoint, because most processes never reach one.
+  /// The second connection. Opened at the first checkpoint, because most processes never need one.
   private var second: SQLiteConnection?
-  /// The length of the log at the last attempt; 0 before the first one and after the log began anew.
+  /// The length of the log at the last attempt, in pages; 0 before the first attempt and after the log restarted.
   private var lastLength = 0
-  /// Whether the last attempt moved the whole log.
+  /// Whether the last attempt moved the entire log.
   private var movedAll = false
 
-  /// Makes the checkpoint of a writer. `open` opens another connection to the same file.
+  /// Creates the checkpoint of a writer. `open` opens another connection to the same file.
   init(writer: SQLiteConnection, options: SQLiteStoreOptions, open: @escaping () throws(StoreError) -> SQLiteConnection) {
     self.writer = writer
     self.options = options
     self.open = open
   }
 
-  /// To be called after each commit of the writer. Does something once the log is longer than the options say.
+  /// Moves the log if it is longer than the options allow. Call it after each commit of the writer.
   ///
-  /// As long as readers keep the log from beginning anew, it only tries again when the log has grown by a quarter of
-  /// that length: each attempt that moves pages syncs the file, and doing so for a few pages would slow every save.
+  /// While readers keep the log from restarting, it tries again only after the log has grown by a quarter of the allowed length. Each
+  /// attempt that moves pages syncs the file; doing so for a few pages would slow every save.
   func afterCommit() -> Outcome {
     let pages = writer.pagesInLog
     if pages < lastLength { lastLength = 0 }
     return pages >= options.checkpointPages && pages >= lastLength + options.checkpointPages / 4 ? attempt() : .notDue
   }
 
-  /// To be called when the store has nothing to do. Moves whatever the log holds.
+  /// Moves the contents of the log. Call it when the store is idle.
   func whenIdle() -> Outcome {
     let pages = writer.pagesInLog
     return pages == 0 || (movedAll && pages == lastLength) ? .notDue : attempt()
   }
 
-  /// Moves the log that other connections may have written.
+  /// Moves the log, including pages that other connections may have written.
   func now() -> Outcome { attempt() }
 
   /// Closes the second connection.
@@ -71,12 +71,12 @@ final class WriterCheckpoint {
   }
 
   private func attempt() -> Outcome {
-    precondition(!writer.isInTransaction, "A checkpoint begins after the commit, not within a transaction.")
+    precondition(!writer.isInTransaction, "A checkpoint can't begin within a transaction; commit first.")
     let (operation, statementsRun) = (writer.operation, writer.statementsRun)
     writer.operation = Self.operation
     defer { (writer.operation, writer.statementsRun) = (operation, statementsRun) }
     do throws(StoreError) {
-      // The checkpoint is not worth waiting for, and the save that it follows has been made.
+      // The checkpoint isn't worth waiting for; the save is already committed.
       try writer.withBusyTimeout(milliseconds: 0, restoring: options) { () throws(StoreError) in try writer.begin(.immediate) }
     } catch {
       return outcome(of: error)
@@ -94,7 +94,7 @@ final class WriterCheckpoint {
     if let second { return second }
     let opened = try open()
     opened.operation = Self.operation
-    // SQLite finds out that there is a log at the first read.
+    // SQLite detects the log at the first read.
     _ = try opened.int64("PRAGMA schema_version")
     second = opened
     return opened

@@ -1,14 +1,14 @@
 import HoldfastStore
 
-/// What can be done with a file that nobody in this process has open as a store: its metadata, and its compaction. No model is needed.
+/// A file that isn't open as a store in this process: its metadata, its stored model, and compaction. Needs no model.
 ///
-/// The file is reached through a connection like any other, registered while it is open, so that a store which this process
-/// has open is never disturbed: closing another descriptor of its file would drop its locks.
+/// It uses registered connections, like an open store. So it never disturbs a store that this process has open: closing another descriptor
+/// of the store's file would release its locks.
 struct ClosedFile: Sendable {
   let path: String
   let options: SQLiteStoreOptions
 
-  /// What the file tells. Nothing in it is changed.
+  /// Reads the metadata. Changes nothing in the file.
   func metadata() throws -> PersistentStoreMetadata {
     let record = try readRecord("read the metadata")
     return PersistentStoreMetadata(
@@ -16,10 +16,10 @@ struct ClosedFile: Sendable {
       entityLayoutHashes: record.layoutHashes, userInfo: record.userInfo)
   }
 
-  /// The model that the file keeps of itself; nil for a file that another program made.
+  /// The model stored in the file; nil if another program created the file.
   func model() throws -> ManagedObjectModel? { try readRecord("read the store's model").model(path: path) }
 
-  /// The content of `Z_MODELCACHE`; nil without such a table or row.
+  /// The content of `Z_MODELCACHE`; nil if the table or row is missing.
   func modelCache() throws -> [UInt8]? {
     let operation = "read the model cache"
     return try readOnly(operation) { connection in
@@ -43,7 +43,7 @@ struct ClosedFile: Sendable {
     return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) }
   }
 
-  /// Reads in one transaction: another process that makes the store has made either all of it or nothing.
+  /// Reads in one transaction, so that a store that another process is creating is either complete or empty.
   private func reading<Result>(_ database: SQLiteDatabase, _ operation: String, _ body: (SQLiteConnection) throws -> Result) throws
     -> Result
   {
@@ -58,7 +58,7 @@ struct ClosedFile: Sendable {
     try writing(operation) { database, _ in try database.compact(to: operation) }
   }
 
-  /// Replaces what the user keeps with the store.
+  /// Replaces the user's metadata.
   func setMetadata(_ info: [String: StoreValue]) throws {
     let operation = "write the metadata"
     try writing(operation) { database, writer in
@@ -81,7 +81,7 @@ struct ClosedFile: Sendable {
     var options = options
     options.createsIfMissing = false
     try withDatabase(options, checkpointing: true) { database in
-      // Nothing is changed before the file has been found to be ours.
+      // Check that the file is a store before changing anything.
       try reading(database, operation) { _ = try record($0, operation) }
       try body(database, try database.writer(to: operation))
     }
@@ -104,7 +104,7 @@ struct ClosedFile: Sendable {
   private func record(_ connection: SQLiteConnection, _ operation: String) throws -> MetadataRecord {
     let reader = MetadataReader(path: path, operation: operation)
     guard let row = try reader.row(connection) else {
-      throw StoreError(.notAStore, operation: operation, path: path, reason: "The database has no tables, so it is no object store yet.")
+      throw StoreError(.notAStore, operation: operation, path: path, reason: "The database has no tables, so it isn't an object store.")
     }
     let record = try reader.record(row)
     try record.checkLayout(path: path)

@@ -1,4 +1,4 @@
-/// Recognises the triggers by which Core Data maintains derived attributes, by their text.
+/// Recognises Core Data's triggers for derived attributes by their text.
 ///
 /// ```text
 /// CREATE TRIGGER … AFTER event ON table FOR EACH ROW [WHEN condition] BEGIN
@@ -7,12 +7,12 @@
 /// END
 /// ```
 ///
-/// Every UPDATE sets one column of a derived attribute in the row with a key. Expressions use columns, numbers and a few functions, and read
-/// one table of the model at a time, so a trigger takes as long as a query for the rows of one relationship.
+/// Every UPDATE sets one derived attribute's column in the row with a key. Expressions use columns, numbers and a few functions, and read
+/// one table of the model at a time. So a trigger takes as long as a query for the rows of one relationship.
 struct DerivedTrigger {
   private let derivedColumns: [String: Set<String>]
 
-  /// - Parameter derivedColumns: the columns of derived attributes, by table, in upper case.
+  /// - Parameter derivedColumns: The columns of derived attributes, by table, in upper case.
   init(_ derivedColumns: [String: Set<String>]) { self.derivedColumns = derivedColumns }
 
   func recognises(_ sql: UnsafeRawBufferPointer) -> Bool {
@@ -33,11 +33,11 @@ struct DerivedTrigger {
       list[4].isSymbol("="), derivedColumns[table]?.contains(column) == true,
       let place = Self.lastCondition(list), Self.namesOneRow(list[place...])
     else { return false }
-    // One column: a second one follows a comma outside of parentheses.
+    // Only one column: a second one would follow a comma outside of parentheses.
     return Self.isHarmless(list[5...]) && !Self.hasOuterComma(list[5..<place])
   }
 
-  /// Whether a condition begins with `Z_PK = NEW.…` or `Z_PK = OLD.…`, and only restricts that.
+  /// Whether a condition begins with `Z_PK = NEW.…` or `Z_PK = OLD.…`, and the rest only restricts it.
   private static func namesOneRow(_ condition: Tokens) -> Bool {
     let list = Array(condition)
     guard list.count > 5, list[1].name == "Z_PK", list[2].isSymbol("="), list[3].isWord("NEW") || list[3].isWord("OLD"),
@@ -55,7 +55,7 @@ struct DerivedTrigger {
     return Self.isHarmless(list[1...])
   }
 
-  /// The place of the WHERE that belongs to the statement and not to a query in it.
+  /// The index of the WHERE that belongs to the statement and not to a query in it.
   private static func lastCondition(_ tokens: [SQLTokens.Token]) -> Int? {
     var depth = 0
     for (place, token) in tokens.enumerated() {
@@ -76,11 +76,11 @@ struct DerivedTrigger {
     return false
   }
 
-  /// Whether only known functions are called, and nothing makes rows that the file doesn't have.
+  /// Whether the tokens call only known functions and don't generate rows that aren't in the file.
   private static func isHarmless(_ tokens: Tokens) -> Bool {
     var previous: SQLTokens.Token?
     var depth = 0
-    /// The depth of parentheses at which tables are listed.
+    /// The depth of parentheses of the current table list.
     var tables: Int?
     var queries = 0
     for token in tokens {
@@ -89,7 +89,7 @@ struct DerivedTrigger {
         let isKeyword = keywords.contains { previous.isWord($0) }
         if !isKeyword && !functions.contains(where: { previous.isWord($0) }) && !isAppleFunction(previous) { return false }
       }
-      // A query reads one table: `FROM a, b` and `FROM (…)` could take any time.
+      // A query reads one table. `FROM a, b` and `FROM (…)` could take unlimited time.
       if previous?.isWord("FROM") == true && token.name == nil { return false }
       if token.isSymbol("(") { depth += 1 }
       if token.isSymbol(")") { depth -= 1 }

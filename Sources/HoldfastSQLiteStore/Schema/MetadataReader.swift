@@ -6,13 +6,13 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Reads the one row of `Z_METADATA`, which says whether a database is an object store and of which model.
+/// Reads the row of `Z_METADATA`, which shows whether a database is an object store, and its model.
 struct MetadataReader {
   let path: String
-  /// What is being done, for errors.
+  /// The current operation, for errors.
   let operation: String
 
-  /// The row as it is, and what the file's schema has that a store never needs.
+  /// The row's contents, and the findings in the file's schema.
   typealias Row = (uuid: String, plist: [UInt8], schema: SchemaCheck)
 
   /// The row; nil for a database without tables.
@@ -22,24 +22,24 @@ struct MetadataReader {
     guard let statement = try query(connection) else { return nil }
     guard try statement.step() else { throw damaged("The table Z_METADATA is empty.") }
     defer { statement.reset() }
-    guard statement.type(2) == .integer, statement.int64(2) > 0 else { throw damaged("Its metadata name no version of the layout.") }
+    guard statement.type(2) == .integer, statement.int64(2) > 0 else { throw damaged("The metadata lacks the layout's version.") }
     guard statement.int64(2) == 1 else {
       throw StoreError(
         .newerFormat, operation: operation, path: path,
-        reason: "Its layout has version \(statement.int64(2)); the newest known is 1.")
+        reason: "The layout has version \(statement.int64(2)); this Holdfast supports up to 1. Update Holdfast.")
     }
-    // IDs of objects are told apart by it; an empty one would make them look like those of unsaved objects.
-    // Another program may have written it in lower case.
+    // Object IDs contain the UUID; with an empty one they would look like those of unsaved objects. Another program may have written it in
+    // lower case.
     guard statement.type(0) == .text, let uuid = UUID(uuidString: statement.string(0)) else {
-      throw damaged("Its metadata hold no UUID of the store.")
+      throw damaged("The metadata lacks the store's UUID.")
     }
     return (uuid.uuidString, Array(statement.blob(1)), schema)
   }
 
-  /// The property list of a row, read.
+  /// The decoded property list of a row.
   func record(_ row: Row) throws -> MetadataRecord {
     do { return try MetadataRecord(uuid: row.uuid, bytes: row.plist) } catch {
-      throw StoreError(.damaged, operation: operation, path: path, reason: "Its metadata cannot be read.", cause: error)
+      throw StoreError(.damaged, operation: operation, path: path, reason: "The metadata can't be read.", cause: error)
     }
   }
 
@@ -53,7 +53,7 @@ struct MetadataReader {
       guard let failure = error.cause as? SQLiteFailure, failure.primaryCode == SQLiteResultCode.error else { throw error }
       if try connection.int64("SELECT COUNT(*) FROM sqlite_master") == 0 { return nil }
       throw StoreError(
-        .notAStore, operation: operation, path: path, reason: "It is a SQLite database, but not an object store.", cause: error)
+        .notAStore, operation: operation, path: path, reason: "The file is a SQLite database, but not an object store.", cause: error)
     }
   }
 }

@@ -1,9 +1,8 @@
 import HoldfastStore
 
-/// The one row of `Z_METADATA`: the store's UUID and its property list.
+/// The row of `Z_METADATA`: the store's UUID and its property list.
 ///
-/// The list holds what Core Data keeps with a store, our mark, and beside them the user's own metadata. Whatever else
-/// another program put there stays.
+/// The list contains Core Data's entries, Holdfast's layout mark and the user's metadata. Other entries of other programs are kept.
 struct MetadataRecord: Sendable {
   let uuid: String
   private var metadata: StoreMetadataList
@@ -17,7 +16,7 @@ struct MetadataRecord: Sendable {
   /// Reads the list of an existing store.
   init(uuid: String, bytes: [UInt8]) throws(PropertyListError) {
     guard let list = try PropertyList(binary: bytes).dictionary else {
-      throw PropertyListError(.notAPropertyList, "It is not a dictionary.")
+      throw PropertyListError(.notAPropertyList, "The property list isn't a dictionary.")
     }
     self.init(uuid: uuid, list: list)
   }
@@ -32,21 +31,21 @@ struct MetadataRecord: Sendable {
     metadata[Key.model] = .data(try model.canonicalJSON())
   }
 
-  /// The model that the file keeps of itself; nil for a file that another program made.
+  /// The model stored in the file; nil if another program created the file.
   ///
-  /// - Throws: ``StoreError`` with code `damaged` when it cannot be read.
+  /// - Throws: ``StoreError`` with code `damaged` if it can't be read.
   func model(path: String?) throws(StoreError) -> ManagedObjectModel? {
     guard let bytes = list[Key.model]?.data else { return nil }
     do { return try ManagedObjectModel.decoded(canonicalJSON: bytes) } catch {
       throw StoreError(
-        .damaged, operation: "read the store's model", path: path, reason: "The model in its metadata cannot be read.", cause: error)
+        .damaged, operation: "read the store's model", path: path, reason: "The model in the metadata can't be read.", cause: error)
     }
   }
 
-  /// Whether the file keeps a model, and another one than these bytes say.
+  /// Whether the file contains a model whose encoding differs from these bytes.
   func keepsOtherModel(than bytes: [UInt8]) -> Bool { list[Key.model]?.data.map { $0 != bytes } ?? false }
 
-  /// Keeps a model with the same version hashes in place of the one that there is.
+  /// Replaces the stored model with a model with the same version hashes.
   mutating func keep(_ model: ManagedObjectModel, _ bytes: [UInt8]) {
     metadata[Key.model] = .data(bytes)
     metadata.setModel(model)
@@ -55,22 +54,21 @@ struct MetadataRecord: Sendable {
   /// The bytes to store.
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 
-  /// What says that this framework laid the file out for the model with that digest, so that names need not be looked
-  /// up. On disk: do not change.
+  /// A mark showing that this framework created the layout for the model with that digest, so names don't have to be read from the schema.
+  /// On disk: do not change.
   static func layoutMark(of model: ManagedObjectModel, digest: String) -> String {
     let layout = model.layoutDigest
     return "Holdfast \(knownLayout) " + (layout.isEmpty ? "" : layout + " ") + digest
   }
 
-  /// Refuses a file that a newer version of this framework laid out in another way. A file without our mark is laid out
-  /// as Core Data does.
+  /// Refuses a file with a layout of a newer version of this framework. A file without the mark has Core Data's layout.
   func checkLayout(path: String?) throws(StoreError) {
     guard let words = list[Key.layout]?.string?.split(separator: " "), words.count > 1, words[0] == "Holdfast", let version = Int(words[1]),
       version > MetadataRecord.knownLayout
     else { return }
     throw StoreError(
       .newerFormat, operation: "open the store", path: path,
-      reason: "Its layout is Holdfast's version \(version); the newest known is \(MetadataRecord.knownLayout).")
+      reason: "The layout has version \(version); this Holdfast supports up to \(MetadataRecord.knownLayout). Update Holdfast.")
   }
 
   private static let knownLayout = 1
@@ -82,40 +80,40 @@ struct MetadataRecord: Sendable {
     static let model = "_HoldfastModel"
   }
 
-  /// Whether a list certainly holds nothing of the user's, found out without reading it.
+  /// Whether a list certainly contains no user metadata, without decoding it.
   static func holdsNothingOfTheUser(_ bytes: [UInt8]) -> Bool {
     PropertyList.isDictionary(bytes, ofKeysBeginningWith: StoreMetadataList.reservedPrefixes)
   }
 
   // MARK: Compatibility
 
-  /// Compares the version hashes entity by entity.
+  /// Compares the version hashes of all entities.
   ///
-  /// - Throws: ``StoreError`` that names the entities that differ.
+  /// - Throws: ``StoreError`` with the names of the entities that differ.
   func checkCompatibility(with model: ManagedObjectModel, path: String?) throws(StoreError) {
     try metadata.checkHashesVersion(path: path)
     guard let hashes = metadata.versionHashes else {
-      throw StoreError(.damaged, operation: "open the store", path: path, reason: "Its metadata lack the version hashes of the model.")
+      throw StoreError(.damaged, operation: "open the store", path: path, reason: "The metadata lacks the version hashes of the model.")
     }
     try ModelCompatibility.check(hashes, layouts: layoutHashes, model, path: path)
   }
 
-  /// Whether this framework made the file.
+  /// Whether this framework created the file.
   var isOwn: Bool { list[Key.layout] != nil }
 
-  /// What else of that model decides how rows lie; nil for a file that another program made.
+  /// The layout hashes of the model's entities; nil if another program created the file.
   var layoutHashes: [String: [UInt8]]? { metadata[Key.layout] == nil ? nil : metadata.layoutHashes }
 
-  /// The version hash of each entity of the model with which the file was made, by the entity's name.
+  /// The version hashes of the model with which the file was created, by entity name.
   var versionHashes: [String: [UInt8]] { metadata.versionHashes ?? [:] }
 
   // MARK: The user's metadata
 
-  /// What the user keeps with the store. Lists and dictionaries that another program put there are not in it.
+  /// The user's metadata, without the lists and dictionaries of other programs.
   var userInfo: [String: StoreValue] { metadata.userInfo }
 
-  /// Replaces what the user keeps with the store.
+  /// Replaces the user's metadata.
   ///
-  /// - Throws: ``StoreError`` when a key belongs to the store itself.
+  /// - Throws: ``StoreError`` if a key is reserved for the store.
   mutating func setUserInfo(_ info: [String: StoreValue]) throws(StoreError) { try metadata.setUserInfo(info) }
 }

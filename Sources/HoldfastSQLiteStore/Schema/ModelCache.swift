@@ -1,11 +1,11 @@
 extension SQLiteStore {
-  /// The model that Core Data keeps in a store of its own, as it lies in `Z_MODELCACHE`: a compiled model, packed. The module
-  /// HoldfastModelFile reads it.
+  /// Returns the model that Core Data keeps in a SQLite store.
   ///
-  /// The file is reached through a connection that only reads, so a store that this process has open is not disturbed.
+  /// It is the contents of `Z_MODELCACHE`, a compressed compiled model, which the module HoldfastModelFile decodes. The file is opened
+  /// read-only, so a store that this process has open isn't disturbed.
   ///
-  /// - Returns: nil for a store that has none: one that we made, or that Core Data made long ago.
-  /// - Throws: `StoreError` for a file that is no store, and as opening a store does.
+  /// - Returns: The contents, or nil for a store without them: one that this framework created, or an old one of Core Data.
+  /// - Throws: `StoreError` if the file isn't a store, and the errors of opening a store.
   public static func coreDataModelCache(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> [UInt8]? {
     try ClosedFile(path: path, options: options).modelCache()
   }

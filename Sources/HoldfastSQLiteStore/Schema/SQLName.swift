@@ -1,11 +1,11 @@
-/// Spells names of tables, columns and indexes in SQL.
+/// Names of tables, columns and indexes in SQL.
 enum SQLName {
-  /// The name as it stands in a statement: bare when it is a plain word, otherwise in double quotes.
+  /// The name as written in a statement: bare if it is a plain word, otherwise in double quotes.
   static func quoted(_ name: String) -> String {
     isPlain(name) ? name : "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
   }
 
-  /// Plain words begin with Z here, as all of the layout's names do but one, so none of them is a keyword of SQL.
+  /// Plain words begin with Z here, like all names of the layout except one, so none of them is an SQL keyword.
   private static func isPlain(_ name: String) -> Bool {
     guard let first = name.utf8.first, first == UInt8(ascii: "Z") || name == "REFLEXIVE" else { return false }
     return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }

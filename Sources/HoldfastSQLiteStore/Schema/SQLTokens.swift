@@ -7,13 +7,13 @@ struct SQLTokens: Sequence, IteratorProtocol {
     let kind: Kind
     let bytes: UnsafeRawBufferPointer
 
-    /// Whether it is a bare word, in any case. The argument is in upper case.
+    /// Whether it is this bare word, in any case. The argument is in upper case.
     func isWord(_ word: StaticString) -> Bool { kind == .word && bytes.isEqual(word) }
 
-    /// Whether it is a symbol of one character.
+    /// Whether it is this one-character symbol.
     func isSymbol(_ character: Character) -> Bool { kind == .symbol && bytes.count == 1 && bytes[0] == character.asciiValue }
 
-    /// A name in upper case, as SQLite compares names; nil if it isn't one.
+    /// The name in upper case, because SQLite ignores case in names; nil if the token isn't a name.
     var name: String? { kind == .word || kind == .quotedName ? SQLName.upper(String(decoding: bytes, as: UTF8.self)) : nil }
   }
 
@@ -47,7 +47,7 @@ struct SQLTokens: Sequence, IteratorProtocol {
     Token(kind: kind, bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<position]))
   }
 
-  /// A doubled quote stays doubled: no name of a model has one.
+  /// Keeps doubled quotes, which model names don't contain.
   private mutating func quoted(_ kind: Token.Kind, _ end: UInt8) -> Token {
     position += 1
     let start = position
@@ -93,7 +93,7 @@ struct SQLTokens: Sequence, IteratorProtocol {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether the bytes are a word of ASCII letters, in any case. The word is in upper case.
+  /// Whether the bytes are this word of ASCII letters, in any case. The word is in upper case.
   fileprivate func isEqual(_ word: StaticString) -> Bool {
     guard count == word.utf8CodeUnitCount else { return false }
     for index in 0..<count {

@@ -1,24 +1,24 @@
 import HoldfastStore
 
-/// Refuses a database whose schema would run code of its author: the schema is part of an untrusted file.
+/// Refuses a database whose schema would run its author's code: the schema is part of an untrusted file.
 ///
-/// A model's tables are plain tables here, as Core Data and this framework make them. Everything else that SQLite allows at their names can
-/// take time and memory out of proportion to the file, or change rows that a save doesn't mention:
+/// A model's tables are plain tables, as Core Data and this framework create them. Other objects with their names can take time and memory
+/// out of proportion to the file, or change rows that aren't part of a save:
 ///
 /// - virtual tables and views, which compute their rows;
-/// - generated columns, and defaults of columns, which a short record repeats in every row;
-/// - check constraints, indexes on expressions, and triggers, which run in every save. Triggers that maintain derived attributes are
-///   recognised by ``DerivedTrigger``.
+/// - generated columns, and column defaults, which a short record repeats in every row;
+/// - check constraints, indexes on expressions, and triggers, which run in every save. ``DerivedTrigger`` recognises triggers that maintain
+///   derived attributes.
 ///
-/// Objects that no statement of this framework reaches are ignored, and so is what only writing runs if the store is opened read-only.
+/// Objects that no statement of this framework uses are ignored. If the store is opened read-only, so are objects that only writes run.
 struct SchemaCheck {
-  /// An object of the schema that a store never needs, at whatever table.
+  /// An object of the schema that no store needs, on any table.
   private struct Finding {
     let name: String
     /// The table in upper case.
     let table: String
     let problem: String
-    /// The statement, if it is a trigger.
+    /// The statement, for a trigger.
     let trigger: [UInt8]?
     let concernsReading: Bool
   }
@@ -27,13 +27,13 @@ struct SchemaCheck {
   private let operation: String
   private let path: String
 
-  /// Reads the whole schema once.
+  /// Reads the entire schema once.
   init(reading connection: SQLiteConnection) throws(StoreError) {
     (operation, path) = (connection.operation, connection.path)
     let statement = try connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_master")
     defer { statement.reset() }
     var findings: [Finding] = []
-    // Indexes that belong to a constraint have no text.
+    // Indexes of constraints have no text.
     while try statement.step() {
       if !statement.isNull(3), let finding = Self.finding(statement) { findings.append(finding) }
     }
@@ -46,7 +46,7 @@ struct SchemaCheck {
       switch type {
       case "table": self.problem(ofTable: sql)
       case "index": self.problem(ofIndex: sql)
-      case "trigger": "Only triggers of derived attributes can be run. The store can be opened read-only."
+      case "trigger": "Only triggers of derived attributes may run. Open the store read-only, or remove the trigger."
       default: "A model's table can't be a view."
       }
     return problem.map {
@@ -63,7 +63,7 @@ struct SchemaCheck {
 
   /// Checks the tables of a schema.
   ///
-  /// - Throws: `unsafeSchema` that names the object.
+  /// - Throws: `unsafeSchema`, with the name of the object.
   func check(_ schema: StoreSchema, isReadOnly: Bool) throws(StoreError) {
     if findings.isEmpty { return }
     var tables = Set(StoreSchema.systemTableNames)
@@ -97,7 +97,7 @@ struct SchemaCheck {
     return nil
   }
 
-  /// Columns, collations and orders; and for a partial index a condition without functions.
+  /// An index may have columns, collations and sort orders; a partial index also a condition without functions.
   private static func problem(ofIndex sql: UnsafeRawBufferPointer) -> String? {
     var (depth, isCondition, follows) = (0, false, false)
     for token in SQLTokens(sql) {

@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Opens a file as the store of a model, and makes it when it is new.
+/// Opens a file as the store of a model, or creates the tables of a new store.
 struct StoreOpening {
   let model: ManagedObjectModel
   let database: SQLiteDatabase
@@ -23,7 +23,7 @@ struct StoreOpening {
     if database.file.isEmpty { try create() }
     var found = try look()
     if found == nil {
-      // The file has no table yet: whoever began to make it did not get further.
+      // The file has no tables yet: the process that began to create the store didn't finish.
       try create()
       found = try look()
     }
@@ -45,11 +45,11 @@ struct StoreOpening {
 
   // MARK: An existing file
 
-  /// Reads what the file is, through a reader: nothing is changed before the file has been found to be ours.
+  /// Inspects the file through a reader, because nothing may be changed before the file is known to be a store of the model.
   ///
-  /// - Returns: nil for a database without tables.
+  /// - Returns: Nil for a database without tables.
   private func look() throws -> Found? {
-    // One transaction: another process that makes the store has made either all of it or nothing.
+    // In one transaction, so that a store that another process is creating is either complete or empty.
     let lease = try database.readers.lease(.request, to: StoreOpening.operation)
     defer { lease.end() }
     return try look(lease.connection)
@@ -67,7 +67,7 @@ struct StoreOpening {
     }
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
-    // The mark says the same as all hashes together; in a file of another program the digest says it.
+    // The mark covers all hashes together. In another program's file, the digest does.
     if !isOurs && (record.layoutHashes != nil || !StoreOpening.contains(row.plist, digest)) {
       try record.checkCompatibility(with: model, path: database.file.path)
     }
@@ -77,7 +77,7 @@ struct StoreOpening {
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))
   }
 
-  /// Whether bytes contain an ASCII text.
+  /// Whether the bytes contain an ASCII text.
   private static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
     let needle = Array(text.utf8)
     guard bytes.count >= needle.count, let first = needle.first else { return false }
@@ -89,9 +89,9 @@ struct StoreOpening {
 
   // MARK: Indexes
 
-  /// The statements for fetch indexes of the model that the file lacks, if the options want them made.
+  /// The statements for fetch indexes that the model declares and the file lacks, if the options allow adding them.
   ///
-  /// An index is found by its table and columns, whatever its name is; or by name and table, which is the index as it was declared before.
+  /// An index is found by its table and columns, whatever its name is. An earlier declaration of the index is found by its name and table.
   private func missingIndexes(_ schema: StoreSchema, isOwn: Bool, _ connection: SQLiteConnection) throws -> [String] {
     if database.options.isReadOnly || !database.options.indexAddition.includes(ownStore: isOwn) { return [] }
     if model.entities.allSatisfy(\.indexes.isEmpty) { return [] }
@@ -118,9 +118,9 @@ struct StoreOpening {
     }
   }
 
-  /// An index only makes fetches faster, so a file that is in use by others or cannot be written opens without.
+  /// Creates indexes if possible. They only make fetches faster, so a file that is in use or can't be written opens without them.
   private func makeIndexes(_ statements: [String]) {
-    guard let writer = try? database.writer(to: "make the indexes of the model") else { return }
+    guard let writer = try? database.writer(to: "create the indexes of the model") else { return }
     do throws(StoreError) {
       try writer.begin(.immediate)
       for sql in statements { try writer.runScript(sql) }
@@ -133,16 +133,16 @@ struct StoreOpening {
 
   // MARK: A new file
 
-  /// Makes all tables in one transaction, unless somebody else has done it meanwhile.
+  /// Creates all tables in one transaction, unless another process has already done so.
   private func create() throws {
     if database.options.isReadOnly || !database.options.createsIfMissing {
       throw StoreError(
         .notAStore, operation: StoreOpening.operation, path: database.file.path,
-        reason: "The file is empty, and no new store was to be made.")
+        reason: "The file is empty. To create a store in it, open it for writing, with createsIfMissing.")
     }
     let schema = StoreSchema.predicted(model)
     try schema.check()
-    let writer = try database.writer(to: "make the store")
+    let writer = try database.writer(to: "create the store")
     do {
       try writer.begin(.immediate)
       if try writer.int64("SELECT COUNT(*) FROM sqlite_master") == 0 {
@@ -157,14 +157,14 @@ struct StoreOpening {
     }
   }
 
-  /// Runs a statement that is made from the model alone, so that SQLite's objections are objections to the model.
+  /// Runs a statement built only from the model. If SQLite refuses it, the model isn't supported.
   private func make(_ sql: String, _ writer: SQLiteConnection) throws(StoreError) {
     do throws(StoreError) { try writer.runScript(sql) } catch {
       guard let failure = error.cause as? SQLiteFailure,
         failure.primaryCode == SQLiteResultCode.error || failure.primaryCode == SQLiteResultCode.tooBig
       else { throw error }
       throw StoreSchema.unsupported(
-        "SQLite can't make a table or an index that the model needs. Use fewer or shorter names.", cause: failure)
+        "SQLite can't create a table or an index that the model needs. Use fewer or shorter names.", cause: failure)
     }
   }
 

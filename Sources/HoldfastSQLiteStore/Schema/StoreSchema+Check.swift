@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension StoreSchema {
-  /// Refuses a model that has no layout in a file, with the names to change.
+  /// Refuses a model that can't be laid out in a file, with the names to change.
   ///
   /// - Throws: `unsupportedModel`.
   func check() throws(StoreError) {
@@ -9,7 +9,7 @@ extension StoreSchema {
     for root in model.entities where root.superentityIndex == nil { try checkColumns(root) }
   }
 
-  /// Refuses a model of which two parts would have the same table.
+  /// Refuses a model in which two elements would have the same table.
   private func checkTables() throws(StoreError) {
     var owners: [String: String] = [:]
     func claim(_ table: String, _ owner: String) throws(StoreError) {
@@ -21,8 +21,8 @@ extension StoreSchema {
     for relationship in namedLinks { try claim(link(relationship).table, "the relationship \(path(relationship))") }
   }
 
-  /// Refuses a family of which two properties would need the same column, or one a column that the store uses itself, or which has more
-  /// than SQLite can keep.
+  /// Refuses a family in which two properties need the same column, a property needs a reserved column, or the columns exceed SQLite's
+  /// maximum.
   private func checkColumns(_ root: ManagedObjectModel.Entity) throws(StoreError) {
     var owners = ["Z_PK": "the store itself", "Z_ENT": "the store itself", "Z_OPT": "the store itself"]
     func claim(_ columns: [String?], _ owner: String) throws(StoreError) {
@@ -42,7 +42,7 @@ extension StoreSchema {
     }
     guard owners.count > ConnectionSettings.maximumColumns else { return }
     throw StoreSchema.unsupported(
-      "\(root.name) and its sub-entities need \(owners.count) columns, and a SQLite table has \(ConnectionSettings.maximumColumns) at most. "
+      "\(root.name) and its sub-entities need \(owners.count) columns; a SQLite table has at most \(ConnectionSettings.maximumColumns). "
         + "Move properties to another entity.")
   }
 

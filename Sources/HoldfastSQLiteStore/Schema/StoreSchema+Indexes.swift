@@ -3,12 +3,12 @@ import HoldfastStore
 extension StoreSchema {
   /// An index of a file. On disk: do not change.
   struct Index: Sendable {
-    /// What an index is for. Names are given in this order, so that an index added to a model takes no constraint's name.
+    /// The purpose of an index. Names are assigned in this order, so an index added to a model doesn't take a constraint's name.
     enum Purpose: CaseIterable {
       case relationship, uniqueness, fetch
     }
 
-    /// What an index is created with.
+    /// The table with which an index is created.
     enum Owner: Hashable {
       /// The entity with this index in the model.
       case entity(Int)
@@ -18,13 +18,13 @@ extension StoreSchema {
 
     let owner: Owner
     let purpose: Purpose
-    /// Its name, which no other index or table of the file has, also apart from case.
+    /// The name. No other index or table of the file has it, ignoring case.
     var name: String
     let table: String
-    /// What it covers, as it is spelled in SQL: `ON ZENTRY (ZDATE COLLATE BINARY DESC)`.
+    /// The indexed columns, as in SQL: `ON ZENTRY (ZDATE COLLATE BINARY DESC)`.
     let definition: String
 
-    /// The statement that makes it.
+    /// The statement that creates it.
     var sql: String { "CREATE \(purpose == .uniqueness ? "UNIQUE " : "")INDEX \(SQLName.quoted(name)) \(definition)" }
 
     init(_ owner: Owner, _ purpose: Purpose, name: String, table: String, columns: [String], condition: String = "") {
@@ -36,8 +36,7 @@ extension StoreSchema {
     }
   }
 
-  /// The indexes of a new file, in the order in which they are made. An index whose name another index or a table has gets a number
-  /// behind it.
+  /// The indexes of a new file, in order of creation. An index whose name is already used gets a number after it.
   var indexes: [Index] {
     let declared =
       model.entities.filter { $0.superentityIndex == nil }.flatMap { $0.familyIndexes.flatMap(declaredIndexes) } + namedLinks.map(linkIndex)
@@ -49,7 +48,7 @@ extension StoreSchema {
     return named
   }
 
-  /// The indexes of an entity's table: foreign keys, the entity where it differs, then uniqueness constraints, then fetch indexes.
+  /// The indexes of an entity's table: foreign keys, `Z_ENT` in a shared table, uniqueness constraints, and fetch indexes.
   private func declaredIndexes(_ index: Int) -> [Index] {
     let entity = model.entities[index], table = tables[index]
     var columns = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { table.columns[$0] }
@@ -63,7 +62,7 @@ extension StoreSchema {
     return relationships + uniqueIndexes(entity) + fetchIndexes(entity)
   }
 
-  /// The way back through a join table.
+  /// The index for the opposite direction of a join table.
   private func linkIndex(_ relationship: ManagedObjectModel.Relationship) -> Index {
     let side = link(relationship)
     return Index(
@@ -71,12 +70,12 @@ extension StoreSchema {
       columns: [SQLName.quoted(side.far), SQLName.quoted(side.near)])
   }
 
-  /// The unique index of each constraint that an entity declares. A constraint that is declared twice has one.
+  /// The unique index of each constraint that an entity declares. A constraint declared twice has one index.
   private func uniqueIndexes(_ entity: ManagedObjectModel.Entity) -> [Index] {
     var seen: Set<[String]> = []
     let declared = entity.uniquenessConstraints.dropFirst(entity.inheritedConstraintCount).filter { seen.insert($0).inserted }
     return declared.map { names in
-      // Rows of other entities have no value in a column of its own; where all columns are inherited they have to be left out.
+      // Rows of other entities have no value in the entity's own columns. If all columns are inherited, a condition excludes those rows.
       let isInherited = !names.contains { entity.slot(named: $0).map(ownSlots(entity).contains) ?? false }
       let numbers = entity.concreteIndexes.map { String(tables[$0].number) }.joined(separator: ", ")
       return Index(
@@ -89,10 +88,10 @@ extension StoreSchema {
   /// The fetch indexes of an entity.
   private func fetchIndexes(_ entity: ManagedObjectModel.Entity) -> [Index] {
     entity.indexes.compactMap { declared in
-      // An index over ranges in several dimensions would be a table of its own, which no query of ours asks.
+      // An index over ranges in several dimensions would be a separate table, which Holdfast's queries don't use.
       guard declared.elements.allSatisfy({ $0.kind == .binary }) else { return nil }
       let columns = declared.elements.compactMap { orderedColumn($0.property, of: entity, isAscending: $0.isAscending) }
-      // A property without a column has nothing to be ordered by.
+      // A property without a column can't be indexed.
       guard !columns.isEmpty, columns.count == declared.elements.count else { return nil }
       return Index(
         .entity(entity.index), .fetch, name: "Z_\(entity.name)_\(declared.name)", table: tables[entity.index].name, columns: columns)
@@ -106,17 +105,17 @@ extension StoreSchema {
   }
 }
 
-/// Gives every index a name of its own.
+/// Gives every index a unique name.
 struct IndexNames {
-  /// The names that are given, in upper case: SQLite compares names without regard to the case of ASCII letters.
+  /// The used names, in upper case: SQLite ignores the case of ASCII letters in names.
   private var used: Set<String>
 
-  /// Begins with names that tables and other indexes have.
+  /// Begins with the names of tables and other indexes.
   init(besides names: [String]) { used = Set(names.map(SQLName.upper)) }
 
-  /// The name itself if no other index or table has it, otherwise with `_2`, `_3` … behind it.
+  /// The name itself if it isn't used, otherwise with `_2`, `_3` and so on after it.
   mutating func free(_ name: String) -> String {
-    // Index names are any text, and SQL ends at a zero byte.
+    // Index names can be any text, and SQL ends at a zero byte.
     let name = name.utf8.contains(0) ? name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "_") : name
     var candidate = name, number = 1
     while !used.insert(SQLName.upper(candidate)).inserted {

@@ -3,7 +3,7 @@ import HoldfastStore
 extension StoreSchema {
   /// The layout of a new file. On disk: do not change.
   ///
-  /// - Parameter numbers: the entity numbers by entity index; those of a new file are the index + 1.
+  /// - Parameter numbers: The entity numbers by entity index. In a new file they are the index + 1.
   static func predicted(_ model: ManagedObjectModel, numbers: [Int64]? = nil) -> StoreSchema {
     let numbers = numbers ?? model.entities.map { Int64($0.index + 1) }
     let tables = tables(model, numbers)
@@ -14,14 +14,14 @@ extension StoreSchema {
     return orders.isEmpty ? schema : StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
-  /// `Z_FOK_8LABELS` beside `Z_8LABELS`, `Z_FOK_OWNER` beside `ZOWNER`: named after the column that the relationship names.
+  /// `Z_FOK_8LABELS` beside `Z_8LABELS`, `Z_FOK_OWNER` beside `ZOWNER`: named after the relationship's column.
   static func predictedOrderColumn(_ relationship: ManagedObjectModel.Relationship, _ schema: StoreSchema) -> String {
     let side = schema.places(relationship)
     let named = relationship.isManyToMany && !relationship.hasTargetsToItself && !relationship.isReflexive ? side.far : side.near
     return "Z_FOK_" + named.dropFirst(named.hasPrefix("Z_") ? 2 : 1)
   }
 
-  /// One table for each family, named after its root.
+  /// One table for each family, named after its root entity.
   private static func tables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
     if model.entities.allSatisfy({ $0.familyIndexes.count == 1 }) { return separateTables(model, numbers) }
     let none = Table(name: "", number: 0, columns: [], entityColumns: [], isShared: false)
@@ -41,12 +41,12 @@ extension StoreSchema {
         entityColumns: columns.indices.map { entityColumn(entity, $0, columns[$0], model, numbers) },
         isShared: root.familyIndexes.count > 1)
     }
-    // By number, which in a file of another program may not be the model's order.
+    // By number, which may differ from the model's order in another program's file.
     for index in model.entities.indices.sorted(by: { numbers[$0] < numbers[$1] }) { lay(model.entities[index]) }
     return tables
   }
 
-  /// The tables of a model without inheritance, for which opening a store shall not cost more than it has to.
+  /// The tables of a model without inheritance. A separate path keeps opening a store fast.
   private static func separateTables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
     model.entities.map { entity in
       Table(
@@ -55,13 +55,13 @@ extension StoreSchema {
     }
   }
 
-  /// The slots that an entity does not inherit, attributes first.
+  /// The slots that an entity doesn't inherit, attributes first.
   private static func ownSlots(_ entity: ManagedObjectModel.Entity, from start: Int) -> [Int] {
     let own = start..<entity.slots.count
     return own.filter { entity.relationship(inSlot: $0) == nil } + own.filter { entity.relationship(inSlot: $0) != nil }
   }
 
-  /// Properties of different entities of a family that would use the same column get digits behind it, all but the first.
+  /// Properties of different entities of a family with the same column name get digits after it, all but the first.
   private static func free(_ name: String, _ used: inout [String]) -> String {
     var (candidate, count) = (name, 0)
     while used.contains(candidate) {
@@ -72,7 +72,7 @@ extension StoreSchema {
     return candidate
   }
 
-  /// `Z5_OWNER` beside `ZOWNER`: which entity the target is of, for a destination with sub-entities.
+  /// `Z5_OWNER` beside `ZOWNER`: the entity of the destination object, if the destination has sub-entities.
   private static func entityColumn(
     _ entity: ManagedObjectModel.Entity, _ slot: Int, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
   ) -> String {
@@ -81,7 +81,7 @@ extension StoreSchema {
     return destination.familyIndexes.count > 1 ? "Z\(numbers[destination.index])_\(column.dropFirst())" : ""
   }
 
-  /// Two join tables that would use the same column name for the same entity get digits behind it.
+  /// Join tables with the same column name for the same entity get digits after it.
   private struct UsedNames {
     private var counts: [String: Int] = [:]
 
@@ -107,7 +107,7 @@ extension StoreSchema {
     }
   }
 
-  /// `Z_5LABELS`: the name of a join table and of its columns; `Z5LABELS` in the table of the targets.
+  /// `Z_5LABELS`: the name of a join table and of its columns; `Z5LABELS` in the destination's table.
   static func linkColumn(_ number: Int64, _ name: String, hasUnderscore: Bool = true) -> String {
     "Z\(hasUnderscore ? "_" : "")\(number)\(SQLName.upper(name))"
   }

@@ -1,10 +1,10 @@
 import HoldfastStore
 
 extension StoreSchema {
-  /// Finds the parts of a model in a file that another program laid out. Tables, columns and indexes that the model does
-  /// not know are left alone.
+  /// Finds a model's tables and columns in a file that another program created. Ignores tables, columns and indexes that the model doesn't
+  /// contain.
   ///
-  /// - Throws: ``StoreError`` with code `damaged` when a part is missing.
+  /// - Throws: ``StoreError`` with code `damaged` if a table or column is missing.
   static func read(_ model: ManagedObjectModel, from connection: SQLiteConnection) throws -> StoreSchema {
     let numbers = try entityNumbers(model, connection)
     let predicted = predicted(model, numbers: numbers)
@@ -32,8 +32,8 @@ extension StoreSchema {
     return StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
-  /// The entity numbers by entity index, by name. An entity that was renamed can stand under its old name; it has the
-  /// number that the model predicts, if no other entity of the model claims that.
+  /// The entity numbers by entity index, found by name. A renamed entity may have its old name in the file. It gets the number that the
+  /// model predicts, if no other entity of the model has that number.
   private static func entityNumbers(_ model: ManagedObjectModel, _ connection: SQLiteConnection) throws -> [Int64] {
     var byName: [String: Int64] = [:]
     let statement = try connection.prepare("SELECT Z_ENT, Z_NAME FROM Z_PRIMARYKEY")
@@ -49,8 +49,7 @@ extension StoreSchema {
     }
   }
 
-  /// The join table can be named from either side, and its columns can carry digits that keep them apart from those of
-  /// other join tables.
+  /// The join table may be named after either side, and its columns may end with digits that distinguish them from other join tables'.
   private static func readSide(
     of relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel, _ numbers: [Int64], _ names: Set<String>,
     _ connection: SQLiteConnection
@@ -81,7 +80,7 @@ extension StoreSchema {
     throw missing("the join table of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
   }
 
-  /// The name itself, or else the only one that is the name with digits behind it.
+  /// The name itself, or otherwise the only column that is the name followed by digits.
   private static func match(_ name: String, _ columns: [String]) -> String? {
     if columns.contains(name) { return name }
     let numbered = columns.filter { $0.hasPrefix(name) && $0.utf8.dropFirst(name.utf8.count).allSatisfy { (48...57).contains($0) } }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The statements that make a new file. On disk: do not change.
+/// The statements that create the tables of a new file. On disk: do not change.
 extension StoreSchema {
   static let systemTableNames = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
   static let systemTables = [
@@ -50,12 +50,12 @@ extension StoreSchema {
     orderColumn(relationship).map { ", \(SQLName.quoted($0)) INTEGER" } ?? ""
   }
 
-  /// The to-many relationships without inverse whose targets lie in the table of a family.
+  /// The to-many relationships without inverse whose destination is in the table of a family.
   func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
     StoreSchema.namingRelationships(model).filter { !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) }
   }
 
-  /// The slots that an entity does not inherit.
+  /// The slots that an entity doesn't inherit.
   func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
     (entity.superentityIndex.map { model.entities[$0].slots.count } ?? 0)..<entity.slots.count
   }
@@ -83,7 +83,7 @@ extension StoreSchema {
     }
   }
 
-  /// The many-to-many relationships that have a table of their own, named after them.
+  /// The many-to-many relationships with their own table, which is named after them.
   var namedLinks: [ManagedObjectModel.Relationship] { StoreSchema.namingRelationships(model).filter(\.hasInverse) }
 
   private func linkCreation(_ relationship: ManagedObjectModel.Relationship) -> String {

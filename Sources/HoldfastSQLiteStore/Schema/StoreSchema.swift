@@ -1,56 +1,56 @@
 import HoldfastStore
 
-/// Where each part of a model lies in one file: tables, columns, entity numbers, join tables.
+/// The layout of a model in one file: tables, columns, entity numbers, join tables.
 ///
-/// Made either by prediction, for a file that this framework laid out, or from what an existing file has.
+/// It is predicted for a file that this framework created, and otherwise read from the file.
 final class StoreSchema: Sendable {
   /// The table of an entity.
   struct Table: Sendable, Hashable {
-    /// The name.
+    /// The table's name.
     var name: String
-    /// What stands in `Z_ENT`, and what `Z_PRIMARYKEY` calls the entity.
+    /// The entity's number in `Z_ENT` and `Z_PRIMARYKEY`.
     var number: Int64
     /// The columns by slot.
     var columns: [String]
-    /// By slot the column that tells the entity of a to-one relationship's target, where the relationship leads to an
-    /// entity with sub-entities, or an empty name; empty when there is none at all. No list of optional names, of which there is
-    /// no other at opening: the type would be made for it.
+    /// The columns for the destination object's entity, by slot: empty if the slot has none.
+    ///
+    /// Only to-one relationships to an entity with sub-entities have one. The array is empty if no slot has one. The strings aren't
+    /// optional, because that type would be created at every opening for this array alone.
     var entityColumns: [String]
-    /// Whether the table has rows of other entities too, so that `Z_ENT` has to be asked for.
+    /// Whether the table also has rows of other entities, so that `Z_ENT` has to be checked.
     var isShared: Bool
 
-    /// The column that tells the entity of the target in a slot; nil when the destination has no sub-entities.
+    /// The column for the destination object's entity of a slot; nil if the destination has no sub-entities.
     func entityColumn(_ slot: Int) -> String? {
       entityColumns.isEmpty || entityColumns[slot].isEmpty ? nil : entityColumns[slot]
     }
   }
 
-  /// The join table of a many-to-many pair, seen from one of its two sides; or for a to-many relationship without inverse
-  /// the table of its targets, in which a column has the key of the object that each belongs to.
+  /// The join table of a many-to-many pair, seen from one side. For a to-many relationship without inverse, the destination's table, in
+  /// which a column has the owner's key.
   struct LinkSide: Sendable, Hashable {
-    /// The name.
+    /// The table's name.
     var table: String
-    /// The column with the key of the object that has the relationship.
+    /// The column with the owner's key.
     var near: String
-    /// The column with the key of the object that the relationship leads to.
+    /// The column with the destination object's key.
     var far: String
 
-    /// The same table from the other side.
+    /// The same table seen from the other side.
     var inverse: LinkSide { LinkSide(table: table, near: far, far: near) }
   }
 
   let model: ManagedObjectModel
   /// The tables by entity index.
   let tables: [Table]
-  /// The join tables by entity index and place of the relationship; nil where the relationship is not many-to-many.
+  /// The join tables by entity index and relationship index; nil for relationships that aren't many-to-many.
   let links: [[LinkSide?]]
-  /// The columns of ordered relationships' keys by entity index and place of the relationship; nil where that has no order.
-  /// Empty when none has.
+  /// The order columns by entity index and relationship index; nil for unordered relationships. Empty if no relationship is ordered.
   private let orderColumns: [[String?]]
 
-  /// Makes the schema.
+  /// Creates a schema.
   ///
-  /// - Parameter orderColumns: parallel to the model's ordered relationships.
+  /// - Parameter orderColumns: The order columns, parallel to the model's ordered relationships.
   init(model: ManagedObjectModel, tables: [Table], links: [[LinkSide?]], orderColumns: [String]) {
     self.model = model
     self.tables = tables
@@ -65,22 +65,21 @@ final class StoreSchema: Sendable {
     return columns
   }
 
-  /// The column with the key by which a target stands among those of its source, in the table of ``places(_:)``; nil for a
-  /// relationship without order.
+  /// The column with the order of destination objects, in the table of ``places(_:)``; nil for an unordered relationship.
   func orderColumn(_ relationship: ManagedObjectModel.Relationship) -> String? {
     relationship.isOrdered ? orderColumns[relationship.entityIndex][relationship.index] : nil
   }
 
-  /// The column of a to-one relationship's order among the targets of its inverse; nil when that has none.
+  /// The order column of a to-one relationship's inverse; nil if the inverse is unordered.
   func orderColumn(ofInverse relationship: ManagedObjectModel.Relationship) -> String? {
     relationship.isToMany ? nil : model.inverse(of: relationship).flatMap { orderColumn($0) }
   }
 
-  /// The table with the links of a to-many relationship, and its columns for the source's and the target's key.
+  /// The table with the links of a to-many relationship, and its columns for the owner's and the destination object's key.
   func places(_ relationship: ManagedObjectModel.Relationship) -> LinkSide {
     if relationship.isManyToMany { return link(relationship) }
     guard let inverse = model.inverse(of: relationship) else {
-      preconditionFailure("\(relationship.name) has neither links nor an inverse that points back.")
+      preconditionFailure("\(relationship.name) has neither links nor an inverse.")
     }
     let table = tables[inverse.entityIndex]
     return LinkSide(table: table.name, near: table.columns[inverse.slot], far: "Z_PK")
@@ -94,7 +93,7 @@ final class StoreSchema: Sendable {
     return side
   }
 
-  /// The many-to-many relationships that name their tables, in the order in which column names are given out.
+  /// The many-to-many relationships after which tables are named, in the order in which column names are assigned.
   static func namingRelationships(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
     var naming: [ManagedObjectModel.Relationship] = []
     for entity in model.entities.sorted(by: { $0.namingRank < $1.namingRank }) {
@@ -106,7 +105,7 @@ final class StoreSchema: Sendable {
     return naming
   }
 
-  /// Spreads the sides of the naming relationships over both ends.
+  /// Assigns the sides of the naming relationships to both ends.
   static func links(_ model: ManagedObjectModel, _ sides: [LinkSide]) -> [[LinkSide?]] {
     var links: [[LinkSide?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
     for (relationship, side) in zip(namingRelationships(model), sides) {

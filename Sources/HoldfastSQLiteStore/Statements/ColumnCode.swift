@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// How a column is read and written: the one thing that loops over rows switch on.
+/// How a column is read and written. Loops over rows switch only on this.
 enum ColumnCode: UInt8, Sendable {
   case integer16, integer32, integer64, boolean, key, real, text, uuid, data, decimal, objectID
-  /// Data behind a mark, or the name of the file that has them.
+  /// Data after a mark, or the name of the file with the data.
   case marked
 
   init(_ slot: ManagedObjectModel.Slot) {

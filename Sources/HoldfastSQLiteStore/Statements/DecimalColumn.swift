@@ -4,19 +4,21 @@
   import Foundation
 #endif
 
-/// How decimal numbers lie in a file: as SQLite numbers where that loses nothing, which other programs read, else, where the store's
-/// options say so, as their digits in a BLOB. In rows they are digits.
+/// How decimals are stored in a file. In rows they are digits.
+///
+/// They are SQLite numbers if one equals them, which other programs can read. Otherwise, if the store's options allow it, they are their
+/// digits in a BLOB.
 enum DecimalColumn {
-  /// Beyond this, two decimals can be the same floating-point number.
+  /// With more digits, two decimals can be the same floating-point number.
   private static let exactDigits = 15
 
-  /// The whole number that the digits are, or nil.
+  /// The integer with these digits, or nil.
   static func integer(_ digits: UnsafeRawBufferPointer) -> Int64? {
-    // The largest has 19 figures and a sign.
+    // The longest Int64 has 19 digits and a sign.
     digits.count <= 20 ? Int64(Substring(decoding: digits, as: UTF8.self)) : nil
   }
 
-  /// The floating-point number that stands for the digits without loss, or nil.
+  /// The floating-point number that equals the digits, or nil.
   static func real(_ digits: UnsafeRawBufferPointer) -> Double? {
     guard significantDigits(digits) <= exactDigits, let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
       return nil
@@ -30,14 +32,14 @@ enum DecimalColumn {
     return figures.count == leading ? 0 : figures.count - leading - figures.reversed().prefix { $0 == 48 }.count
   }
 
-  /// The digits of a floating-point number that is read as a decimal: the shortest that mean the same number.
+  /// The digits of a floating-point number read as a decimal: the shortest ones that denote the same number.
   static func text(_ number: Double) -> String {
     let shortest = "\(number)"
     if shortest.hasSuffix(".0"), !shortest.contains("e") { return shortest == "-0.0" ? "0" : String(shortest.dropLast(2)) }
     return Decimal(string: shortest)?.description ?? shortest
   }
 
-  /// The digits that text or bytes of a file spell, or nil when they spell no number.
+  /// The digits in a text or data value of a file, or nil if it isn't a number.
   static func text(_ digits: UnsafeRawBufferPointer) -> String? {
     guard digits.allSatisfy({ (48...57).contains($0) || [43, 45, 46, 69, 101].contains($0) }), !digits.isEmpty else { return nil }
     guard let number = Decimal(string: String(decoding: digits, as: UTF8.self)), !number.isNaN else { return nil }

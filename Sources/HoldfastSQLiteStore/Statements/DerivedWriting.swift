@@ -1,18 +1,18 @@
 import HoldfastStore
 
-/// Writes values of derived attributes, in the transaction of a save, when all else is written.
+/// Writes values of derived attributes in a save's transaction, after everything else.
 ///
-/// Files of Core Data have triggers that maintain these columns; they stay in force, since other programs rely on them. What the
-/// request says is what counts: there, numbers are added to what was there before any statement of the save ran.
+/// Core Data's files have triggers that maintain these columns. The triggers stay in force, because other programs rely on them. The
+/// request's values take precedence: numbers are added to the values from before the save's first statement.
 struct DerivedWriting {
   let request: SaveRequest
   let store: OpenStore
   let writer: SQLiteConnection
 
-  /// Rows as they are to be, by entity and key.
+  /// Updated rows, by entity and key.
   typealias Rows = [Int: [Int64: RowBatch]]
 
-  /// What rows become to which numbers are added, in a file with triggers. To be asked for as long as nothing was written.
+  /// The new rows for which the request adds numbers, in a file with triggers. Call it before anything is written.
   func rowsUntouchedByTriggers() throws -> Rows {
     var rows: Rows = [:]
     let adds = request.entities.contains { $0.derived.contains { derived in !(0..<derived.rows.count).allSatisfy(derived.isSetOnly) } }
@@ -27,7 +27,7 @@ struct DerivedWriting {
     return rows
   }
 
-  /// What a row that there is becomes; nil when there is none.
+  /// The new state of an existing row; nil if the row doesn't exist.
   private func sum(_ derived: SaveRequest.DerivedRows, _ index: Int, _ entity: ManagedObjectModel.Entity) throws -> RowBatch? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
     statement.bind(derived.rows.pointer(index).key, at: 1)
@@ -40,7 +40,7 @@ struct DerivedWriting {
     return builder.seal()
   }
 
-  /// Writes the values, when everything else is written. Rows that are gone stay so.
+  /// Writes the values after everything else. Ignores deleted rows.
   func write(_ known: Rows) throws {
     try restoreWhatTriggersChanged()
     for changes in request.entities where !changes.derived.isEmpty {
@@ -58,9 +58,9 @@ struct DerivedWriting {
     }
   }
 
-  // MARK: Triggers of Core Data
+  // MARK: Core Data's triggers
 
-  /// Writes what inserted and updated rows say of their derived attributes once more, in a file whose triggers have changed that.
+  /// Writes the derived attributes of inserted and updated rows again, in a file whose triggers have changed them.
   private func restoreWhatTriggersChanged() throws {
     let written = request.entities.filter { !$0.inserted.isEmpty || !$0.updated.isEmpty }
     if try !written.contains(where: { try !store.entity($0.entity).derivedAttributes.isEmpty }) || !hasTriggers() { return }
@@ -84,7 +84,7 @@ struct DerivedWriting {
   }
 }
 
-/// Writes some slots of rows of an entity. Rows that follow each other with the same slots share a statement.
+/// Writes some slots of an entity's rows. Consecutive rows with the same slots share a statement.
 private final class SlotWriter {
   private let entity: ManagedObjectModel.Entity
   private let store: OpenStore
@@ -100,7 +100,7 @@ private final class SlotWriter {
 
   deinit { statement?.clearBindings() }
 
-  /// Writes slots of a row. One that is not there stays so.
+  /// Writes slots of a row. Ignores a missing row.
   func write(_ row: RowPointer, _ slots: [Int]) throws {
     if slots.isEmpty { return }
     let statement = try statement(slots)

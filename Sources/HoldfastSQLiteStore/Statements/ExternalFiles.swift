@@ -7,11 +7,11 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The files of values beside a SQLite file, and what its rows say of them.
+/// The files of external values beside a SQLite file, and their names in its rows.
 struct ExternalFiles: Sendable {
   let folder: ExternalDataFolder
 
-  /// Nil for a model in which no value may lie in a file of its own.
+  /// Nil for a model without external storage.
   init?(_ model: ManagedObjectModel, path: String, identity: StoreIdentity, options: SQLiteStoreOptions) {
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return nil }
     folder = ExternalDataFolder(
@@ -19,14 +19,14 @@ struct ExternalFiles: Sendable {
       permissions: options.filePermissions, allowsSharedFolder: options.allowsSharedFolder)
   }
 
-  /// The file's name without what follows its last dot, as Core Data has it.
+  /// The file's name without its extension, as in Core Data's stores.
   private static func name(_ path: String) -> String {
     let name = path.split(separator: "/").last ?? ""
     guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
     return String(name[..<dot])
   }
 
-  /// The names that a row has in some slots.
+  /// The file names in some slots of a row.
   static func ids(_ entity: ManagedObjectModel.Entity, _ key: Int64, _ slots: [Int], _ store: OpenStore, _ connection: SQLiteConnection)
     throws -> [UUID?]
   {
@@ -40,7 +40,7 @@ struct ExternalFiles: Sendable {
     }
   }
 
-  /// Removes what killed saves have left.
+  /// Removes the leftover files of killed saves.
   func collect(_ store: OpenStore) {
     folder.collect { place, id in
       guard let entity = store.model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),

@@ -1,12 +1,12 @@
 import HoldfastStore
 
-/// How rows of an entity and its sub-entities stand in the answer of one statement: key, version, `Z_ENT`, then every
-/// column that one of them has.
+/// The columns of a statement that reads rows of an entity and its sub-entities: key, version, `Z_ENT`, then every column of any of these
+/// entities.
 struct FamilyColumns: Sendable {
-  /// What follows SELECT for rows and for keys alone, with `t0` as the table's alias.
+  /// The columns after SELECT for rows and for keys alone, with `t0` as the table's alias.
   let columns: String
   static let keyColumns = "t0.Z_PK, t0.Z_OPT, t0.Z_ENT"
-  /// The entities by what stands in `Z_ENT`, each with the statement's column of each slot.
+  /// The entities by their number in `Z_ENT`, each with the statement's column of each slot.
   let members: [Int64: (entity: Int, places: [Int32])]
 
   init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
@@ -26,15 +26,16 @@ struct FamilyColumns: Sendable {
   }
 }
 
-/// Hands rows of several entities to a sink in the order of the statement: each entity's rows are decoded into batches of
-/// their own, and runs of neighbours of one entity are handed on together.
+/// Passes rows of several entities to a sink in the statement's order.
+///
+/// Each entity's rows are decoded into separate batches. Runs of adjacent rows of one entity are passed on together.
 final class FamilyStream {
   private let store: OpenStore
   private let family: FamilyColumns
   private let keysOnly: Bool
   private let sink: any RowSink
   private var builders: [Int: RowBatchBuilder] = [:]
-  /// What a row of an entity is read with.
+  /// What is needed to read an entity's rows.
   private final class Reading {
     let number: Int64
     let entity: Int
@@ -49,9 +50,9 @@ final class FamilyStream {
       self.builder = builder
     }
   }
-  /// What the last row was read with: rows of an entity mostly stand together, and most families have one that is common.
+  /// The reading of the last row: rows of an entity are mostly adjacent, and most families have one common entity.
   private var last: Reading?
-  /// The runs since the last hand-over, each with the place of its first row in its entity's batch.
+  /// The runs since the last hand-over, each with the index of its first row in its entity's batch.
   private var runs: [(entity: Int, start: Int, count: Int)] = []
 
   init(_ store: OpenStore, _ family: FamilyColumns, keysOnly: Bool = false, _ sink: any RowSink) {
@@ -61,7 +62,7 @@ final class FamilyStream {
     self.sink = sink
   }
 
-  /// Hands on all rows of a statement. Returns whether more are wanted.
+  /// Passes on all rows of a statement. Returns whether more are wanted.
   func run(_ statement: SQLiteStatement) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     while try statement.step() {
@@ -70,8 +71,7 @@ final class FamilyStream {
     return true
   }
 
-  /// Hands on those rows of a statement, which come by ascending key, whose keys are among ascending ones. Returns
-  /// whether more are wanted.
+  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns whether more are wanted.
   func run(_ statement: SQLiteStatement, only keys: [Int64]) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     var place = 0
@@ -117,7 +117,7 @@ final class FamilyStream {
     return made
   }
 
-  /// Hands on what is left.
+  /// Passes on the remaining rows.
   func finish() throws { _ = try handOver() }
 
   private func handOver() throws -> SinkDemand {
@@ -137,7 +137,7 @@ final class FamilyStream {
   private func unknownEntity(_ statement: SQLiteStatement) -> StoreError {
     StoreError(
       .damaged, operation: "read rows", path: store.path,
-      reason: "The row with key \(statement.int64(0)) says \(statement.int64(2)) in Z_ENT, which is the number of no entity that can be "
-        + "there. Another program or a fault has changed the file.")
+      reason: "The row with key \(statement.int64(0)) has \(statement.int64(2)) in Z_ENT, which isn't an entity of this table. "
+        + "Another program or a fault has changed the file.")
   }
 }

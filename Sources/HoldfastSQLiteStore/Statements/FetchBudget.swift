@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// How much memory the answer to one request may take.
+/// The maximum memory for the result of one request.
 struct FetchBudget {
-  /// In bytes; nil for any number.
+  /// In bytes; nil for no limit.
   let limit: Int?
 
   init(_ options: SQLiteStoreOptions) { limit = options.largestFetchBytes }
@@ -12,21 +12,21 @@ struct FetchBudget {
     if let limit, byteCount > limit { throw FetchBudget.exceeded(limit) }
   }
 
-  /// How many targets of relationships fit; never more than an answer can count.
+  /// The maximum number of destination keys, at most what a result can count.
   var mostTargets: Int { min((limit ?? .max) / MemoryLayout<Int64>.stride, Int(Int32.max)) }
 
   @inline(never)
   static func exceeded(_ limit: Int) -> StoreError {
     StoreError(
-      .tooLarge, operation: "read rows or targets of relationships",
-      reason: "The answer takes more than \(limit) bytes of memory. Fetch less at once, or allow more with largestFetchBytes.")
+      .tooLarge, operation: "read rows or relationships",
+      reason: "The result takes more than \(limit) bytes of memory. Fetch less at once, or raise largestFetchBytes.")
   }
 
   /// A sink that passes rows on until they exceed the budget.
   func limiting(_ sink: any RowSink) -> any RowSink { limit == nil ? sink : BudgetSink(sink, self) }
 }
 
-/// Ends a request whose rows take more memory than they may.
+/// Ends a request whose rows exceed the budget.
 private final class BudgetSink: RowSink {
   private let next: any RowSink
   private let budget: FetchBudget

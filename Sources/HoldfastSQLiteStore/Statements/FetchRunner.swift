@@ -1,17 +1,17 @@
 import HoldfastStore
 
-/// Carries out fetches on one connection.
+/// Executes fetches on one connection.
 struct FetchRunner {
   let store: OpenStore
   let connection: SQLiteConnection
   private var budget: FetchBudget { FetchBudget(store.database.options) }
 
-  /// What a SELECT delivers; the first part of its shape.
+  /// The result of a SELECT; the first component of its shape.
   private enum Selection {
     case rows, keys, count
     /// Rows or keys of several entities.
     case familyRows, familyKeys
-    /// Some slots only, the others being nil.
+    /// Some slots only; the others are nil.
     case slots([Int])
     /// Some slots and nothing else.
     case values([Int])
@@ -65,8 +65,8 @@ struct FetchRunner {
   private func runFamily(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity, into sink: any RowSink) throws {
     guard let family = store.family(entity.index) else {
       throw StoreError(
-        .unsupportedRequest, operation: "carry out a request", path: store.path,
-        reason: "Rows of several entities were asked for as rows of \(entity.name), which has no sub-entities.")
+        .unsupportedRequest, operation: "execute a request", path: store.path,
+        reason: "The request has several entities for \(entity.name), which has no sub-entities.")
     }
     let keysOnly = plan.output == .keys
     let stream = FamilyStream(store, family, keysOnly: keysOnly, sink)
@@ -110,7 +110,7 @@ struct FetchRunner {
     let condition = try plan.predicate.map { try translator.condition($0, &scope) }
     // Sums of floating-point numbers depend on the order of the rows.
     let order = sorts.isEmpty && !isWindowed && !(selection.isScan && condition != nil) ? nil : try translator.order(sorts, &scope)
-    // Without a condition every row is wanted anyway, and following an index would read them in random order.
+    // Without a condition every row is needed anyway, and following an index would read them in random order.
     let hint = selection.isScan && condition == nil ? " NOT INDEXED" : ""
     var sql = "SELECT \(columns(selection, plan, entity, scope.alias)) FROM \(translator.from(scope))\(hint)"
     let entities = store.ofEntities(plan.concreteEntities, alias: scope.alias)
@@ -156,8 +156,8 @@ struct FetchRunner {
     _ = try sink.take(builder.seal(), .all)
   }
 
-  /// Reads the rows in the order of the table and groups them here: following the index of the grouping key, as GROUP BY
-  /// does, looks up every row at random (five times slower at 100,000 rows).
+  /// Reads the rows in table order and groups them in memory. GROUP BY would follow the index of the grouping key and look up every row at
+  /// random (five times slower at 100,000 rows).
   private func aggregate(
     _ plan: FetchPlan, _ aggregates: AggregatePlan, _ entity: ManagedObjectModel.Entity, _ isEmpty: Bool, _ sink: any RowSink
   ) throws {
@@ -192,7 +192,7 @@ struct FetchRunner {
     let table = store.schema.tables[entity.index]
     throw StoreError(
       .wrongType, operation: "aggregate rows of \(entity.name)", path: store.path,
-      reason: "\(table.name).\(table.columns[slot]) holds a value that is no number. Another program or a fault has changed the file.")
+      reason: "\(table.name).\(table.columns[slot]) contains a value that isn't a number. Another program or a fault has changed the file.")
   }
 
   private static func add(_ batch: RowBatch, _ prefix: ManagedObjectID, to aggregator: RowAggregator) {
@@ -201,7 +201,7 @@ struct FetchRunner {
 }
 
 extension SQLiteStatement {
-  /// Binds values to the parameters from the first on.
+  /// Binds values to the parameters, starting with the first.
   func bind(_ bindings: [SQLBinding]) throws {
     assert(bindings.count == parameterCount, "\(bindings.count) values for \(parameterCount) parameters of: \(sql)")
     for (place, binding) in bindings.enumerated() {

@@ -1,25 +1,24 @@
 import HoldfastStore
 
-/// Sets keys aside in a short transaction of its own, so that they are never handed out again whatever becomes of the
-/// save that uses them.
+/// Allocates keys in a short, separate transaction, so that they are never reused, even if the save that uses them fails.
 ///
-/// It is not synced by itself: the save that uses the keys comes later in the same log, and syncing the save syncs this
-/// with it. Without such a save no row has the keys.
+/// The transaction isn't synced by itself. The save that uses the keys comes later in the same log, and syncing the save syncs this
+/// transaction, too. Without such a save no row has the keys.
 struct KeyAllocation {
   let store: OpenStore
 
   func run(_ entity: ManagedObjectModel.Entity, count: Int) throws -> [Int64] {
     if count <= 0 { return [] }
     let root = store.model.entities[entity.rootIndex]
-    let last = try store.writing("set \(count) keys of \(entity.name) aside") { writer in
-      // In a rollback journal less syncing could leave an inconsistent file.
+    let last = try store.writing("allocate \(count) keys of \(entity.name)") { writer in
+      // With a rollback journal, less syncing could leave an inconsistent file.
       let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
       if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }
       defer { if isRelaxed { restoreSyncing(writer) } }
       try writer.begin(.immediate)
       let last = try raise(store.schema.tables[root.index].number, by: count, writer)
       guard let last, last >= Int64(count) else {
-        let fault = last == nil ? "lacks the entity" : "holds an impossible last key of"
+        let fault = last == nil ? "lacks the entity" : "contains an invalid last key of"
         throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
       }
       do { try writer.commit() } catch {
@@ -31,7 +30,7 @@ struct KeyAllocation {
     return Array(last - Int64(count) + 1...last)
   }
 
-  /// Makes commits wait for the disk again. The setting can't change within a transaction, and a connection that keeps it is of no use.
+  /// Makes commits wait for the disk again. The setting can't change within a transaction; if it can't be restored, the writer is closed.
   private func restoreSyncing(_ writer: SQLiteConnection) {
     writer.rollback()
     do { try writer.runScript("PRAGMA synchronous=\(ConnectionSettings.fullSyncing)") } catch { store.database.discardWriter() }

@@ -1,17 +1,17 @@
 import HoldfastStore
 
-/// Carries out requests that name keys: rows by key, and targets of to-many relationships.
+/// Executes requests by key: rows, and destination objects of to-many relationships.
 struct KeyRunner {
   let store: OpenStore
   let connection: SQLiteConnection
   private var budget: FetchBudget { FetchBudget(store.database.options) }
 
-  /// Keys that lie as close together as this are read as one range; others one by one. (Measured: a row found by its key
-  /// costs about as much as stepping over four.)
+  /// The maximum average gap between keys that are read as one range. (Measured: finding a row by its key costs about as much as stepping
+  /// over four.)
   private static let densestGap = 4
   private static let leastForRange = 32
 
-  /// The smallest and largest of ascending keys, when reading all between costs less than asking for each.
+  /// The smallest and largest of ascending keys, if reading everything between them costs less than reading each.
   private func range(_ keys: [Int64]) -> ClosedRange<Int64>? {
     guard keys.count >= KeyRunner.leastForRange, let first = keys.first, let last = keys.last else { return nil }
     let (span, overflow) = last.subtractingReportingOverflow(first)
@@ -48,7 +48,7 @@ struct KeyRunner {
     if try stream.run(statement, store.decoders[entity.index], only: keys) { try stream.finish() }
   }
 
-  /// Rows of an entity and its sub-entities.
+  /// Reads rows of an entity and its sub-entities.
   private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [Int64], _ sink: any RowSink) throws {
     let stream = FamilyStream(store, family, sink)
     let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK"
@@ -83,12 +83,12 @@ struct KeyRunner {
     guard entity.relationships.indices.contains(request.relationship), entity.relationships[request.relationship].isToMany else {
       throw StoreError(
         .unsupportedRequest, operation: "read a relationship of \(entity.name)", path: store.path,
-        reason: "Relationship number \(request.relationship) is not a to-many relationship.")
+        reason: "Relationship number \(request.relationship) isn't a to-many relationship.")
     }
     let relationship = entity.relationships[request.relationship]
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
-    // Rows of several entities, and those of ordered targets, come when they are asked for.
+    // Rows of several entities, and of ordered relationships, are read on demand.
     if request.welcomesRows, !relationship.isOrdered, store.family(relationship.destinationIndex) == nil {
       return try targetsWithRows(relationship, request.sources)
     }
@@ -103,7 +103,7 @@ struct KeyRunner {
     return targets.answer
   }
 
-  /// One pass over the index, in step with ascending sources.
+  /// Makes one pass over the index, in step with ascending sources.
   private func answer(
     _ relationship: ManagedObjectModel.Relationship, _ sources: [Int64], in range: ClosedRange<Int64>
   ) throws -> RelationshipAnswer {
@@ -125,11 +125,11 @@ struct KeyRunner {
     return targets.answer
   }
 
-  /// Targets beyond these come as keys: whoever goes over them gets the rows a thousand at a time.
+  /// Destination objects beyond this number are returned as keys only. Iterating over them reads their rows in batches of a thousand.
   private static let mostRowsAlong = 4096
 
-  /// The targets of objects with their rows, by one statement for each object: half the cost of one for the keys and one
-  /// for each row.
+  /// Reads destination objects with their rows, by one statement for each source object. That is half the cost of one statement for the
+  /// keys and one for each row.
   private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [Int64]) throws -> RelationshipAnswer {
     let destination = store.model.destination(of: relationship)
     let statement = try targetRows(relationship, destination)
@@ -138,7 +138,7 @@ struct KeyRunner {
     var (offsets, targets, batches): ([Int32], [Int64], [RowBatch]) = ([0], [], [])
     offsets.reserveCapacity(sources.count + 1)
     targets.reserveCapacity(8)
-    // Objects may share targets.
+    // Objects may share destination objects.
     var delivered: Set<Int64> = []
     let mostTargets = budget.mostTargets
     var byteCount = 0
@@ -149,10 +149,10 @@ struct KeyRunner {
         let target = try key(statement, keyColumn, relationship)
         targets.append(target)
         if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }
-        // A link may lead to a row that somebody else's fault has removed.
+        // A link may point to a missing row, because of another program's fault.
         if targets.count > KeyRunner.mostRowsAlong || statement.isNull(0) { continue }
         if sources.count > 1 && !delivered.insert(target).inserted { continue }
-        // A row that cannot be decoded is refused when somebody reads it, and keeps nobody from the others.
+        // A row that can't be decoded is refused when it is read. It doesn't affect the others.
         guard (try? decoder.append(statement, to: builder)) != nil else { continue }
         if builder.isFull {
           batches.append(builder.seal())
@@ -187,7 +187,7 @@ struct KeyRunner {
     guard key >= 0, statement.type(column) == .integer else {
       throw StoreError(
         .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
-        reason: "A target's key is not a whole number from 0 on. Another program or a fault has changed the file.")
+        reason: "A destination key isn't an integer of 0 or more. Another program or a fault has changed the file.")
     }
     return key
   }
@@ -205,7 +205,7 @@ struct KeyRunner {
     }
   }
 
-  /// A condition that the source exists. Only a relationship without delete rule leaves links of objects that do not.
+  /// A condition that the source exists. Only a relationship without a delete rule leaves links of deleted objects.
   private func existence(_ relationship: ManagedObjectModel.Relationship, _ near: String, alias: String) -> String {
     if relationship.deleteRule != .noAction { return "" }
     return " AND EXISTS (SELECT 1 FROM \(store.table(relationship.entityIndex)) AS s WHERE s.Z_PK = \(alias).\(near))"
@@ -217,7 +217,7 @@ struct KeyRunner {
   }
 }
 
-/// The targets of an answer in the making, with their order keys when the relationship is ordered.
+/// Collects the destination keys of a result, with their order keys if the relationship is ordered.
 private struct Targets {
   let isOrdered: Bool
   private let budget: FetchBudget
@@ -229,12 +229,12 @@ private struct Targets {
   init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int, _ budget: FetchBudget) {
     isOrdered = relationship.isOrdered
     self.budget = budget
-    // Each has its order key beside it.
+    // Each key has an order key beside it.
     mostTargets = budget.mostTargets / (relationship.isOrdered ? 2 : 1)
     offsets.reserveCapacity(sourceCount + 1)
   }
 
-  /// Takes a target whose order key is in the statement's third column. Files of other programs may lack one.
+  /// Appends a destination key, with the order key in the statement's third column. It may be missing in another program's file.
   mutating func append(_ key: Int64, _ statement: SQLiteStatement) throws {
     targets.append(key)
     if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }

@@ -6,24 +6,24 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The bytes of an attribute that allows files of its own, as Core Data has them in its column: a first byte that says whether the
-/// value follows, or the name of its file. On disk: do not change.
+/// The column of an attribute with external storage, in Core Data's encoding. The first byte shows whether the value or its file's name
+/// follows. On disk: do not change.
 enum MarkedColumn {
   private static let inline: UInt8 = 1
   private static let file: UInt8 = 2
-  /// The mark, 36 characters of a UUID in upper case, and a zero.
+  /// The mark, 36 characters of a UUID in upper case, and a zero byte.
   private static let fileByteCount = 38
 
-  /// What a column says.
+  /// The decoded content of a column.
   enum Content {
     case bytes(UnsafeRawBufferPointer)
     case file(UUID)
   }
 
-  /// Takes a column apart; nil when it begins with no mark, or names no file.
+  /// Decodes a column; nil if it has no valid mark or file name.
   ///
-  /// No bytes at all are an empty value. Others without a mark could be a value of a program that knows none, and could be damage; so
-  /// they are refused rather than given out as something else.
+  /// An empty column is an empty value. Other bytes without a mark could come from a program that doesn't write marks, or be damaged. So
+  /// they are refused instead of being returned as another value.
   static func content(_ bytes: UnsafeRawBufferPointer) -> Content? {
     guard let mark = bytes.first else { return .bytes(bytes) }
     if mark == inline { return .bytes(UnsafeRawBufferPointer(rebasing: bytes[1...])) }
@@ -31,7 +31,7 @@ enum MarkedColumn {
     return ExternalDataName.id(UnsafeRawBufferPointer(rebasing: bytes[1..<fileByteCount - 1])).map { .file($0) }
   }
 
-  /// The file that a column names; nil for none.
+  /// The file that a column names, or nil.
   static func file(_ bytes: UnsafeRawBufferPointer) -> UUID? {
     if case .file(let id)? = content(bytes) { id } else { nil }
   }

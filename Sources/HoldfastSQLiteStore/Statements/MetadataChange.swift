@@ -4,7 +4,7 @@ import HoldfastStore
 struct MetadataChange {
   let store: OpenStore
 
-  /// Replaces the user's part of it.
+  /// Replaces the user's entries.
   func run(_ info: [String: StoreValue]) throws {
     try store.writing("set the store's metadata") { writer in
       try writer.begin(.immediate)
@@ -15,12 +15,12 @@ struct MetadataChange {
     }
   }
 
-  /// Brings the model that the file keeps of itself up to date: rules, defaults and whatever else stores of equal version hashes may
-  /// differ in. A file that another program made keeps none.
+  /// Updates the model stored in the file: rules, defaults, and everything else that doesn't affect version hashes. A file of another
+  /// program contains none.
   func refreshModel() throws {
     let bytes = try store.model.canonicalJSON()
-    try store.writing("keep the store's model") { writer in
-      // Mostly it is the same, for which no lock is taken.
+    try store.writing("update the store's model") { writer in
+      // It is mostly unchanged; no lock is taken then.
       guard try read(writer).keepsOtherModel(than: bytes) else { return }
       try writer.begin(.immediate)
       var record = try read(writer)
@@ -45,7 +45,7 @@ struct MetadataChange {
     }
     defer { select.reset() }
     do { return try MetadataRecord(uuid: store.identity.storeUUID, bytes: Array(select.blob(0))) } catch {
-      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Its metadata cannot be read.", cause: error)
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "The metadata can't be read.", cause: error)
     }
   }
 }

@@ -2,7 +2,7 @@ import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
-/// What a store knows while it is open. Immutable but for the connections.
+/// The state of an open store. Immutable except for the connections.
 final class OpenStore: Sendable {
   let model: ManagedObjectModel
   let schema: StoreSchema
@@ -10,21 +10,21 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
-  /// How rows of an entity and its sub-entities are read together, by entity index; nil for an entity without any. Empty when
-  /// no entity has any.
+  /// The columns for reading rows of an entity together with its sub-entities, by entity index; nil for an entity without sub-entities.
+  /// Empty if no entity has any.
   private let families: [FamilyColumns?]
-  /// What the IDs of each entity's objects begin with, by entity index.
+  /// The prefix of the IDs of each entity's objects, by entity index.
   let prefixes: [ManagedObjectID]
   let path: String
-  /// The files of values that are too large for rows; nil for a model that allows none.
+  /// The files of external values; nil for a model without external storage.
   let files: ExternalFiles?
   /// The snapshots in use.
   let views = LiveViews()
-  /// How many statements were run.
+  /// The number of statements run.
   let statementCount = Atomic<Int>(0)
-  /// Whether something was saved.
+  /// Whether anything was saved.
   let hasSaved = Atomic<Bool>(false)
-  /// Guards the writer. True between the two calls of a save.
+  /// Protects the writer. True between preparing a save and ending it.
   private let saving = Mutex(false)
 
   init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase) {
@@ -40,10 +40,10 @@ final class OpenStore: Sendable {
     families = inherits ? schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil } : []
   }
 
-  /// How rows of an entity and its sub-entities are read together; nil for an entity without any.
+  /// The columns for reading rows of an entity together with its sub-entities; nil for an entity without sub-entities.
   func family(_ entity: Int) -> FamilyColumns? { families.isEmpty ? nil : families[entity] }
 
-  /// Adds the statements that a piece of work runs to the count.
+  /// Adds the statements that the body runs to the count.
   @inline(__always)
   func counting<R>(_ connection: SQLiteConnection, isLimited: Bool = true, _ body: () throws -> R) rethrows -> R {
     let before = connection.statementsRun
@@ -53,7 +53,7 @@ final class OpenStore: Sendable {
 
   // MARK: Writing
 
-  /// Runs a piece of work on the writer while no save is prepared. It has no time limit, because it commits.
+  /// Runs work on the writer while no save is prepared. It has no time limit, because it commits.
   func writing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
@@ -61,7 +61,7 @@ final class OpenStore: Sendable {
     }
   }
 
-  /// Runs a piece of work on the writer as the first half of a save, which the work leaves open.
+  /// Runs work on the writer as the first half of a save. The transaction stays open.
   func preparing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
@@ -75,16 +75,16 @@ final class OpenStore: Sendable {
   func finishing(_ operation: String, _ body: (SQLiteConnection) throws -> Void) throws {
     try saving.withLock { isPrepared in
       isPrepared = false
-      // A commit that has taken effect must not be reported as late.
+      // A commit that has taken effect must not fail with a timeout.
       try work(operation, isLimited: false, body)
     }
   }
 
   private func prepared(_ operation: String) -> StoreError {
-    StoreError(.locked, operation: operation, path: path, reason: "A save is prepared; commit or abort it first.", isRetryable: true)
+    StoreError(.locked, operation: operation, path: path, reason: "Another save is prepared. Commit or abort it first.", isRetryable: true)
   }
 
-  /// When the work throws, its transaction is taken back, and a writer that is of no further use is closed.
+  /// Runs work on the writer. If it throws, rolls back the transaction, and closes a writer that is unusable.
   private func work<R>(_ operation: String, isLimited: Bool = true, _ body: (SQLiteConnection) throws -> R) throws -> R {
     let writer = try database.writer(to: operation)
     do {
@@ -99,7 +99,7 @@ final class OpenStore: Sendable {
   /// Ends all views and closes all connections.
   func close() {
     views.endAll()
-    // Not with each save, because nobody needs it before the store is opened again. It need not succeed: the next one does it.
+    // Not with each save, because it is needed only when the store is opened again. It may fail: the next closing does it.
     if hasSaved.load(ordering: .relaxed) { try? MetadataChange(store: self).refreshModel() }
     saving.withLock { isPrepared in
       isPrepared = false
@@ -113,7 +113,7 @@ final class OpenStore: Sendable {
   func entity(_ index: Int) throws -> ManagedObjectModel.Entity {
     guard model.entities.indices.contains(index) else {
       throw StoreError(
-        .unsupportedRequest, operation: "carry out a request", path: path, reason: "The model has no entity number \(index).")
+        .unsupportedRequest, operation: "execute a request", path: path, reason: "The model has no entity number \(index).")
     }
     return model.entities[index]
   }
@@ -122,7 +122,7 @@ final class OpenStore: Sendable {
     RowBatchBuilder(layout: entity.layout, idPrefix: prefixes[entity.index])
   }
 
-  /// The columns of whole rows, in slot order.
+  /// The columns of complete rows, in slot order.
   func columns(_ entity: Int, alias: String) -> String {
     var columns = "\(alias).Z_PK, \(alias).Z_OPT"
     for column in schema.tables[entity].columns { columns += ", \(alias).\(SQLName.quoted(column))" }
@@ -131,7 +131,7 @@ final class OpenStore: Sendable {
 
   func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
 
-  /// A condition, with AND before it, that a row is of one of some entities of a table; empty when all rows are.
+  /// A condition on the entities of rows in a table, beginning with AND; empty if it allows all rows.
   func ofEntities(_ entities: [Int], alias: String) -> String {
     guard let first = entities.first, schema.tables[first].isShared else { return "" }
     if entities == model.entities[model.entities[first].rootIndex].concreteIndexes { return "" }

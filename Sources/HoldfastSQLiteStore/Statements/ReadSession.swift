@@ -12,14 +12,14 @@ import Synchronization
   import Darwin
 #endif
 
-/// The connection of a snapshot, which requests of one view use one after the other.
+/// The connection of a snapshot. Requests of one view use it one after the other.
 ///
-/// A sink may ask the same view for more rows while it takes some, so the lock lets its own thread through again; the
-/// connection is given back when the outermost request is over.
+/// A sink may request more rows from the same view while it receives some, so the lock is recursive. The connection is returned when the
+/// outermost request ends.
 ///
-/// `@unchecked Sendable` because everything below the lock is only touched while it is held.
+/// `@unchecked Sendable` because all properties below the lock are used only while it is held.
 final class ReadSession: @unchecked Sendable {  // because `lock` protects all of it
-  /// Protects all the rest. Recursive.
+  /// Protects all other properties. Recursive.
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
   private var lease: ReaderLease?
   private var depth = 0
@@ -41,7 +41,7 @@ final class ReadSession: @unchecked Sendable {  // because `lock` protects all o
     lock.deallocate()
   }
 
-  /// Runs a request; nil when the session has ended.
+  /// Runs a request; nil if the session has ended.
   func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R? {
     pthread_mutex_lock(lock)
     defer { pthread_mutex_unlock(lock) }
@@ -70,10 +70,10 @@ final class ReadSession: @unchecked Sendable {  // because `lock` protects all o
 /// A read view of a SQLite store.
 final class SQLiteReadView: ReadView {
   let store: OpenStore
-  /// The connection of a snapshot; nil for a view of what is committed when each request begins.
+  /// The connection of a snapshot; nil for a view in which each request reads the latest commit.
   private let session: ReadSession?
   private let hasEnded = Atomic<Bool>(false)
-  /// Keeps the files that rows name which the view may deliver.
+  /// Keeps the external files that rows of this view may name.
   private let files: ExternalDataPin?
 
   init(_ kind: ReadViewKind, of store: OpenStore) throws {
@@ -100,7 +100,7 @@ final class SQLiteReadView: ReadView {
 
   /// Runs a request.
   ///
-  /// - Parameter needsTransaction: the request runs several statements that must agree.
+  /// - Parameter needsTransaction: Whether the request runs several statements that must read the same state.
   func read<R>(_ operation: String, needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
     if hasEnded.load(ordering: .acquiring) { throw ended(operation) }
     guard let session else { return try readLatest(operation, needsTransaction, body) }
@@ -117,7 +117,7 @@ final class SQLiteReadView: ReadView {
   private func readLatest<R>(_ operation: String, _ needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try store.database.readers.withConnection(to: operation) { connection in
       try store.counting(connection) {
-        // In a burst there is a transaction already, and a pool takes back the one of a request that fails.
+        // A burst already has a transaction, and the pool rolls back the transaction of a request that fails.
         let begins = needsTransaction && !connection.burst.isOpen
         if begins { try connection.begin(.deferred) }
         let result = try body(connection)
@@ -132,17 +132,17 @@ final class SQLiteReadView: ReadView {
   }
 }
 
-/// The snapshots in use, so that closing the store ends them.
+/// The snapshots in use. Closing the store ends them.
 final class LiveViews: Sendable {
   private struct Sessions {
     var all: [ObjectIdentifier: ReadSession] = [:]
     var isClosed = false
   }
 
-  /// Guards the list.
+  /// Protects the list.
   private let sessions = Mutex(Sessions())
 
-  /// Remembers a session, or ends it when the store was closed meanwhile.
+  /// Adds a session, or ends it if the store was closed in the meantime.
   func add(_ session: ReadSession) {
     let isLate = sessions.withLock { sessions in
       if !sessions.isClosed { sessions.all[ObjectIdentifier(session)] = session }

@@ -1,7 +1,6 @@
 import HoldfastStore
 
-/// Binds the values of rows to parameters, from the bytes of the page where they lie: they have to stay there until the
-/// statement has run.
+/// Binds the values of rows to parameters without copying bytes. The page with the bytes must stay valid until the statement has run.
 final class RowBinder: Sendable {
   private let entity: ManagedObjectModel.Entity
   private let codes: [ColumnCode]
@@ -15,7 +14,7 @@ final class RowBinder: Sendable {
     codes = entity.slots.map { ColumnCode($0) }
   }
 
-  /// Binds all slots, the first to the parameter with that index.
+  /// Binds all slots, starting with the parameter at the index.
   @inline(__always)
   func bindAll(_ row: RowPointer, to statement: SQLiteStatement, from index: Int) throws {
     try codes.withUnsafeBufferPointer { codes in
@@ -53,9 +52,9 @@ final class RowBinder: Sendable {
     try statement.bindBlob(digits, .borrowed, at: index)
   }
 
-  private static let notANumber = "is not a number (NaN), which this store cannot keep. Set it to nil or to a number."
+  private static let notANumber = "is NaN, which this store can't save. Set it to nil or to a number."
   private static let inexact =
-    "has more digits than a number of the file, which would lose some. Round it, or open the store with the option storesExactDecimals."
+    "has more digits than a SQLite number can store without loss. Round it, or open the store with the option storesExactDecimals."
 
   @inline(never)
   private func unstorable(_ row: RowPointer, _ slot: Int, _ reason: String) -> StoreError {

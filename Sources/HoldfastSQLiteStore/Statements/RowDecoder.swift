@@ -1,11 +1,10 @@
 import CSQLite
 import HoldfastStore
 
-/// Reads rows of one entity from a statement straight into a batch. The statement's columns are the key, the version,
-/// then the slots in their order.
+/// Decodes rows of one entity from a statement into a batch. The statement's columns are the key, the version, then the slots in order.
 ///
-/// Every value's storage class is checked: a file that another program or a fault has changed makes an error that
-/// names table, column and key, never a trap and never another value.
+/// It checks every value's storage class. If another program or a fault has changed the file, it throws an error with the table, column and
+/// key. It never traps and never returns another value.
 final class RowDecoder: Sendable {
   let entity: ManagedObjectModel.Entity
   private let table: StoreSchema.Table
@@ -19,7 +18,7 @@ final class RowDecoder: Sendable {
     codes = entity.slots.map { ColumnCode($0) }
   }
 
-  /// Begins a row with the key and version that the statement is at.
+  /// Begins a row with the key and version of the statement's current row.
   @inline(__always)
   func beginRow(_ statement: SQLiteStatement, in builder: RowBatchBuilder) throws {
     let key = sqlite3_column_int64(statement.handle, 0), version = sqlite3_column_int64(statement.handle, 1)
@@ -27,7 +26,7 @@ final class RowDecoder: Sendable {
     builder.beginRow(key: key, version: version)
   }
 
-  /// Appends the row that the statement is at.
+  /// Appends the statement's current row.
   @inline(__always)
   func append(_ statement: SQLiteStatement, to builder: RowBatchBuilder) throws {
     let handle = statement.handle
@@ -43,7 +42,7 @@ final class RowDecoder: Sendable {
     builder.endRow()
   }
 
-  /// Appends the row that the statement is at, whose slots stand in these columns.
+  /// Appends the statement's current row. Its slots are in the given columns.
   func append(_ statement: SQLiteStatement, _ places: [Int32], to builder: RowBatchBuilder) throws {
     try beginRow(statement, in: builder)
     for slot in codes.indices {
@@ -55,10 +54,10 @@ final class RowDecoder: Sendable {
     builder.endRow()
   }
 
-  /// Appends one value; false when it has a storage class that the column cannot have.
+  /// Appends one value; false if it has a storage class that the column can't have.
   ///
-  /// The value is looked up once and then asked for class and content, which saves a look-up per question. SQLite
-  /// allows that where nobody else uses the connection meanwhile, and connections are confined to one thread.
+  /// It looks up the value once, and then reads its class and content from it. SQLite allows that while no other thread uses the
+  /// connection, and connections are confined to one thread.
   @inline(__always)
   private static func append(_ handle: OpaquePointer, _ column: Int32, _ code: ColumnCode, to builder: RowBatchBuilder) throws -> Bool {
     let value = sqlite3_column_value(handle, column)
@@ -109,14 +108,14 @@ final class RowDecoder: Sendable {
     return true
   }
 
-  /// The bytes of a text or data value where they lie. (A text is asked for as a blob because that never copies it.)
+  /// The bytes of a text or data value, without copying. (Reading a text as a blob never copies it.)
   @inline(__always)
   private static func bytes(_ value: OpaquePointer?) -> UnsafeRawBufferPointer {
     guard let start = sqlite3_value_blob(value) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
   }
 
-  /// A text has no mark: it is one in a column whose attribute was a text before.
+  /// Decodes a column with marks. A text has no mark: the attribute was a text before.
   @inline(never)
   private static func marked(_ value: OpaquePointer?, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
     if type == SQLITE_TEXT {
@@ -146,13 +145,13 @@ final class RowDecoder: Sendable {
     return true
   }
 
-  /// Refuses keys and versions that nobody writes. Above the boundary negative keys are those of unsaved objects, and a
-  /// version has a next one. Rows of version 0 and without a version are fine; they are seldom enough to be checked here.
+  /// Refuses invalid keys and versions. Negative keys belong to unsaved objects, and a version must have a successor. Rows with version 0
+  /// or without a version are valid, but rare enough to be checked here.
   @inline(never)
   private func check(key: Int64, version: Int64, _ statement: SQLiteStatement) throws {
     let type = statement.type(1)
     if key >= 0 && version != .max && (type == .integer || type == .null) { return }
-    let fault = key < 0 ? "an impossible key" : "an impossible version"
+    let fault = key < 0 ? "an invalid key" : "an invalid version"
     throw StoreError(
       .damaged, operation: "read rows of \(entity.name)", path: path,
       reason: "\(table.name) has a row with key \(key) and \(fault). Another program or a fault has changed the file.")
@@ -171,7 +170,7 @@ final class RowDecoder: Sendable {
     return StoreError(
       .wrongType, operation: "read rows of \(entity.name)", path: path,
       reason:
-        "\(table.name).\(table.columns[slot]) of the row with key \(statement.int64(0)) holds a value of storage class \(found) that is no value of \(entity.name).\(entity.slots[slot].name). Another program or a fault has changed the file."
+        "\(table.name).\(table.columns[slot]) of the row with key \(statement.int64(0)) contains a value of storage class \(found), which isn't valid for \(entity.name).\(entity.slots[slot].name). Another program or a fault has changed the file."
     )
   }
 }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Hands decoded rows to a sink, batch by batch.
+/// Passes decoded rows to a sink, batch by batch.
 struct RowStream {
   private let builder: RowBatchBuilder
   private let sink: any RowSink
@@ -10,12 +10,13 @@ struct RowStream {
     self.sink = sink
   }
 
-  /// After each so many rows, the pages that the statement went through are given back: the rows have been decoded, and
-  /// who reads a whole table once does not read its pages again soon. The next pages come to lie in the same memory, which
-  /// spares the faults of taking new memory for each.
+  /// The number of rows after which the pages of a scan are released.
+  ///
+  /// The rows have been decoded, and a scan of an entire table rarely reads its pages again soon. The next pages reuse the same memory,
+  /// which avoids page faults.
   private static let rowsOfALongScan = 4096
 
-  /// Hands on all rows of a statement. Returns whether more are wanted.
+  /// Passes on all rows of a statement. Returns whether more are wanted.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws -> Bool {
     var count = 0
     defer {
@@ -31,8 +32,7 @@ struct RowStream {
     return true
   }
 
-  /// Hands on those rows of a statement, which come by ascending key, whose keys are among ascending ones. Returns
-  /// whether more are wanted.
+  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns whether more are wanted.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder, only keys: [Int64]) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     var place = 0
@@ -47,7 +47,7 @@ struct RowStream {
     return true
   }
 
-  /// Hands on rows without columns.
+  /// Passes on rows without columns.
   func runKeys(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws {
     defer { if statement.isRunning { statement.reset() } }
     while try statement.step() {
@@ -58,7 +58,7 @@ struct RowStream {
     try finish()
   }
 
-  /// Hands on what is left.
+  /// Passes on the remaining rows.
   func finish() throws {
     if builder.count > 0 { _ = try sink.take(builder.seal(), .all) }
   }

@@ -2,13 +2,13 @@ import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
-/// A save in an open transaction of the writer. Let go without either call, it is taken back.
+/// A save in an open transaction of the writer. Releasing it without commit or abort rolls it back.
 final class SQLitePreparedSave: PreparedSave {
   private let store: OpenStore
   private let operation: String
-  /// Whether there is a transaction to end.
+  /// Whether the transaction is still open.
   private let isOpen: Atomic<Bool>
-  /// The files that were written for it; nil when the model allows none.
+  /// The save's external files; nil if the model has no external storage.
   private let files: ExternalDataSave?
 
   init(_ request: SaveRequest, in store: OpenStore) throws {
@@ -19,7 +19,7 @@ final class SQLitePreparedSave: PreparedSave {
     files = request.isEmpty ? nil : try store.preparing(operation) { writer in try SQLitePreparedSave.write(request, store, writer) }
   }
 
-  /// Writes the request into a transaction that stays open, after the files that it names.
+  /// Writes the request's external files, then the request into a transaction that stays open.
   private static func write(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> ExternalDataSave? {
     guard let files = store.files else {
       try SaveRunner.run(request, store, writer)
@@ -29,7 +29,7 @@ final class SQLitePreparedSave: PreparedSave {
       try ExternalFiles.ids(store.entity(entity), key, slots, store, writer)
     }
     do {
-      // Files that the save gives up are removed when it has been committed, so it must not be lost then.
+      // Files that the save gives up are removed after the commit, so the commit must not be lost then.
       if save.touchesFiles { try writer.waitForDisk(true, store.database.options) }
       try SaveRunner.run(save.request, store, writer)
       return save

@@ -2,23 +2,23 @@ import HoldfastStore
 
 /// Writes one save into a transaction.
 ///
-/// The order of the statements is chosen so that values of uniqueness constraints are free before somebody else takes
-/// them: rows are deleted, then updated, then inserted, then links change, then what pointed to deleted rows is severed.
-/// The outcome is that of the order in ``SaveRequest``.
+/// The statements are ordered so that values of uniqueness constraints become free before other rows take them: rows are deleted, updated
+/// and inserted. Then links change, and references to deleted rows are cleared. The result is the same as with the order in
+/// ``SaveRequest``.
 final class SaveRunner {
   private let store: OpenStore
   private let writer: SQLiteConnection
   private let request: SaveRequest
-  /// Whether a first attempt met a uniqueness constraint: this one clears the columns of constraints of all updated
-  /// rows first, so that values can be exchanged between rows, and goes on after a violation to find all.
+  /// Whether a first attempt violated a uniqueness constraint. This one first clears the constrained columns of all updated rows, so that
+  /// rows can exchange values. After a violation it continues, to find all of them.
   private let isCareful: Bool
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
   private var binders: [Int: RowBinder] = [:]
   private lazy var targets = TargetEntities(request, store, writer)
 
-  /// From so many rows on, the first rows of a table go in without its indexes, which are made afterwards. (Measured on
-  /// the bulk workload at 100,000 rows: 0.73 of the time.)
+  /// The minimum number of rows for inserting a table's first rows without its indexes, which are created afterwards. (Measured on the bulk
+  /// workload at 100,000 rows: 0.73 of the time.)
   private static let leastForBulk = 1000
 
   private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection, isCareful: Bool) {
@@ -73,7 +73,8 @@ final class SaveRunner {
     if conflicts.isEmpty { return }
     throw StoreError(
       .conflict, operation: writer.operation, path: store.path,
-      reason: "\(conflicts.count) of the rows were changed or deleted by somebody else since they were read.", conflicts: conflicts)
+      reason: "\(conflicts.count) of the rows were changed or deleted by another context or process since they were read.",
+      conflicts: conflicts)
   }
 
   private func addConflict(_ entity: ManagedObjectModel.Entity, _ key: Int64, expected: Int64) throws {
@@ -81,7 +82,7 @@ final class SaveRunner {
     conflicts.append(SaveConflict(objectID: id, expectedVersion: expected, persisted: try persisted(entity, key)))
   }
 
-  /// The row as it is in the file.
+  /// The row in the file.
   private func persisted(_ entity: ManagedObjectModel.Entity, _ key: Int64) throws -> RowView? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
     statement.bind(key, at: 1)
@@ -173,7 +174,7 @@ final class SaveRunner {
     return try writer.statement(shape) {
       let count = slots.count
       let telling = entityColumns(entity, slots).enumerated().map { place, column in "\(column) = ?\(count + 4 + place), " }
-      // Who leaves the objects that it stood among has no place there any more.
+      // An object with a new owner loses its position among the former owner's objects.
       let orders = slots.compactMap { entity.relationship(inSlot: $0).flatMap { store.schema.orderColumn(ofInverse: $0) } }
       let assignments =
         slots.enumerated().map { place, slot in "\(column(entity.index, slot)) = ?\(place + 1), " }.joined() + telling.joined()
@@ -221,7 +222,7 @@ final class SaveRunner {
     }
   }
 
-  /// The columns that tell the entities of what slots lead to, for those slots that have one.
+  /// The columns for the entities of destination objects, for those slots that have one.
   private func entityColumns(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) -> [String] {
     slots.compactMap { store.schema.tables[entity.index].entityColumn($0).map(SQLName.quoted) }
   }
@@ -240,7 +241,7 @@ final class SaveRunner {
     }
   }
 
-  /// Runs insertions into a table, without its indexes when it is empty and many rows come.
+  /// Runs insertions into a table, without its indexes if the table is empty and many rows are inserted.
   private func withoutIndexes(ofTable table: String, rowCount: Int, _ body: () throws -> Void) throws {
     guard rowCount >= SaveRunner.leastForBulk, !isCareful, try isEmpty(table) else { return try body() }
     var indexes: [(name: String, sql: String)] = []
@@ -276,7 +277,7 @@ final class SaveRunner {
     }
   }
 
-  /// Gives links of an ordered relationship their keys.
+  /// Sets the order keys of an ordered relationship's links.
   private func order(_ changes: SaveRequest.OrderChanges) throws {
     let relationship = try store.entity(changes.entity).relationships[changes.relationship]
     guard let order = store.schema.orderColumn(relationship) else { return }
@@ -306,8 +307,8 @@ final class SaveRunner {
 
   private static func resultCode(_ error: StoreError) -> Int32? { (error.cause as? SQLiteFailure)?.resultCode }
 
-  /// Runs a statement that writes a row. Returns false when a uniqueness constraint forbade it, which the careful attempt
-  /// notes and the first one throws.
+  /// Runs a statement that writes a row. If it violates a uniqueness constraint, the careful attempt notes that and returns false; the
+  /// first attempt throws.
   @inline(__always)
   private func write(_ statement: SQLiteStatement, _ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
     do throws(StoreError) {
@@ -319,7 +320,7 @@ final class SaveRunner {
     }
   }
 
-  /// Notes why a row could not be written, or throws.
+  /// Notes why a row couldn't be written, or throws.
   @inline(never)
   private func refused(_ error: StoreError, _ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws {
     if SaveRunner.resultCode(error) == SQLiteResultCode.constraintPrimaryKey {
@@ -333,11 +334,11 @@ final class SaveRunner {
     if constraintConflicts.isEmpty { return }
     throw StoreError(
       .constraintConflict, operation: writer.operation, path: store.path,
-      reason: "\(constraintConflicts.count) times two objects would have the same values of a uniqueness constraint.",
+      reason: "\(constraintConflicts.count) times, two objects would have the same values for a uniqueness constraint.",
       constraintConflicts: constraintConflicts)
   }
 
-  /// Finds the constraints that a row would break, and the rows that have the values.
+  /// Finds the constraints that a row would violate, and the rows with the same values.
   private func addConstraintConflicts(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> Bool {
     var found = false
     for (place, slots) in entity.uniqueSlots.enumerated() where slots.allSatisfy({ row.isPresent($0) }) {
@@ -362,7 +363,7 @@ final class SaveRunner {
     return found
   }
 
-  /// The entity that declares a constraint, among whose objects it holds.
+  /// The entity that declares a constraint, which applies among all its objects.
   private func declaring(constraint place: Int, of entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity {
     var entity = entity
     while place < entity.inheritedConstraintCount, let above = entity.superentityIndex { entity = store.model.entities[above] }
@@ -373,7 +374,7 @@ final class SaveRunner {
     store.schema.tables.firstIndex { $0.number == number }.map { store.model.entities[$0] }
   }
 
-  /// Takes the changed values of constraints out of all updated rows; the updates put the new ones in.
+  /// Clears the changed values of constrained columns in all updated rows. The updates then write the new values.
   private func clearConstraints(_ changes: SaveRequest.EntityChanges) throws {
     let entity = try store.entity(changes.entity)
     let constrained = Set(entity.uniqueSlots.joined())

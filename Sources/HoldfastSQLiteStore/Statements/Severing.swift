@@ -1,19 +1,19 @@
 import HoldfastStore
 
-/// Severs what pointed to deleted rows: links are removed, keys in other rows set to nil and the versions of those rows
-/// raised by 1, once per row.
+/// Clears references to deleted rows. It removes links, sets keys in other rows to nil, and raises the versions of those rows by 1, once
+/// per row.
 struct Severing {
   let request: SaveRequest
   let store: OpenStore
   let writer: SQLiteConnection
 
-  /// Keys of deleted objects by the column that may hold them.
+  /// Keys of deleted objects by the column that may contain them.
   private typealias KeysByColumn = [Column: [Int64]]
 
-  /// A column of a table, of which slots of several entities may be a part.
+  /// A column of a table. Slots of several entities may share it.
   private struct Column: Hashable, Comparable {
     let name: String
-    /// What is cleared together with it: the target's entity, the order.
+    /// The columns that are cleared together with it: the destination object's entity, and the order.
     let companions: [String]
 
     var cleared: String { ([name] + companions).map { "\($0) = NULL" }.joined(separator: ", ") }
@@ -64,7 +64,7 @@ struct Severing {
     }
   }
 
-  /// Where several columns of a table are cleared, a row can be met more than once.
+  /// If several columns of a table are cleared, a row can be affected more than once.
   private func clearOncePerRow(_ table: String, _ keys: KeysByColumn) throws {
     var touched: Set<Int64> = []
     for (column, keys) in keys.sorted(by: { $0.key < $1.key }) {

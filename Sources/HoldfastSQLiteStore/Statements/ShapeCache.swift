@@ -1,21 +1,20 @@
 import HoldfastStore
 
-/// The compiled statements of one connection, by their shape, so that finding one costs no SQL text.
+/// The compiled statements of one connection, by their shape. Finding one needs no SQL text.
 ///
-/// A few dozen shapes are found by scanning their hashes, which is as fast as a dictionary and spares a process that
-/// opens a store for one row the making of a dictionary's type (measured: 0.1 ms).
+/// A few dozen shapes are found by scanning their hashes. That is as fast as a dictionary, and a process that opens a store for one row
+/// doesn't need to create a dictionary's type (measured: 0.1 ms).
 ///
-/// When it is full it forgets all of them. Statements that somebody still holds stay valid.
+/// A full cache is emptied. Statements in use stay valid.
 struct ShapeCache {
   static let capacity = 256
 
-  /// Parallel: the hash of each shape, the shape, its statement.
+  /// Parallel arrays: the hash of each shape, the shape, its statement.
   private var hashes: [UInt64] = []
   private var shapes: [StatementShape] = []
   private var statements: [SQLiteStatement] = []
 
-  /// The statement for the shape, ready to be bound. If the known one is running, because its user is in the middle of
-  /// its rows, a second one is compiled for the caller alone.
+  /// The statement for the shape, ready to be bound. If the cached statement is running, compiles another one for the caller.
   mutating func statement(_ shape: StatementShape, state: ConnectionState, _ sql: () throws -> String) throws -> SQLiteStatement {
     let hash = shape.quickHash
     if let known = index(of: shape, hash) {
@@ -35,7 +34,7 @@ struct ShapeCache {
     return nil
   }
 
-  /// Makes every statement ready again, so that none holds a lock.
+  /// Resets every statement, so that none holds a lock.
   func resetAll() {
     for statement in statements where statement.isRunning { statement.reset() }
   }

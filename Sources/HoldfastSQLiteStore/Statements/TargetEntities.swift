@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Tells of which entities the objects are that saved rows lead to, for columns beside keys: those that are saved too are
-/// in the request, the others in the file.
+/// Finds the entities of objects that saved rows reference, for the columns beside keys. Objects inserted by the same save are in the
+/// request, others in the file.
 final class TargetEntities {
   private let store: OpenStore
   private let writer: SQLiteConnection
-  /// Numbers of entities by root and key.
+  /// Numbers of entities by root entity and key.
   private var known: [Int: [Int64: Int64]] = [:]
 
   init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
@@ -21,7 +21,7 @@ final class TargetEntities {
     }
   }
 
-  /// The number of the entity of an object; that of the declared entity when there is no such object.
+  /// The number of an object's entity; the declared entity's number if the object doesn't exist.
   func number(_ declared: Int, _ key: Int64) throws -> Int64 {
     let root = store.model.entities[declared].rootIndex
     if let number = known[root]?[key] { return number }

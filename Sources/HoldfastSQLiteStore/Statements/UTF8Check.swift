@@ -1,4 +1,4 @@
-/// Whether bytes are UTF-8: eight at a time while they are ASCII.
+/// Checks whether bytes are valid UTF-8, eight at a time while they are ASCII.
 enum UTF8Check {
   @inline(__always)
   static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -18,7 +18,7 @@ enum UTF8Check {
     return rest < 0x80 || isValidBeyondASCII(bytes, from: 0)
   }
 
-  /// The table of well-formed sequences of the Unicode standard (table 3-7), byte by byte.
+  /// Checks well-formed sequences byte by byte, by table 3-7 of the Unicode standard.
   @inline(never)
   private static func isValidBeyondASCII(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Bool {
     var place = start

@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// What a column or another operand of a comparison holds, as far as comparing goes.
+/// The kind of a comparison's operand, such as a column.
 enum OperandKind: UInt8, Sendable, Hashable {
   case integer
   case real
@@ -33,7 +33,7 @@ enum OperandKind: UInt8, Sendable, Hashable {
     }
   }
 
-  /// Numbers are compared with each other whatever their types; a key counts as its number.
+  /// Numbers are compared with each other whatever their types are. A key counts as its number.
   var isNumber: Bool {
     switch self {
     case .integer, .real, .date, .key: true
@@ -42,18 +42,18 @@ enum OperandKind: UInt8, Sendable, Hashable {
   }
 }
 
-/// What a constant comes to when it is compared with an operand of a kind.
+/// A constant converted for comparison with an operand of a kind.
 ///
-/// A constant is turned into the operand's own storage class, so that SQLite never converts between whole and
-/// floating-point numbers: it would do so inexactly where an index is used.
+/// A constant is converted to the operand's own storage class, so that SQLite never converts between integers and floating-point numbers.
+/// SQLite's conversion would be inexact where an index is used.
 enum ConstantForm: Hashable {
-  /// There is no value.
+  /// The constant is null.
   case null
-  /// Nothing equals it and nothing is ordered against it: a NaN, or a value of another kind.
+  /// No value equals it or is ordered relative to it: a NaN, or a value of another kind.
   case never
   /// A value that the operand can have.
   case exact(SQLBinding)
-  /// It lies between this value and the next larger one that the operand can have.
+  /// It is between this value and the next larger one that the operand can have.
   case above(SQLBinding)
 
   init(_ value: StoreValue, for kind: OperandKind) {
@@ -71,7 +71,7 @@ enum ConstantForm: Hashable {
     }
   }
 
-  /// What the shape of a statement depends on.
+  /// The component of a statement's shape.
   var tag: UInt8 {
     switch self {
     case .null: 0
@@ -129,15 +129,15 @@ enum ConstantForm: Hashable {
     return .never
   }
 
-  /// A whole number that no floating-point number equals.
+  /// An integer that no floating-point number equals.
   private static func real(_ number: Int64) -> ConstantForm {
     let nearest = Double(number)
     let isAbove = nearest >= 0x1p63 || Int64(nearest) > number
     return .above(.real(isAbove ? nearest.nextDown : nearest))
   }
 
-  /// A decimal is compared with whole values by all its digits, with others and with dates as the nearest
-  /// floating-point number.
+  /// A decimal is compared exactly with integral values. With other values and with dates, it is compared as the nearest floating-point
+  /// number.
   private static func real(_ number: Decimal, isDate: Bool) -> ConstantForm {
     if number.isNaN { return .never }
     guard let nearest = Double(number.description) else { return .never }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Finds what the paths of a query lead to.
+/// Resolves the property paths of a query.
 enum QueryPaths {
   struct Property {
     let hops: [ManagedObjectModel.Relationship]
@@ -15,7 +15,7 @@ enum QueryPaths {
     }
     let resolved = try ResolvedPath(path, from: entity, in: model)
     guard let slot = resolved.slot, let column = resolved.column(in: model) else {
-      throw unsupported("A to-many relationship where a value is needed")
+      throw unsupported("A to-many relationship used as a value")
     }
     return Property(hops: resolved.hops, entity: resolved.entity, slot: slot, kind: try kind(column))
   }
@@ -31,22 +31,22 @@ enum QueryPaths {
   ) throws -> ([ManagedObjectModel.Relationship], ManagedObjectModel.Relationship) {
     let resolved = try ResolvedPath(path, from: entity, in: model)
     guard case .relationship(let relationship) = resolved.property, relationship.isToMany else {
-      throw unsupported("A quantifier over a property that is no to-many relationship")
+      throw unsupported("A quantifier over a property that isn't a to-many relationship")
     }
     return (resolved.hops, relationship)
   }
 
   static func unsupported(_ what: String) -> StoreError {
-    StoreError(.unsupportedRequest, operation: "translate a query", reason: "\(what) is not among the abilities that this store declares.")
+    StoreError(.unsupportedRequest, operation: "translate a query", reason: "\(what) isn't among the store's capabilities.")
   }
 }
 
 /// Which sides of a comparison are constants.
 enum ComparisonSides {
   case constants(StoreValue, StoreValue)
-  /// An operand on the left after the sides were exchanged where needed.
+  /// An operand on the left. The sides were exchanged if necessary.
   case operand(QueryExpression, ComparisonOperator, StoreValue)
-  /// Two operands, or a constant that cannot change sides.
+  /// Two operands, or a constant on the left that can't be moved to the right.
   case operands
 
   init(_ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression) {
@@ -60,7 +60,7 @@ enum ComparisonSides {
   }
 }
 
-/// A constant that stands for itself, as in `"abc" BEGINSWITH name`.
+/// A constant as an operand, as in `"abc" BEGINSWITH name`.
 enum ConstantOperand {
   static func form(_ value: StoreValue) -> (OperandKind, ConstantForm) {
     let kind: OperandKind =
@@ -78,10 +78,11 @@ enum ConstantOperand {
   }
 }
 
-/// The values of a list that an operand can equal. A short list has placeholders, padded to one of a few lengths so that few statements
-/// are needed; a long one is a ``ListTable``.
+/// The values of a list that an operand can equal.
+///
+/// A short list has placeholders, padded to one of a few lengths so that few statements are needed. A long one is a ``ListTable``.
 struct MembershipList {
-  /// The longest list with placeholders of its own. With ``SQLiteStore/capabilities`` a statement can have no more than SQLite allows.
+  /// The maximum length of a list with placeholders. Within ``SQLiteStore/capabilities``, a statement can't exceed SQLite's limit.
   static let maximumPlaceholders = 32
 
   let hasNull: Bool
@@ -112,10 +113,10 @@ struct MembershipList {
   }
 }
 
-/// The range of texts that begin with another one.
+/// The range of texts with a prefix.
 enum TextRange {
-  /// The smallest run of bytes that is larger than every text that begins with the prefix. The last byte of UTF-8 is
-  /// never 0xFF, so it can be raised.
+  /// The smallest byte sequence that is larger than every text with the prefix. The last byte of UTF-8 is never 0xFF, so it can be
+  /// incremented.
   static func upperBound(ofPrefix text: String) -> SQLBinding {
     var bytes = Array(text.utf8)
     bytes[bytes.count - 1] += 1

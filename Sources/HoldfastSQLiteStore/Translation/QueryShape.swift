@@ -1,14 +1,14 @@
 import HoldfastStore
 
-/// Walks a query and takes apart what its SQL depends on and what is merely bound: builds no SQL.
+/// Separates the components of a query that determine its SQL from the values to bind. Builds no SQL.
 ///
-/// ``QueryTranslator`` walks in the same order; the two are tested against each other and the reference evaluator by
+/// ``QueryTranslator`` traverses the query in the same order. Tests compare the two with each other and with the reference evaluator, with
 /// thousands of random queries.
 struct QueryShape {
   let model: ManagedObjectModel
   var shape: StatementShape
   var bindings: [SQLBinding] = []
-  /// How deep the walk is.
+  /// The depth of the traversal.
   private var nesting = 0
 
   init(model: ManagedObjectModel, shape: StatementShape) {
@@ -16,7 +16,7 @@ struct QueryShape {
     self.shape = shape
   }
 
-  /// Which part of an expression follows in the shape.
+  /// The kind of the next component in the shape.
   private enum Tag: UInt8 {
     case literal = 1, and, or, not, any, all, membership, between, comparison, constants, property, object, count, constant, sort, remainder
   }
@@ -42,7 +42,7 @@ struct QueryShape {
   mutating func append(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws {
     nesting += 1
     defer { nesting -= 1 }
-    guard nesting <= QueryExpression.maximumNesting else { throw QueryPaths.unsupported("A predicate that is nested so deeply") }
+    guard nesting <= QueryExpression.maximumNesting else { throw QueryPaths.unsupported("A predicate with this depth") }
     switch expression {
     case .literal(let value):
       append(.literal)
@@ -115,7 +115,7 @@ struct QueryShape {
       bind(form)
       return
     }
-    if text.isEmpty && op.isSubstring {  // every text begins with, ends with and contains the empty one
+    if text.isEmpty && op.isSubstring {  // every text begins with, ends with and contains the empty text
       shape.append(9)
       return
     }
@@ -156,7 +156,7 @@ struct QueryShape {
       shape.append(kind.rawValue)
       bind(form)
       return kind
-    default: throw QueryPaths.unsupported("A comparison of truths")
+    default: throw QueryPaths.unsupported("A comparison of conditions")
     }
   }
 

@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// Writes the SQL of a query. Placeholders are numbered in the order in which ``QueryShape`` collects what is bound.
+/// Translates a query to SQL. Placeholders are numbered in the order in which ``QueryShape`` collects the values to bind.
 ///
-/// A condition may come out as NULL where the reference evaluator says false: AND, OR and WHERE treat both alike, and
-/// NOT is written as `IS NOT TRUE`, which does so too.
+/// A condition may be NULL where the reference evaluator returns false. AND, OR and WHERE treat both alike, and so does NOT, which is
+/// written as `IS NOT TRUE`.
 struct QueryTranslator {
   let schema: StoreSchema
   private var model: ManagedObjectModel { schema.model }
@@ -12,7 +12,7 @@ struct QueryTranslator {
 
   init(schema: StoreSchema) { self.schema = schema }
 
-  /// The tables that a SELECT reads: the first, and those that to-one relationships lead to.
+  /// The tables that a SELECT reads: the first one, and those joined by to-one relationships.
   struct Scope {
     let entity: ManagedObjectModel.Entity
     let alias: String
@@ -32,8 +32,8 @@ struct QueryTranslator {
     return "?\(placeholderCount)"
   }
 
-  /// The next placeholders. Only the first has a number, from which SQLite counts on: it looks the name of each numbered
-  /// one up in a list of all, which took half the time of compiling a thousand.
+  /// The next placeholders. Only the first has a number, from which SQLite counts on. SQLite looks up the name of each numbered placeholder
+  /// in a list of all, which took half the time of compiling a thousand.
   private mutating func placeholders(_ count: Int) -> String {
     if count == 0 { return "" }
     let first = placeholder()
@@ -45,7 +45,7 @@ struct QueryTranslator {
 
   func column(_ alias: String, _ entity: Int, _ slot: Int) -> String { "\(alias).\(SQLName.quoted(schema.tables[entity].columns[slot]))" }
 
-  /// What follows FROM.
+  /// The text after FROM.
   func from(_ scope: Scope) -> String { "\(table(scope.entity.index)) AS \(scope.alias)\(scope.joins)" }
 
   /// The alias of the table at the end of to-one relationships.
@@ -85,7 +85,7 @@ struct QueryTranslator {
     case .property:
       let operand = try operand(expression, &scope)
       return "(\(operand.sql) = 1)"
-    case .constant, .object, .count, .remainder: throw QueryPaths.unsupported("A value where something true or false is needed")
+    case .constant, .object, .count, .remainder: throw QueryPaths.unsupported("A value used as a condition")
     }
   }
 
@@ -95,8 +95,8 @@ struct QueryTranslator {
     return out
   }
 
-  /// Joins conditions as a tree of groups of eight: SQLite bounds the depth of an expression, to which a group adds its length, and
-  /// the stack of its parser, of which each level of parentheses takes three places.
+  /// Joins conditions as a tree of groups of eight. SQLite limits the depth of an expression, to which a group adds its length. It also
+  /// limits its parser's stack, in which each level of parentheses takes three entries.
   private static func joined(_ parts: [String], _ word: String, none: String) -> String {
     if parts.isEmpty { return none }
     var parts = parts
@@ -109,7 +109,7 @@ struct QueryTranslator {
     return parts[0]
   }
 
-  /// A SELECT of the objects at the other end for which a condition holds.
+  /// A SELECT of the destination objects that fulfil a condition.
   private mutating func quantified(_ path: PropertyPath, _ part: QueryExpression, _ scope: inout Scope) throws -> String {
     let (hops, relationship) = try QueryPaths.toMany(path, scope.entity, model)
     let owner = follow(hops, &scope)
@@ -242,11 +242,11 @@ struct QueryTranslator {
       case .exact, .above: return Operand(sql: placeholder(), kind: kind)
       case .null, .never: return Operand(sql: "NULL", kind: kind)
       }
-    default: throw QueryPaths.unsupported("A comparison of truths")
+    default: throw QueryPaths.unsupported("A comparison of conditions")
     }
   }
 
-  /// Other programs may have put text where bytes are declared.
+  /// Other programs may have stored text where bytes are declared.
   private func value(_ column: String, _ kind: OperandKind) -> String { kind == .data ? "CAST(\(column) AS BLOB)" : column }
 
   private mutating func count(_ path: PropertyPath, _ scope: inout Scope) throws -> String {
@@ -264,7 +264,7 @@ struct QueryTranslator {
 
   // MARK: Order
 
-  /// What follows ORDER BY, made total by the key.
+  /// The text after ORDER BY. The key makes the order total.
   mutating func order(_ sorts: [SortTerm], _ scope: inout Scope) throws -> String {
     var terms: [String] = []
     for term in sorts {

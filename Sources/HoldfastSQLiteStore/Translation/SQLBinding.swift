@@ -5,7 +5,7 @@ enum SQLBinding: Sendable, Hashable {
   case real(Double)
   case text(String)
   case blob([UInt8])
-  /// Bytes that are compared with text but need not be UTF-8.
+  /// Bytes compared with text that need not be UTF-8.
   case rawText([UInt8])
   /// The values of a ``ListTable``.
   case list(BoundList)

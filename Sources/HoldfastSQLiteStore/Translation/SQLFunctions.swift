@@ -1,14 +1,14 @@
 import CSQLite
 import HoldfastStore
 
-/// Functions of ours that statements use for folded text, and stand-ins for functions that only exist inside Apple's
-/// framework. They are registered on each connection and never become part of a file's schema.
+/// SQL functions for folded text, and stand-ins for functions that exist only in Apple's framework. They are registered on each connection
+/// and never become part of a file's schema.
 enum SQLFunctions {
-  /// `holdfast_fold(text, folding)`: the folded text as bytes, which order as folded text does.
+  /// `holdfast_fold(text, folding)`: the folded text as bytes, which sort like folded text.
   static let fold = "holdfast_fold"
-  /// `holdfast_match(text, folded needle, operator, folding)`: whether a comparison with a constant holds.
+  /// `holdfast_match(text, folded needle, operator, folding)`: whether a comparison with a constant is true.
   static let match = "holdfast_match"
-  /// `holdfast_compare(text, text, operator, folding)`: whether a comparison of two texts holds.
+  /// `holdfast_compare(text, text, operator, folding)`: whether a comparison of two texts is true.
   static let compare = "holdfast_compare"
 
   private typealias Function = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
@@ -24,7 +24,7 @@ enum SQLFunctions {
     }
   }
 
-  /// What triggers in files of Core Data call to tell its framework of a change.
+  /// The functions by which triggers in Core Data's files notify its framework of a change.
   private static let triggerFunctions = [
     "NSCoreDataDATriggerUpdatedAffectedObjectValue", "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
     "NSCoreDataTriggerUpdateAffectedObjectValue",
@@ -37,7 +37,7 @@ enum SQLFunctions {
     guard code == SQLiteResultCode.ok else { throw connection.state.failure(code) }
   }
 
-  // MARK: What they do
+  // MARK: Implementations
 
   private static func bytes(_ value: OpaquePointer?) -> UnsafeRawBufferPointer {
     let start = sqlite3_value_blob(value)
@@ -59,7 +59,7 @@ enum SQLFunctions {
     var folded: [UInt8] = []
     folding(values[1]).fold(bytes(values[0]), into: &folded)
     folded.withUnsafeBytes { folded in
-      // A pointer is needed even for no bytes; without one the result would be null.
+      // SQLite needs a pointer even for zero bytes; without one the result would be null.
       let start = folded.baseAddress ?? UnsafeRawPointer(bitPattern: 1)
       sqlite3_result_blob64(context, start, UInt64(folded.count), BoundBytes.copied.destructor)
     }

@@ -1,12 +1,12 @@
-/// What makes two statements the same but for their constants: the key under which a prepared statement is kept.
+/// The key of a cached statement. Statements with equal shapes differ only in their constants.
 ///
-/// It spells out all that the SQL depends on, so equal shapes mean equal statements; nothing is left to a hash.
+/// It contains everything that the SQL depends on, so equal shapes mean equal statements, without relying on a hash.
 struct StatementShape: Equatable, Sendable {
-  /// The family, and for statements that depend on little more, all of it: no array to allocate.
+  /// The family, and the rest of a short shape. Such shapes need no array.
   private let head: UInt64
   private(set) var bytes: [UInt8] = []
 
-  /// What a statement is for. Each family spells its shape differently.
+  /// The purpose of a statement. Each family encodes its shape differently.
   enum Family: UInt8 {
     case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update, familyByKey, familyByRange
   }
@@ -16,18 +16,18 @@ struct StatementShape: Equatable, Sendable {
     bytes.reserveCapacity(96)
   }
 
-  /// The shape of a statement that depends on an entity, or on one of its relationships, alone.
+  /// The shape of a statement that depends only on an entity or on one of its relationships.
   init(_ family: Family, entity: Int, relationship: Int = 0) {
     head = UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity)) << 8 | UInt64(truncatingIfNeeded: relationship) << 40
   }
 
-  /// The shape of a statement by its own text.
+  /// The shape of a statement identified by its text.
   init(sql: StaticString) {
     self.init(.text)
     sql.withUTF8Buffer { bytes += $0 }
   }
 
-  /// Tells most shapes apart (FNV-1a); equality decides.
+  /// A hash that distinguishes most shapes (FNV-1a); equality decides.
   var quickHash: UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ head
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

@@ -101,10 +101,10 @@ import Testing
     #expect(try attribute("name", "Animal", in: compiled).validation == .length(nil, 9))
     #expect(
       compiled.notes.map(\.description) == [
-        "attribute \"name\" of entity \"Animal\": The rule \"SELF CONTAINS[cd] \"a\"\" is not kept: a model has bounds, lengths and patterns, and it is none of them.",
-        "attribute \"name\" of entity \"Animal\": The rule \"NOT (SELF CONTAINS[cd] \"a\")\" is not kept: a model has bounds, lengths and patterns, and it is none of them.",
-        "attribute \"name\" of entity \"Animal\": A rule is not kept. A predicate of the class \"NSBlockPredicate\" is not known.",
-        "attribute \"name\" of entity \"Animal\": The message \"Too long.\" of a rule is not kept.",
+        "attribute \"name\" of entity \"Animal\": The rule \"SELF CONTAINS[cd] \"a\"\" was omitted, because it isn't a bound, a length or a pattern.",
+        "attribute \"name\" of entity \"Animal\": The rule \"NOT (SELF CONTAINS[cd] \"a\")\" was omitted, because it isn't a bound, a length or a pattern.",
+        "attribute \"name\" of entity \"Animal\": A rule was omitted. Predicates of the class \"NSBlockPredicate\" aren't supported.",
+        "attribute \"name\" of entity \"Animal\": The message \"Too long.\" of a rule was omitted.",
       ])
   }
 
@@ -115,7 +115,7 @@ import Testing
       zoo.extra["age"] = ["NSValidationPredicates": b.list(bounds)]
     }
     #expect(try attribute("age", in: compiled).validation == .range(.int16(3), nil))
-    #expect(compiled.notes.map(\.reason) == ["The rule \"SELF >= 4\" is not kept: there is another of its kind."])
+    #expect(compiled.notes.map(\.reason) == ["The rule \"SELF >= 4\" was omitted, because there is another one of the same kind."])
   }
 
   @Test func whatIsNotKnownIsNoted() throws {
@@ -134,14 +134,14 @@ import Testing
     }
     let reasons = Set(compiled.notes.map(\.reason))
     for expected in [
-      "It has a setting \"NSNewSetting\", which is not known and not kept.", "Its flags 33 have bits that are not known and not kept.",
-      "Its default value does not fit the type and is not kept.", "Its default value, an object of \"UIColor\", is not kept.",
-      "Its user info has a value for \"n\" that is no text and not kept.",
-      "The index \"byName\" is of some objects only; it is kept for all.",
-      "The index \"byName\" is by an expression or of a kind that is not known, and not kept.", "Its order is not kept.",
-      "Its switches 31 are not the usual ones and not known; the usual ones are taken.",
-      "Its predicate is not kept, and it finds nothing. A predicate of the class \"NSBlockPredicate\" is not known.",
-      "It has a setting \"NSOther\", which is not known and not kept.",
+      "The unknown setting \"NSNewSetting\" was omitted.", "Unknown bits in the flags 33 were omitted.",
+      "The default value doesn't match the type and was omitted.", "The default value of class \"UIColor\" was omitted.",
+      "The value for \"n\" in the user info isn't text and was omitted.",
+      "The condition of the index \"byName\" was omitted. The index is for all objects.",
+      "The index \"byName\" has an expression or an unknown kind and was omitted.", "The order was omitted.",
+      "The flags 31 are unknown. The default flags are used.",
+      "The predicate was omitted, so the request finds nothing. Predicates of the class \"NSBlockPredicate\" aren't supported.",
+      "The unknown setting \"NSOther\" was omitted.",
     ] { #expect(reasons.contains(expected), "\(expected)") }
     #expect(compiled.model.fetchRequestTemplate(named: "old")?.predicateFormat == "FALSEPREDICATE")
   }
@@ -200,13 +200,13 @@ import Testing
     let error = Self.failure { $0.extra["age"] = ["NSAttributeType": .integer(77)] }
     #expect(error?.code == .unsupported && error?.path == "Zoo.mom")
     #expect(error?.element?.hasPrefix("attribute \"age\" of entity \"Dog\" (object ") == true)
-    #expect(error?.reason == "Its type 77 is not known.")
+    #expect(error?.reason == "The type 77 isn't supported.")
   }
 
   @Test func compositeAttributesAreRefusedByName() {
     #expect(
       Self.failure { $0.extra["age"] = ["NSAttributeType": .integer(2100)] }?.reason
-        == "How compiled models keep composite attributes is not known.")
+        == "Composite attributes in compiled models aren't supported.")
     #expect(Self.failure { $0.extra["age"] = ["class": .string("NSCompositeAttributeDescription")] }?.code == .unsupported)
   }
 
