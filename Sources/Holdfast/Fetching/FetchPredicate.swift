@@ -200,7 +200,7 @@ extension KeyPath where Root: ManagedObject, Value: TextAttributeValue {
 // MARK: Relationships
 
 extension KeyPath where Root: ManagedObject {
-  /// A property of this to-one relationship's destination; nil when there is no destination.
+  /// A property of this to-one relationship's destination; nil when the relationship is nil.
   public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
   where Value == Destination? {
     fetchValue.then(next)
@@ -225,7 +225,7 @@ extension KeyPath where Root: ManagedObject {
 }
 
 extension FetchValue {
-  /// A property of this to-one relationship's destination; nil when there is no destination.
+  /// A property of this to-one relationship's destination; nil when the relationship is nil.
   public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
   where Value == Destination? {
     guard let path else { return FetchValue<Root, Next>(expression: expression) }
