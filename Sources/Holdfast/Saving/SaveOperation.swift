@@ -26,7 +26,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var parts: [StoreChanges] = []
   /// The failures of the objects' own validation.
   var ownFailures: [ContextError] = []
-  /// The changes of each store for notifications; empty when there are no listeners.
+  /// The changes of each store for notifications; empty without listeners.
   var committedChanges: [SavedChanges] = []
   /// The error when only some stores have their changes; nil otherwise.
   var incompletion: (any Error)?
@@ -299,7 +299,7 @@ enum SaveFailure {
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
     return ContextError(
       .constraintConflict,
-      reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") the same \(names) as another. Make them unique and save again.",
+      reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") the same \(names) as another. Change them and save again.",
       objectIDs: ids, cause: error)
   }
 }
