@@ -96,10 +96,10 @@ public final class PersistentStore: Sendable {
   /// SQLite stores can be compacted; see ``/HoldfastSQLiteStore/SQLiteStore/compact()``. JSON, XML and binary stores have no unused space,
   /// because every save writes their entire file. ``PersistentStoreCoordinator/compact(_:)`` compacts a store that isn't open.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``, with unchanged rows. The code is ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a
-  ///   store that can't be compacted, ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it,
-  ///   ``/HoldfastStore/StoreError/Code/diskFull``, ``/HoldfastStore/StoreError/Code/readOnly``, or
-  ///   ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
+  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
+  ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to the store, and ``/HoldfastStore/StoreError/Code/notOpen``
+  ///   after the store was removed. Others are ``/HoldfastStore/StoreError/Code/diskFull`` and ``/HoldfastStore/StoreError/Code/readOnly``.
   public func compact() throws {
     try saveLock.withLock { try wrapping("compact the store") { try PersistentStoreCoordinator.compact(description, open: base) } }
   }

@@ -114,9 +114,11 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// Waits for a save in progress.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` in these cases: the store can't be opened; the model has no configuration of the given name;
-  ///   the coordinator has an open store with the same UUID, such as a copied file; or it has already had 127 stores, including removed
-  ///   ones.
+  /// A coordinator can have at most 127 stores in its lifetime, including removed ones. Its open stores must have different UUIDs, so it
+  /// can't open a store together with a copy of the file.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened, when the model has no configuration of the given name, or in the
+  ///   cases above.
   @discardableResult
   public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
     try saveLock.withLock {
@@ -176,12 +178,14 @@ public final class PersistentStoreCoordinator: Sendable {
     }
   }
 
-  /// The store of an object; nil for a temporary ID or a store that isn't open here.
+  /// Returns the store of an object; nil for a temporary ID or an unknown store.
   public func persistentStore(for id: ManagedObjectID) -> PersistentStore? {
     id.isTemporaryID ? nil : persistentStores.first { $0.identity.number == id.storeNumber }
   }
 
-  /// The object ID for a URI; nil when its store isn't open here or the model doesn't have its entity.
+  /// Returns the object ID for a URI.
+  ///
+  /// It is nil when the coordinator doesn't have the URI's store open, or the model doesn't have its entity.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
     guard let id = ManagedObjectID(uriRepresentation: uri), persistentStore(for: id) != nil else { return nil }
     return model.entity(named: id.entityName) == nil ? nil : id
@@ -252,10 +256,11 @@ public final class PersistentStoreCoordinator: Sendable {
   /// SQLite stores can be compacted. JSON, XML and binary stores have no unused space, because every save writes their entire file.
   /// ``PersistentStore/compact()`` compacts a store that is open.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``, with unchanged rows. The code is ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a
-  ///   store that can't be compacted, ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open,
-  ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it, ``/HoldfastStore/StoreError/Code/diskFull``,
-  ///   ``/HoldfastStore/StoreError/Code/readOnly``, or a code of opening the store.
+  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
+  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open, and ``/HoldfastStore/StoreError/Code/locked``
+  ///   while another process writes to it. Others are ``/HoldfastStore/StoreError/Code/diskFull``,
+  ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
   public static func compact(_ description: StoreDescription) throws { try compact(description, open: nil) }
 
   /// Rebuilds the file of a store, open or not.

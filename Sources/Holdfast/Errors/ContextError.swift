@@ -66,7 +66,7 @@ public struct ContextError: Error, Sendable {
     public static let wrongType = Code(rawValue: "wrongType")
     /// The object's row does not exist.
     public static let missingObject = Code(rawValue: "missingObject")
-    /// The object belongs to another context, or to a store that isn't open in this coordinator.
+    /// The object belongs to another context, or to a store that isn't open here.
     public static let foreignObject = Code(rawValue: "foreignObject")
     /// A relationship references an object of another store; see ``ContextError/objectIDs``.
     public static let externalRelationship = Code(rawValue: "externalRelationship")
@@ -96,7 +96,7 @@ public struct ContextError: Error, Sendable {
   public var code: Code
   /// The object that caused the failure; nil when it isn't a single object.
   public var objectID: ManagedObjectID?
-  /// The name of the property that caused the failure; nil when it isn't a single property.
+  /// The property that caused the failure; nil when it isn't a single property.
   public var property: String?
   /// Why it failed and what to do, without user data.
   public var reason: String

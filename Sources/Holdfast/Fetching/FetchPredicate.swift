@@ -149,7 +149,7 @@ extension FetchValue where Value: AttributeValue & Comparable {
   }
 }
 
-/// The remainder of an integer divided by a positive divisor, with the sign of the dividend.
+/// The remainder of a division by a positive number, with the sign of the dividend.
 public func % <Root: ManagedObject, Value: AttributeValue & FixedWidthInteger>(path: KeyPath<Root, Value>, divisor: Int64) -> FetchValue<
   Root, Int64
 > {
@@ -236,14 +236,18 @@ extension FetchValue {
   }
 }
 
-/// Matches objects whose to-one relationship references the given object; for nil, none.
+/// Matches objects whose to-one relationship references the given object.
+///
+/// Comparing with nil matches objects without a destination.
 public func == <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
   Root
 > {
   path.fetchValue.compared(.equalTo, object.map { .objectID($0.objectID) } ?? .null)
 }
 
-/// Matches objects whose to-one relationship doesn't reference the given object; for nil, those with any destination.
+/// Matches objects whose to-one relationship doesn't reference the given object.
+///
+/// Comparing with nil matches objects with a destination.
 public func != <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
   Root
 > {

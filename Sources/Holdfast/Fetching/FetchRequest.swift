@@ -90,7 +90,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
 public enum DictionaryColumn: Sendable, Hashable {
   /// The value of a property that the request groups by.
   case property(String)
-  /// The number of objects; with a property, the number of objects that have a value for it.
+  /// The number of objects; with a property, only of objects that have a value for it.
   case count(String? = nil)
   /// The sum of an attribute's values.
   case sum(String)
