@@ -24,7 +24,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var partners: [ManagedObject] = []
   /// The changes of each store, in the order in which the stores were added, without unchanged stores.
   @exclusivity(unchecked) var parts: [StoreChanges] = []
-  /// The failures of the objects' own validation.
+  /// The failures of the objects' own validation and of the value checks.
   var ownFailures: [ContextError] = []
   /// The changes of each store for notifications; empty without listeners.
   var committedChanges: [SavedChanges] = []
