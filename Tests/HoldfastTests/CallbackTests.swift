@@ -91,7 +91,7 @@ import Testing
         }
       }
       let output = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-      #expect(output.contains("An error with a managed object left the object's context"))
+      #expect(output.contains("A thrown error contains a managed object. Throw the object's objectID"))
     }
   }
 }

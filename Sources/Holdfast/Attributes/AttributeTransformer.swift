@@ -4,9 +4,10 @@
   public import Foundation
 #endif
 
-/// Turns the values of a transformable attribute into the bytes that stores keep, and back.
+/// Encodes the values of a transformable attribute as bytes and decodes them.
 ///
-/// Core Data's `NSValueTransformer`, with types. For what is `Codable` there is ``CodableTransformer``; other forms are written so:
+/// It is the typed counterpart of Core Data's `NSValueTransformer`. For `Codable` types, use ``CodableTransformer``. For other formats,
+/// implement the two methods:
 ///
 /// ```swift
 /// struct ColourTransformer: AttributeTransformer {
@@ -18,59 +19,65 @@
 /// }
 /// ```
 ///
-/// Equal values should give equal bytes: an attribute that is set to what it has is then no change.
+/// Encode equal values as equal bytes. Then setting an attribute to its current value isn't a change.
 public protocol AttributeTransformer<Value>: Sendable {
   /// The Swift type of the values.
   associatedtype Value: Sendable
-  /// The bytes of a value.
+  /// Encodes a value.
   ///
-  /// - Throws: whatever tells why there are none; the attribute is unchanged then.
+  /// - Throws: an error when the value can't be encoded. The attribute is then unchanged.
   func data(from value: Value) throws -> Data
-  /// The value of bytes. They come from a store, so they may be anything: it must not trap.
+  /// Decodes a value.
   ///
-  /// - Throws: whatever tells why there is none.
+  /// The bytes come from a store and may be damaged, so this method must not trap.
+  ///
+  /// - Throws: an error when the bytes can't be decoded.
   func value(from data: Data) throws -> Value
 }
 
-/// The transformers of a stack, by the names under which models ask for them.
+/// The transformers of a coordinator, by the names that models use for them.
 ///
-/// It is the list of what may be decoded: bytes become values of registered types only, never of a type that the bytes name. An
-/// attribute whose transformer is not registered keeps its bytes, and `value(forKey:)` and a property of type `Data` give them;
-/// only a class that binds a property of another type to it is refused.
+/// Bytes are decoded only to the registered types, never to a type that the bytes name.
+///
+/// An attribute whose transformer isn't registered keeps its bytes. `value(forKey:)` and a property of type `Data` return them. A class
+/// that binds a property of another type to the attribute is refused.
 ///
 /// ```swift
 /// let transformers: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer(), "Tags": CodableTransformer<[String]>()]
 /// ```
 public struct AttributeTransformerRegistry: Sendable, ExpressibleByDictionaryLiteral {
-  /// What transforms attributes whose model names no transformer, or one of Apple's that read keyed archives: a
-  /// ``KeyedArchiveTransformer`` unless said.
+  /// The transformer of attributes that name no transformer, or one of Apple's for keyed archives.
+  ///
+  /// Defaults to a ``KeyedArchiveTransformer``.
   public var defaultTransformer: (any AttributeTransformer)?
   private var named: [String: any AttributeTransformer] = [:]
 
-  /// Makes a registry of nothing but the default.
+  /// Creates a registry with only the default transformer.
   public init() { defaultTransformer = KeyedArchiveTransformer() }
 
-  /// Makes a registry of transformers by name. A name that stands twice is a mistake of the program and traps.
+  /// Creates a registry of transformers by name. Traps when a name occurs twice.
   public init(dictionaryLiteral elements: (String, any AttributeTransformer)...) {
     self.init()
     for (name, transformer) in elements {
-      precondition(named.updateValue(transformer, forKey: name) == nil, "Two transformers are registered as \(name).")
+      precondition(named.updateValue(transformer, forKey: name) == nil, "Two transformers are registered under the name \(name).")
     }
   }
 
-  /// Registers a transformer, in place of one of the same name.
+  /// Registers a transformer, replacing any of the same name.
   public mutating func register(_ transformer: any AttributeTransformer, forName name: String) { named[name] = transformer }
 
-  /// The transformer of a name; for nil, and for Apple's names that nobody registered, the default one. Nil when there is none.
+  /// The transformer with a name; nil when there is none.
+  ///
+  /// Returns ``defaultTransformer`` for a nil name, and for Apple's names that aren't registered.
   public subscript(name: String?) -> (any AttributeTransformer)? {
     guard let name else { return defaultTransformer }
     return named[name] ?? (AttributeTransformerRegistry.archiveNames.contains(name) ? defaultTransformer : nil)
   }
 
-  /// The names, in their order.
+  /// The registered names, sorted.
   public var names: [String] { named.keys.sorted() }
 
-  /// What Core Data's models call the transformers that write keyed archives.
+  /// The names that Core Data models use for transformers that write keyed archives.
   private static let archiveNames: Set<String> = [
     "NSSecureUnarchiveFromData", "NSSecureUnarchiveFromDataTransformer", "NSSecureUnarchiveFromDataTransformerName",
     "NSKeyedUnarchiveFromData", "NSKeyedUnarchiveFromDataTransformerName",

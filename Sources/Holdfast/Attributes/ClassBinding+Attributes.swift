@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// How properties of classes that are more than one plain value differ from the model.
+/// Differences between the model and typed properties that are transformable, composite or transient.
 extension ClassBinding {
   /// Differences of a transformable attribute.
   static func differences(
@@ -9,31 +9,31 @@ extension ClassBinding {
     let name = attribute.declaration.valueTransformerName
     guard let transformer = transformers[name] else {
       return [
-        "No transformer is registered " + (name.map { "as \($0)" } ?? "as the default one")
-          + ". Pass it to the container or coordinator, or bind a property of type Data."
+        "No transformer is registered " + (name.map { "as \($0)" } ?? "as the default")
+          + ". Pass one to the container or coordinator, or bind a property of type Data."
       ]
     }
     let made = transformer.madeType
-    return made == type ? [] : ["Its transformer makes \(made), not \(type)."]
+    return made == type ? [] : ["The transformer's values are of type \(made), the property's of type \(type)."]
   }
 
-  /// Differences of a composite attribute: elements that one side does not have, and types.
+  /// Differences of a composite attribute: missing elements and different types.
   static func differences(
     _ leaves: [(name: String, types: AttributeTypeSet)], _ composite: ManagedObjectModel.CompositeAttribute,
     _ entity: ManagedObjectModel.Entity
   ) -> [String] {
     let said = Dictionary(leaves.map { ($0.name, $0.types) }, uniquingKeysWith: { first, _ in first })
-    var found = Set(leaves.map(\.name)).count == leaves.count ? [] : ["Two elements have one name."]
+    var found = Set(leaves.map(\.name)).count == leaves.count ? [] : ["Two elements have the same name."]
     var unknown = Set(said.keys)
     for attribute in entity.attributes where composite.slots.contains(attribute.slot) {
       let name = String(attribute.name.dropFirst(composite.name.count + 1))
       unknown.remove(name)
       guard let types = said[name] else {
-        found.append("The model has an element \(name), which the Swift type does not list.")
+        found.append("The Swift type doesn't list the model's element \(name).")
         continue
       }
       if !types.contains(attribute.type) {
-        found.append("The model says that \(name) is \(attribute.type.rawValue), which its Swift type cannot hold.")
+        found.append("The element \(name) has the type \(attribute.type.rawValue) in the model, which its Swift type can't hold.")
       }
     }
     return found + unknown.sorted().map { "\(composite.compositeName) has no element \($0)." }
@@ -43,7 +43,7 @@ extension ClassBinding {
   static func differences(_ type: Any.Type, _ attribute: ManagedObjectModel.TransientAttribute) -> [String] {
     if attribute.type.isUntyped { return [] }
     let types = (type as? any AttributeValue.Type)?.attributeTypes ?? AttributeTypeSet()
-    return types.contains(attribute.type) ? [] : ["The model says \(attribute.type.rawValue), which this Swift type cannot hold."]
+    return types.contains(attribute.type) ? [] : ["The model's type is \(attribute.type.rawValue), which the Swift type can't hold."]
   }
 }
 
@@ -52,12 +52,12 @@ extension AttributeTransformer {
   fileprivate var madeType: Any.Type { Value.self }
 }
 
-/// The type that an optional may hold; any other type itself.
+/// The wrapped type of an optional type; any other type itself.
 func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any AnyOptional.Type)?.wrappedType ?? type }
 
 protocol AnyOptional {
   static var wrappedType: Any.Type { get }
-  /// The key path of the wrapped value behind that of an optional; nil for a key path of another type.
+  /// Extends a key path to an optional with the wrapped value; nil for a key path to another type.
   static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath?
 }
 

@@ -4,27 +4,27 @@
   public import Foundation
 #endif
 
-/// Transforms values of any `Codable` type, as JSON or as a binary property list.
+/// A transformer for any `Codable` type, as JSON or as a binary property list.
 ///
 /// ```swift
 /// let transformers: AttributeTransformerRegistry = ["Tags": CodableTransformer<[String]>()]
 /// ```
 public struct CodableTransformer<Value: Codable & Sendable>: AttributeTransformer {
-  /// What the bytes are.
+  /// The format of the bytes.
   public enum Format: Sendable, Hashable {
-    /// JSON with its keys in order. It has no infinite numbers and no NaN: a value with one cannot be set.
+    /// JSON with sorted keys. Values that contain NaN or infinity can't be encoded.
     case json
-    /// A binary property list. It has no text, number or date of its own: the value is an array or has properties.
+    /// A binary property list. The value must be an array or have properties; a single string, number or date can't be encoded.
     case propertyList
   }
 
-  /// What the bytes are.
+  /// The format of the bytes.
   public let format: Format
 
-  /// Makes a transformer.
+  /// Creates a transformer. The format defaults to JSON.
   public init(_ format: Format = .json) { self.format = format }
 
-  /// Encodes a value.
+  /// Encodes a value in the transformer's format.
   public func data(from value: Value) throws -> Data {
     switch format {
     case .json:
@@ -38,7 +38,7 @@ public struct CodableTransformer<Value: Codable & Sendable>: AttributeTransforme
     }
   }
 
-  /// Decodes a value of the registered type, and of no other.
+  /// Decodes a value of the type `Value`.
   public func value(from data: Data) throws -> Value {
     switch format {
     case .json: try JSONDecoder().decode(Value.self, from: data)

@@ -1,7 +1,8 @@
 public import HoldfastStore
 
-/// A Swift struct that stands for a composite attribute: a value with the elements of a
-/// ``/HoldfastStore/CompositeDescription``.
+/// A Swift struct that represents a composite attribute.
+///
+/// It has the elements of a ``/HoldfastStore/CompositeDescription``:
 ///
 /// ```swift
 /// struct Place: CompositeAttributeValue {
@@ -14,24 +15,24 @@ public import HoldfastStore
 /// }
 /// ```
 ///
-/// Names, types and number of the elements are compared with the model when a class with such a property is bound.
+/// Binding a class with such a property compares the names, types and number of the elements with the model.
 public protocol CompositeAttributeValue: Sendable {
-  /// Makes a value whose elements have their defaults; they are overwritten when one is read.
+  /// Creates a value with default elements. Reading the attribute then overwrites them.
   init()
-  /// Every element of the group, in any order. A stored constant, since it is asked for at each access.
+  /// Every element of the group, in any order. Use a stored constant: each access of the attribute reads it.
   static var elements: CompositeElements<Self> { get }
 }
 
-/// The elements of a struct that stands for a composite attribute. Made of an array literal.
+/// The elements of a struct that represents a composite attribute, written as an array literal.
 public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
-  /// In the order of their names, in which their values lie side by side in a row.
+  /// The elements sorted by name, which is the order of their slots in a row.
   @usableFromInline let elements: [CompositeElement<Root>]
-  /// How many slots they have, with those of groups within the group.
+  /// The number of slots, including those of nested groups.
   @usableFromInline let slotCount: Int
-  /// The types that the Swift type of each slot's element can hold.
+  /// The attribute types that each slot's Swift type can hold.
   @usableFromInline let slotTypes: [AttributeTypeSet]
 
-  /// Takes the elements, in any order.
+  /// Creates a list of elements, in any order.
   public init(arrayLiteral elements: CompositeElement<Root>...) {
     var (sorted, slot) = (elements.sorted { Array($0.name.utf8).lexicographicallyPrecedes(Array($1.name.utf8)) }, 0)
     for place in sorted.indices {
@@ -43,22 +44,20 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
     slotTypes = sorted.flatMap { element in element.leaves().map(\.types) }
   }
 
-  /// The values that stores keep: their names below the group's, and which types of attributes the Swift type can hold.
+  /// The single values, by path below the group, with the attribute types that their Swift types can hold.
   var leaves: [(name: String, types: AttributeTypeSet)] { elements.flatMap { $0.leaves() } }
 
-  /// The name of the element that a key path reads.
-  ///
-  /// One that is not listed is a mistake of the program and traps.
+  /// The name of the element at a key path. Traps when the element isn't listed.
   func name(_ keyPath: PartialKeyPath<Root>) -> String {
     guard let element = elements.first(where: { $0.keyPath == keyPath }) else {
-      preconditionFailure("\(Root.self) lists no element with the key path \(keyPath); add it to `elements`.")
+      preconditionFailure("\(Root.self) has no element with the key path \(keyPath). Add it to `elements`.")
     }
     return element.name
   }
 }
 
 extension CompositeElements where Root: CompositeAttributeValue {
-  /// Reads a group from a row; nil when none of its elements has a value.
+  /// Reads a group from a row; nil when no element has a value.
   @inlinable func load(_ row: RowPointer, _ slot: Int) -> Root? {
     guard (slot..<slot + slotCount).contains(where: { row.isPresent($0) }) else { return nil }
     var root = Root()
@@ -66,7 +65,7 @@ extension CompositeElements where Root: CompositeAttributeValue {
     return root
   }
 
-  /// Writes a group into an object, nil as nothing in all of its elements.
+  /// Writes a group into an object. Nil clears all elements.
   @inlinable func store(_ root: Root?, in object: ManagedObject, _ slot: Int) {
     guard let root else {
       for slot in slot..<slot + slotCount { object.setNull(slot) }
@@ -76,12 +75,12 @@ extension CompositeElements where Root: CompositeAttributeValue {
   }
 }
 
-/// One element of a struct that stands for a composite attribute.
+/// An element of a struct that represents a composite attribute.
 public struct CompositeElement<Root>: Sendable {
   /// The name in the model.
   public let name: String
   @usableFromInline let slotCount: Int
-  /// Where its values begin among those of the group.
+  /// The index of its first slot within the group.
   @usableFromInline var offset = 0
   @usableFromInline let keyPath: any PartialKeyPath<Root> & Sendable
   @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
@@ -97,7 +96,7 @@ public struct CompositeElement<Root>: Sendable {
     (self.leaves, self.load, self.store) = (leaves, load, store)
   }
 
-  /// An element that is a value.
+  /// An element with a single value.
   @inlinable public static func attribute<Value: AttributeValue & SendableMetatype>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
   ) -> CompositeElement {
@@ -107,7 +106,7 @@ public struct CompositeElement<Root>: Sendable {
       load: { access.set(Value.load($1, $2), in: &$0) }, store: { access.get($0).store(in: $1, $2) })
   }
 
-  /// An element that is a group itself.
+  /// An element that is an optional group.
   @inlinable public static func composite<Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable
   ) -> CompositeElement {
@@ -118,7 +117,7 @@ public struct CompositeElement<Root>: Sendable {
       store: { Value.elements.store(access.get($0), in: $1, $2) })
   }
 
-  /// An element that is a group itself and always there; without values its elements have their defaults.
+  /// An element that is a group. When no element of the group has a value, it reads as `Value()`.
   @inlinable public static func composite<Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
   ) -> CompositeElement {
@@ -136,10 +135,10 @@ extension CompositeElements {
   }
 }
 
-/// A part of a struct, reached where it lies: following a key path takes ten times as long.
+/// A stored property of a struct, accessed by its memory offset: following a key path takes ten times as long.
 @usableFromInline struct StoredPart<Root, Value>: Sendable {
   @usableFromInline let keyPath: any WritableKeyPath<Root, Value> & Sendable
-  /// Nil for what is no stored property.
+  /// The offset in bytes; nil when the property isn't stored.
   @usableFromInline let offset: Int?
 
   @inlinable init(_ keyPath: any WritableKeyPath<Root, Value> & Sendable) {

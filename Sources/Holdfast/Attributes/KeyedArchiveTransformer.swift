@@ -6,27 +6,28 @@ public import HoldfastStore
   public import Foundation
 #endif
 
-/// Transforms property lists, as the keyed archives that Apple's default transformer writes. The default of a registry.
+/// A transformer between property lists and the keyed archives of Apple's default transformer.
 ///
-/// An archive of texts, numbers, dates, bytes, arrays, dictionaries and sets is read as a ``/HoldfastStore/PropertyList``, whatever wrote it;
-/// an archive of objects of other classes is refused. No class is looked up or made: the reader knows values only, and is bounded.
+/// It is the default transformer of an ``AttributeTransformerRegistry``. Core Data reads its archives where the default transformer is used.
 ///
-/// What it writes is read by Core Data where its default transformer is used.
+/// It reads archives of strings, numbers, dates, data, arrays, dictionaries and sets as a ``/HoldfastStore/PropertyList``, whichever program
+/// wrote them. Archives of objects of other classes are refused. The reader never looks up or instantiates a class, and it is bounded by
+/// ``limits``.
 public struct KeyedArchiveTransformer: AttributeTransformer {
-  /// How large what is read may be.
+  /// The maximum sizes of an archive that is read.
   public let limits: PropertyListLimits
 
-  /// Makes a transformer.
+  /// Creates a transformer.
   public init(limits: PropertyListLimits = PropertyListLimits()) { self.limits = limits }
 
-  /// The archive of a value.
+  /// Encodes a property list as a keyed archive.
   ///
-  /// - Throws: ``/HoldfastStore/PropertyListError`` for what an archive cannot say.
+  /// - Throws: ``/HoldfastStore/PropertyListError`` when an archive can't represent the value.
   public func data(from value: PropertyList) throws -> Data { Data(try KeyedArchive.bytes(of: value)) }
 
-  /// The value of an archive.
+  /// Decodes the property list in a keyed archive.
   ///
-  /// - Throws: ``/HoldfastStore/PropertyListError``.
+  /// - Throws: ``/HoldfastStore/PropertyListError`` when the archive is damaged, too large, or contains other classes.
   public func value(from data: Data) throws -> PropertyList {
     try KeyedArchive(Array(data), limits: limits).propertyListValue(limits: limits)
   }

@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Composite attributes as structs, and as dictionaries for code that does not know the class.
+/// Composite attributes, as structs and as dictionaries.
 extension ManagedObject {
-  /// The composite attribute whose values begin in a slot, for the accessors of typed subclasses:
+  /// The composite attribute that begins at a slot, for the accessors of typed subclasses:
   ///
   /// ```swift
   /// var home: Place? {
@@ -11,8 +11,8 @@ extension ManagedObject {
   /// }
   /// ```
   ///
-  /// Nil when none of its elements has a value; setting nil takes the values of all. A struct of which every element is nil is
-  /// the same as nil. An element alone is read and written by its own slot, which costs less.
+  /// It is nil when no element has a value, so a struct whose elements are all nil reads as nil. Setting nil clears all elements.
+  /// Reading or writing a single element by its own slot is faster.
   @inlinable public final subscript<Value: CompositeAttributeValue>(composite slot: Int) -> Value? {
     get {
       checkSlots(slot, Value.elements.slotTypes)
@@ -28,7 +28,7 @@ extension ManagedObject {
     for (offset, types) in types.enumerated() { checkSlot(first + offset, types) }
   }
 
-  /// The values of a group by name, groups within it as such; null when none has a value.
+  /// The values of a group and its nested groups by name; null when no element has a value.
   final func compositeValue(_ composite: ManagedObjectModel.CompositeAttribute) -> PropertyValue {
     var values: [String: PropertyValue] = [:]
     for slot in composite.slots {
@@ -40,7 +40,7 @@ extension ManagedObject {
     return values.values.allSatisfy { $0 == .null } ? .single(.null) : .composite(values)
   }
 
-  /// Sets a group; what is not named has no value afterwards. Nothing is set when something does not fit.
+  /// Sets a group and clears the elements that aren't named. Changes nothing when a name or value doesn't fit.
   final func setComposite(_ composite: ManagedObjectModel.CompositeAttribute, _ values: [String: PropertyValue]) throws {
     var wanted: [Int: StoreValue] = [:]
     try collect(values, composite.name, into: &wanted)
@@ -56,14 +56,16 @@ extension ManagedObject {
       case (.composite?, .single(.null)): continue
       case (nil, _):
         throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name).\(group) has no element \(name).")
-      default: throw ContextError(.wrongType, objectID: id, property: key, reason: "The value is of another kind than the element.")
+      default:
+        throw ContextError(
+          .wrongType, objectID: id, property: key, reason: "A group was set for a single value, or a single value for a group.")
       }
     }
   }
 }
 
 extension ManagedObjectModel.CompositeAttribute {
-  /// The name of an element within the group, of the path to it; nil for what is none, or lies deeper.
+  /// The name of a direct element of the group, from its path; nil for other paths and nested elements.
   func elementName(_ path: String) -> String? {
     guard path.utf8.count > name.utf8.count + 1, path.hasPrefix(name), path.utf8.dropFirst(name.utf8.count).first == UInt8(ascii: ".")
     else { return nil }

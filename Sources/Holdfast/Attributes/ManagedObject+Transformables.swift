@@ -17,11 +17,11 @@ extension ManagedObject {
   /// }
   /// ```
   ///
-  /// Each read decodes the bytes of the row and each write encodes the value: nothing is kept beside the bytes.
+  /// Each read decodes the bytes in the row, and each write encodes the value. Decoded values aren't cached.
   ///
-  /// Neither traps. Bytes that cannot be decoded read as nil, and ``ManagedObjectContext/faultError`` has the reason. A value that
-  /// cannot be encoded leaves the attribute as it was, and the next save is refused with the reason, unless the attribute has been set
-  /// again by then, or the object's changes were taken back.
+  /// Neither traps. When the bytes can't be decoded, the attribute reads as nil and ``ManagedObjectContext/faultError`` has the reason.
+  /// When a value can't be encoded, the attribute is unchanged and the next save fails with the reason. Setting the attribute again or
+  /// rolling back the object's changes prevents that.
   public final subscript<Value>(transformable slot: Int) -> Value? {
     get {
       do { return try transformableValue(slot) } catch {
@@ -38,11 +38,11 @@ extension ManagedObject {
     }
   }
 
-  /// The value of the transformable attribute in a slot; nil when there are no bytes.
+  /// Returns the value of the transformable attribute in a slot; nil when it has none.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/transformationFailed`` and the transformer's error as its cause; also
-  ///   when no transformer is registered, or it gives another type. ``/HoldfastStore/StoreError`` when the bytes lie in a file of their own
-  ///   that cannot be read.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/transformationFailed`` when the transformer fails, isn't registered, or
+  ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the value's external file can't be
+  ///   read.
   public final func transformableValue<Value>(_ slot: Int, as type: Value.Type = Value.self) throws -> Value? {
     checkSlot(slot, .transformable)
     let row = readRow
@@ -51,15 +51,15 @@ extension ManagedObject {
     guard case .data(let bytes) = try attributeValue(slot, row) else { return nil }
     let value: any Sendable
     do { value = try transformer.anyValue(from: bytes) } catch {
-      throw transformationError(slot, "The bytes cannot be turned into a value.", error)
+      throw transformationError(slot, "The transformer couldn't decode the stored bytes.", error)
     }
-    guard let value = value as? Value else { throw transformationError(slot, "The transformer makes values of another type.") }
+    guard let value = value as? Value else { throw transformationError(slot, "The transformer's values are of another type.") }
     return value
   }
 
   /// Sets the transformable attribute in a slot.
   ///
-  /// - Throws: as ``transformableValue(_:as:)``; the attribute is unchanged then.
+  /// - Throws: the errors of ``transformableValue(_:as:)``. The attribute is then unchanged.
   public final func setTransformableValue<Value>(_ value: Value?, _ slot: Int) throws {
     checkSlot(slot, .transformable)
     managedObjectContext.forgetRefusedValue(self, slot)
@@ -67,15 +67,15 @@ extension ManagedObject {
     let transformer = try transformer(slot)
     let data: Data?
     do { data = try transformer.data(fromAny: value) } catch {
-      throw transformationError(slot, "The value cannot be turned into bytes.", error)
+      throw transformationError(slot, "The transformer couldn't encode the value.", error)
     }
-    guard let data else { throw transformationError(slot, "The transformer takes values of another type.") }
+    guard let data else { throw transformationError(slot, "The transformer doesn't accept values of this type.") }
     data.withUnsafeBytes { setBytes(slot, $0) }
   }
 
   private func transformer(_ slot: Int) throws -> any AttributeTransformer {
     if let transformer = managedObjectContext.graph.transformers[Int(flags.entityIndex)][slot] { return transformer }
-    throw transformationError(slot, "No transformer is registered for the attribute.")
+    throw transformationError(slot, "No transformer is registered for the attribute. Pass one to the container or coordinator.")
   }
 
   private func transformationError(_ slot: Int, _ reason: String, _ cause: (any Error)? = nil) -> ContextError {
@@ -95,14 +95,14 @@ extension AttributeTransformer {
 
 /// A value that could not be encoded when it was set.
 struct RefusedValue {
-  /// Stands in the context's list of changed objects, which keeps it alive.
+  /// The object. The context's list of changed objects keeps it alive.
   let object: ObjectIdentifier
   let slot: Int
   let error: any Error
 }
 
 extension ManagedObjectContext {
-  /// An attribute is set once more, or taken back.
+  /// Forgets the refused values of an object, or of one of its slots.
   func forgetRefusedValue(_ object: ManagedObject, _ slot: Int? = nil) {
     if refusedValues.isEmpty { return }
     refusedValues.removeAll { $0.object == ObjectIdentifier(object) && (slot == nil || $0.slot == slot) }

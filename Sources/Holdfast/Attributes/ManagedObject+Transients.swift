@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// Transient attributes: values that live in memory only.
+/// Transient attributes: values that are kept only in memory.
 ///
-/// They lie behind the states of the object's to-many relationships, in a block that an object has only when it needs one: objects of
-/// entities without transient attributes pay nothing.
+/// They are stored after the states of the object's to-many relationships, in a block that is allocated on demand. Objects of entities
+/// without transient attributes need no extra memory.
 extension ManagedObject {
   /// The value of a transient attribute, of any type, for the accessors of typed subclasses:
   ///
@@ -14,18 +14,18 @@ extension ManagedObject {
   /// }
   /// ```
   ///
-  /// New objects begin with the default of the model. The value goes when the object becomes a fault; a refresh that merges changes, a
-  /// save and a rollback keep it. Reading and writing gives a fault its row first, so that ``awakeFromFetch()`` can set it.
+  /// New objects start with the model's default. Turning an object into a fault discards the value. Saves, rollbacks and refreshes that
+  /// merge changes keep it. Reading or writing the value of a fault first reads the row, so that ``awakeFromFetch()`` can set it.
   ///
-  /// Setting one makes the object a changed one, as in Core Data, except in `awakeFromFetch()`. A save in which only
-  /// transient values changed calls `willSave` and `didSave`, and asks no store. A value that was set as another type reads as nil.
+  /// Setting a value marks the object as changed, as in Core Data, except in `awakeFromFetch()`. A save in which only transient values
+  /// changed calls `willSave` and `didSave` but sends no request to a store. A value that was set as another type reads as nil.
   public final subscript<Value>(transient index: Int) -> Value? {
     get {
       guard hasTransientSlot(index) else { return nil }
       _ = readRow
       guard let values = transientValues, let value = values[index] else { return nil }
       if let value = value as? Value { return value }
-      // Defaults, and what was set by name.
+      // Defaults and values set by name are stored as `StoreValue`.
       guard let said = value as? StoreValue, let type = Value.self as? any AttributeValue.Type, let value = type.said(by: said) as? Value
       else { return nil }
       values[index] = value
@@ -38,7 +38,7 @@ extension ManagedObject {
 
   /// The value of a transient attribute.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/wrongType`` for a value that only Swift can say.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
     _ = readRow
     guard let value = transientValues?[attribute.index] else { return .null }
@@ -46,12 +46,12 @@ extension ManagedObject {
     if let said = attribute.type.isUntyped ? said : said?.converted(to: attribute.type) { return said }
     throw ContextError(
       .wrongType, objectID: id, property: attribute.name,
-      reason: "The transient value is no \(attribute.type.rawValue) that can be said without its class; read the property of the class.")
+      reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
   }
 
   final func setTransient(_ attribute: ManagedObjectModel.TransientAttribute, _ value: StoreValue) throws {
     guard let fitting = attribute.type.isUntyped ? value : value.converted(to: attribute.type) else {
-      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value is not a \(attribute.type.rawValue).")
+      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
     setTransient(attribute.index, fitting == .null ? nil : fitting)
   }
@@ -59,7 +59,7 @@ extension ManagedObject {
   /// Whether a transient attribute has a value.
   final func hasTransient(_ index: Int) -> Bool { transientValues?[index] != nil }
 
-  // MARK: Where they lie
+  // MARK: Storage
 
   private func setTransient(_ index: Int, _ value: Any?) {
     _ = readRow
@@ -74,7 +74,7 @@ extension ManagedObject {
     toMany.map { ToManyState.transientValues(behind: $0, plan.toManyCount) }
   }
 
-  /// Gives a new object the defaults of the model.
+  /// Sets a new object's transient attributes to the model's defaults.
   final func setTransientDefaults() {
     for attribute in entity.transientAttributes {
       guard let value = attribute.defaultValue, value != .null else { continue }
@@ -83,7 +83,7 @@ extension ManagedObject {
     }
   }
 
-  /// Forgets all values: the object becomes a fault, or leaves the graph.
+  /// Discards all values, when the object becomes a fault or is removed from the context.
   final func forgetTransients() {
     guard plan.transientCount > 0, let values = transientValues else { return }
     for index in 0..<plan.transientCount { values[index] = nil }
@@ -91,24 +91,24 @@ extension ManagedObject {
 }
 
 extension ToManyState {
-  /// How many states take as much memory as transient values.
+  /// The number of states that occupy the same memory as some transient values, rounded up.
   static func count(holding transientCount: Int) -> Int {
     (transientCount * MemoryLayout<Any?>.stride + MemoryLayout<ToManyState>.stride - 1) / MemoryLayout<ToManyState>.stride
   }
 
-  /// The transient values that lie behind an object's states.
+  /// The transient values, which are stored after an object's states.
   static func transientValues(behind states: UnsafeMutablePointer<ToManyState>, _ count: Int) -> UnsafeMutablePointer<Any?> {
     UnsafeMutableRawPointer(states + max(1, count)).assumingMemoryBound(to: Any?.self)
   }
 }
 
 extension AttributeType {
-  /// Whether a transient attribute of the type has values of any Swift type.
+  /// Whether a transient attribute of this type accepts values of any Swift type.
   var isUntyped: Bool { self == .undefined || self == .transformable || self == .composite }
 }
 
 extension AttributeValue {
-  /// The value of this type that a value of the boundary says; nil for none. Takes as long as making a row.
+  /// Converts a `StoreValue` to this type; nil when it can't. Builds a temporary row.
   static func said(by value: StoreValue) -> Self? {
     guard value != .null, let type = attributeTypes.types.first(where: { value.converted(to: $0) != nil }) else { return nil }
     let column = ColumnType.attribute(type), builder = RowBatchBuilder(layout: RowLayout([column]), idPrefix: nil)

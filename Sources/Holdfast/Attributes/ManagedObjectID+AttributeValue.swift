@@ -1,20 +1,22 @@
 public import HoldfastStore
 
-/// An attribute can hold the ID of an object of any store. Unlike a relationship it has no inverse, and nobody clears it when the
-/// object is deleted.
+/// Object IDs as attribute values.
 ///
-/// The temporary ID of a new object may be set: the save that saves the object replaces it by the permanent one. A save that would
-/// keep a temporary ID of anything else is refused with ``ContextError/Code/unsavedObjectID``.
+/// An attribute can contain the ID of an object of any store. Unlike a relationship, it has no inverse and isn't cleared when the object
+/// is deleted.
+///
+/// You can set the temporary ID of a new object. The save that saves this object replaces it with the permanent ID. A save with any
+/// other temporary ID fails with ``ContextError/Code/unsavedObjectID``.
 extension ManagedObjectID: AttributeValue {
-  /// IDs of objects.
+  /// The attribute type for object IDs.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.objectID] }
-  /// Reads a slot; an ID that no object has for none and for text that is no ID.
+  /// Reads a slot. An absent or invalid ID reads as an ID that no object has.
   public static func load(_ row: RowPointer, _ slot: Int) -> ManagedObjectID { loadPresent(row, slot) ?? nobody }
-  /// Reads a slot; nil for text that is no ID.
+  /// Reads a slot; nil when the text isn't a valid ID.
   public static func loadPresent(_ row: RowPointer, _ slot: Int) -> ManagedObjectID? { ManagedObjectID(rowBytes: row.bytes(slot)) }
   /// Writes a slot.
   public func store(in object: ManagedObject, _ slot: Int) { withRowBytes { object.setBytes(slot, $0) } }
-  /// The ID of an object.
+  /// The ID as a store value.
   public var storeValue: StoreValue { .objectID(self) }
 
   private static let nobody = ManagedObjectID(storeNumber: 0, rootNumber: 0, entityNumber: 0, key: .min)

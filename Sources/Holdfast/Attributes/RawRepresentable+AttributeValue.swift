@@ -1,15 +1,15 @@
 public import HoldfastStore
 
-/// Enumerations are attributes by their raw values:
+/// Enumerations as attribute values, stored by their raw values:
 ///
 /// ```swift
 /// enum Mood: Int16, CaseIterable, AttributeValue { case calm, wild }
 /// ```
 ///
-/// A raw value that no case has, which a newer program may have saved, reads as nil where the property is optional and as the
-/// zero otherwise: the case whose raw value is 0 or "", or the first case. It stays in the row until the property is set.
+/// A newer program may have saved a raw value without a case here. An optional property then reads as nil. Any other property reads as the
+/// case with the raw value 0 or "", or else the first case. The row keeps the raw value until the property is set.
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
-  /// Those of the raw value.
+  /// The attribute types of the raw value.
   @inlinable public static var attributeTypes: AttributeTypeSet { RawValue.attributeTypes }
   /// Reads a slot; nil when no case has the raw value.
   @inlinable public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? {
@@ -17,12 +17,12 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
   }
   /// Writes the raw value.
   @inlinable public func store(in object: ManagedObject, _ slot: Int) { rawValue.store(in: object, slot) }
-  /// The raw value.
+  /// The raw value as a store value.
   public var storeValue: StoreValue { rawValue.storeValue }
 }
 
 extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: AttributeValue {
-  /// Reads a slot; the zero for none and for raw values that no case has.
+  /// Reads a slot. An absent value or unknown raw value reads as the case for zero, or else the first case.
   @inlinable public static func load(_ row: RowPointer, _ slot: Int) -> Self {
     if row.isPresent(slot), let value = loadPresent(row, slot) { return value }
     return absentCase
@@ -30,22 +30,22 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
 
   @usableFromInline static var absentCase: Self {
     if let zero = Self(rawValue: RawValue.load(RowPointer(AbsentRow.base), 0)) { return zero }
-    guard let first = allCases.first else { preconditionFailure("\(Self.self) has no cases, so no property can have one.") }
+    guard let first = allCases.first else { preconditionFailure("\(Self.self) has no cases, so a property can't have this type.") }
     return first
   }
 }
 
 extension AttributeValue where Self: OptionSet, RawValue: AttributeValue {
-  /// Reads a slot; the empty set for none.
+  /// Reads a slot. An absent value reads as the empty set.
   @inlinable public static func load(_ row: RowPointer, _ slot: Int) -> Self { Self(rawValue: RawValue.load(row, slot)) }
 }
 
-/// A row that holds nothing, from which types read their zeros.
+/// An empty row, from which types read their zero values.
 enum AbsentRow {
-  /// How many slots it has: as many as a row can have.
+  /// The number of slots: the maximum of a row.
   static let slotCount = ModelBounds.values
 
-  nonisolated(unsafe) static let base: UnsafeRawPointer = {  // because nobody writes to it, or frees it
+  nonisolated(unsafe) static let base: UnsafeRawPointer = {  // because it is never written to or freed
     let count = RowLayout.cellOffset(slotCount - 1) + 8
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
     bytes.initializeMemory(as: UInt8.self, repeating: 0, count: count)

@@ -4,21 +4,21 @@
   public import Foundation
 #endif
 
-/// What URIs are kept as is text; `String` reads and writes it as it is.
+/// URLs as attribute values. URIs are stored as text, which `String` reads and writes unchanged.
 extension URL: AttributeValue {
-  /// URIs.
+  /// The attribute type for URIs.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.uri] }
-  /// Reads a slot; `about:blank` for none and for text that is no URI.
+  /// Reads a slot. An absent or invalid URI reads as `about:blank`.
   public static func load(_ row: RowPointer, _ slot: Int) -> URL { loadPresent(row, slot) ?? blank }
-  /// Reads a slot; nil for text that is no URI.
+  /// Reads a slot; nil when the text isn't a valid URI.
   public static func loadPresent(_ row: RowPointer, _ slot: Int) -> URL? { URL(string: row.string(slot)) }
-  /// Writes a slot: the absolute text.
+  /// Writes the absolute string to a slot.
   public func store(in object: ManagedObject, _ slot: Int) { absoluteString.store(in: object, slot) }
-  /// A URI.
+  /// The URI as a store value.
   public var storeValue: StoreValue { .uri(absoluteString) }
 
   private static let blank: URL = {
-    guard let blank = URL(string: "about:blank") else { preconditionFailure("Foundation does not know the URL about:blank.") }
+    guard let blank = URL(string: "about:blank") else { preconditionFailure("Foundation can't parse the URL about:blank.") }
     return blank
   }()
 }

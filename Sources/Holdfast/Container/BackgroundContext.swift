@@ -1,11 +1,10 @@
 import Dispatch
 import HoldfastStore
 
-/// A context on a queue of its own: a small actor that hands it to closures and lets nothing of it out.
+/// An actor that runs closures with a context on a queue of its own.
 ///
-/// What a closure returns must be free of the context's objects, which the compiler checks; pass
-/// ``ManagedObject/objectID`` and values. An error that a closure throws must be free of them as well. Of that the compiler only warns, so
-/// debug builds trap when an error holds an object.
+/// A closure can't return managed objects: the compiler rejects that. Return ``ManagedObject/objectID`` and values instead. An error that
+/// a closure throws must not contain managed objects either. The compiler only warns about such errors, but debug builds trap.
 ///
 /// ```swift
 /// let count = try await background.perform { context in
@@ -28,12 +27,12 @@ public actor BackgroundContext {
     context = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .queue(executor))
   }
 
-  /// Changes that were not saved are given up; they would keep the context, and with it the store, alive.
+  /// Discards unsaved changes, which would keep the context and the store alive.
   isolated deinit { context.rollback() }
 
   /// Runs a closure with the context.
   ///
-  /// - Throws: what the closure throws.
+  /// - Throws: the closure's error.
   public func perform<Result, Failure: Error>(
     _ body: @Sendable (ManagedObjectContext) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
@@ -43,10 +42,11 @@ public actor BackgroundContext {
     }
   }
 
-  /// Runs a closure with the context and waits for it; inline when already inside. Must not be called from an async
-  /// function, whose thread it would block.
+  /// Runs a closure with the context and waits for it.
   ///
-  /// - Throws: what the closure throws.
+  /// When called on the context's queue, it runs the closure immediately. Don't call it from an async function: it blocks the thread.
+  ///
+  /// - Throws: the closure's error.
   public nonisolated func performAndWait<Result: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> Result) rethrows -> Result {
     if executor.isIsolatingCurrentContext() == true { return try assumeIsolated { try body($0.context) } }
     return try executor.queue.sync {
@@ -60,13 +60,13 @@ public actor BackgroundContext {
   }
 }
 
-/// Traps in debug builds when an error that leaves a context holds one of its objects.
+/// Traps in debug builds when an error contains a managed object or a context.
 private func assertIsFreeOfObjects(_ error: any Error) {
-  assert(!holdsObject(error, depth: 0), "An error with a managed object left the object's context; throw its objectID instead.")
+  assert(!holdsObject(error, depth: 0), "A thrown error contains a managed object. Throw the object's objectID instead.")
 }
 
 private func holdsObject(_ value: Any, depth: Int) -> Bool {
   if value is ManagedObject || value is ManagedObjectContext { return true }
-  // Errors are small; what lies deeper than that is not looked at.
+  // Errors are small, so deeper values aren't searched.
   return depth < 6 && Mirror(reflecting: value).children.contains { holdsObject($0.value, depth: depth + 1) }
 }

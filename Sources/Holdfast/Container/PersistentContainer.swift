@@ -1,6 +1,6 @@
 public import HoldfastStore
 
-/// The whole stack in one: model, coordinator, a context for the main actor and others for the background.
+/// A container for the model, the coordinator, a main-actor context and background contexts.
 ///
 /// ```swift
 /// let container = try PersistentContainer(model: model, classes: [Dog.self], store: .memory())
@@ -9,20 +9,20 @@ public import HoldfastStore
 /// try container.viewContext.save()
 /// ```
 public final class PersistentContainer: Sendable {
-  /// Between the contexts and the store.
+  /// The coordinator of the container's stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The context of the main actor.
   @MainActor public let viewContext: ManagedObjectContext
   private let bound: BoundClasses
 
-  /// Opens a store.
+  /// Creates a container and opens a store.
   ///
   /// - Parameters:
-  ///   - model: the entities.
-  ///   - classes: the typed classes by which objects appear; objects of other entities appear as ``ManagedObject``.
-  ///   - transformers: what turns the values of transformable attributes into bytes and back.
-  ///   - store: which store, and where.
-  /// - Throws: ``ContextError`` when classes do not fit the model, ``/HoldfastStore/StoreError`` when the store cannot be opened.
+  ///   - model: the data model.
+  ///   - classes: the typed classes. Objects of other entities are instances of ``ManagedObject``.
+  ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
+  ///   - store: the store's type, location and options.
+  /// - Throws: ``ContextError`` when a class doesn't match the model, ``/HoldfastStore/StoreError`` when the store can't be opened.
   @MainActor public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
@@ -32,9 +32,9 @@ public final class PersistentContainer: Sendable {
       try PersistentStoreCoordinator(model: model, transformers: transformers, store: store))
   }
 
-  /// Opens several stores; see ``PersistentStoreCoordinator/init(model:transformers:stores:)``.
+  /// Creates a container and opens several stores; see ``PersistentStoreCoordinator/init(model:transformers:stores:)``.
   ///
-  /// - Throws: as ``init(model:classes:transformers:store:)``.
+  /// - Throws: the errors of ``init(model:classes:transformers:store:)``.
   @MainActor public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), stores: [StoreDescription]
@@ -50,17 +50,17 @@ public final class PersistentContainer: Sendable {
     viewContext = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .main)
   }
 
-  /// The model.
+  /// The data model.
   public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.model }
 
-  /// Makes a context on a queue of its own.
+  /// Creates a context on a queue of its own.
   public func newBackgroundContext() -> BackgroundContext {
     BackgroundContext(coordinator: persistentStoreCoordinator, bound: bound)
   }
 
-  /// Runs a closure with a context that is made for it.
+  /// Runs a closure with a new background context.
   ///
-  /// - Throws: what the closure throws.
+  /// - Throws: the closure's error.
   public func performBackgroundTask<Result, Failure: Error>(
     _ body: @Sendable (ManagedObjectContext) throws(Failure) -> sending Result
   ) async throws(Failure) -> sending Result {

@@ -1,13 +1,12 @@
 import Dispatch
 
-/// Runs an actor's jobs on a dispatch queue of its own, so that blocking in a store occupies no thread of the
-/// cooperative pool.
+/// Runs an actor's jobs on its own dispatch queue. Blocking in a store then doesn't occupy a thread of the cooperative pool.
 final class QueueExecutor: SerialExecutor {
   /// The queue.
   let queue: DispatchQueue
   private let key = DispatchSpecificKey<UInt8>()
 
-  /// Makes an executor with a queue of that label.
+  /// Creates an executor with a queue of the given label.
   init(label: String) {
     queue = DispatchQueue(label: label)
     queue.setSpecific(key: key, value: 1)

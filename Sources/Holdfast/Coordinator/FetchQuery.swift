@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What the coordinator is asked for, before it is divided between stores and framework.
+/// A query to the coordinator, before it is divided between the stores and the framework.
 struct FetchQuery {
   var entity: ManagedObjectModel.Entity
   var predicate: QueryExpression?
@@ -11,13 +11,13 @@ struct FetchQuery {
 
   var includesSubentities = true
 
-  /// Whether the query is a program's own, which ends when its task is cancelled.
+  /// Whether the query comes from the program, so that cancelling its task ends it.
   var isCancellable = false
 
-  /// Those of the wanted entities that are meant here; empty for all of them.
+  /// The entities to which the query is restricted in one store; empty for no restriction.
   var restriction: [Int] = []
 
-  /// The entities whose objects are wanted.
+  /// The concrete entities whose objects are fetched.
   var concreteEntities: [Int] {
     if !restriction.isEmpty { return restriction }
     if includesSubentities { return entity.concreteIndexes }

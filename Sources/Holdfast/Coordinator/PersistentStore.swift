@@ -1,28 +1,29 @@
 public import HoldfastStore
 import Synchronization
 
-/// One store of a coordinator, open: what it is called, and its metadata. A handle, free to travel; the rows are reached
-/// through contexts.
+/// An open store of a coordinator: its name, location and metadata.
+///
+/// The handle can be sent to other tasks. Rows are read and changed through contexts.
 public final class PersistentStore: Sendable {
-  /// What was opened.
+  /// The description with which the store was opened.
   let opened: OpenedDescription
   var description: StoreDescription { opened.description }
-  /// The place among all stores that the coordinator ever had; never given to another.
+  /// The index among all stores that the coordinator ever had. It is never reused.
   let place: Int
-  /// The store itself, which knows its own keys.
+  /// The store itself, with its own keys.
   let base: any IncrementalStore
-  /// The store as the stack sees it beside others.
+  /// The store with the coordinator's keys, used when there are several stores.
   private let placed: PlacedStore
   /// Whether no other store was ever added.
   private let isAlone: Atomic<Bool>
   let identity: StoreIdentity
   let capabilities: StoreCapabilities
-  /// What the IDs of each entity's objects begin with, by entity index.
+  /// The ID prefix of each entity's objects, by entity index.
   let prefixes: [ManagedObjectID]
-  /// Whether there may be objects of an entity, by its index; nil when all have their objects here.
+  /// Whether the store may have objects of an entity, by entity index; nil when it may have objects of all.
   private let heldEntities: [Bool]?
   private let saveLock: SaveLock
-  /// Guards which are the user's metadata, as they were opened or written last.
+  /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
@@ -48,32 +49,32 @@ public final class PersistentStore: Sendable {
       let known = model.configurations.map(\.name).joined(separator: ", ")
       throw StoreError(
         .unsupportedModel, operation: "open the store", path: description.path,
-        reason: "The model has no configuration \(name). It has \(known.isEmpty ? "none" : known).")
+        reason: "The model has no configuration \(name). Its configurations: \(known.isEmpty ? "none" : known).")
     }
     return model.entities.indices.map { index in entities.contains { $0.index == index } }
   }
 
-  // MARK: What it is
+  // MARK: Properties
 
   /// The store's UUID as upper-case text.
   public var identifier: String { identity.storeUUID }
 
-  /// The name of the type: "SQLite", "memory".
+  /// The name of the type, such as "SQLite" or "memory".
   public var type: String { description.type }
 
-  /// The path of the file; nil for a store without one.
+  /// The path of the file; nil for a store without a file.
   public var path: String? { description.path }
 
-  /// The name of the configuration whose entities have their objects here; nil for all entities.
+  /// The name of the configuration whose entities the store holds; nil for all entities.
   public var configurationName: String? { description.configuration }
 
-  /// Whether nothing may be written.
+  /// Whether the store was opened read-only.
   public var isReadOnly: Bool { description.isReadOnly }
 
-  /// The user's metadata, as they were when the store was opened or as ``setMetadata(_:)`` wrote them last.
+  /// The user's metadata, as read when the store was opened or last written by ``setMetadata(_:)``.
   public var metadata: [String: StoreValue] { userInfo.withLock { $0 }.values }
 
-  /// Replaces the user's metadata in the store. Waits for a save that is under way.
+  /// Replaces the user's metadata in the store. Waits for a save in progress.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
@@ -88,37 +89,39 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// Rebuilds the store's file without unused space; durable when it returns. Waits for a save that is under way, and saves wait for it.
+  /// Rebuilds the store's file without unused space. The new file is durable when it returns.
   ///
-  /// A SQLite store is compacted by this, as ``/HoldfastSQLiteStore/SQLiteStore/compact()`` describes. JSON, XML and binary stores leave no
-  /// unused space: every save writes their whole file. ``PersistentStoreCoordinator/compact(_:)`` compacts a store that isn't open.
+  /// Saves and compaction wait for each other.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a type of store with nothing
-  ///   to rebuild, ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it,
-  ///   ``/HoldfastStore/StoreError/Code/diskFull``, ``/HoldfastStore/StoreError/Code/readOnly``, and
-  ///   ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed. The rows are as before then.
+  /// SQLite stores can be compacted; see ``/HoldfastSQLiteStore/SQLiteStore/compact()``. JSON, XML and binary stores have no unused space,
+  /// because every save writes their entire file. ``PersistentStoreCoordinator/compact(_:)`` compacts a store that isn't open.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
+  ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to the store, and ``/HoldfastStore/StoreError/Code/notOpen``
+  ///   after the store was removed. Others are ``/HoldfastStore/StoreError/Code/diskFull`` and ``/HoldfastStore/StoreError/Code/readOnly``.
   public func compact() throws {
     try saveLock.withLock { try wrapping("compact the store") { try PersistentStoreCoordinator.compact(description, open: base) } }
   }
 
   // MARK: For the coordinator
 
-  /// The store in terms of the stack's keys.
+  /// The store with the coordinator's keys.
   var store: any IncrementalStore { isAlone.load(ordering: .acquiring) ? base : placed }
 
-  /// From now on there are others, so keys have to be told apart.
+  /// Switches to keys that distinguish stores, because there is more than one from now on.
   func standBesideOthers() { isAlone.store(false, ordering: .releasing) }
 
-  /// Whether objects of every entity may be here.
+  /// Whether the store may have objects of every entity.
   var holdsAll: Bool { heldEntities == nil }
 
-  /// Whether objects of an entity may be here.
+  /// Whether the store may have objects of an entity.
   func holds(_ entity: Int) -> Bool { heldEntities.map { $0[entity] } ?? true }
 
-  /// How the store is called in messages.
+  /// The store's name in messages.
   var title: String { path ?? "\(type) store \(identifier)" }
 
-  /// Runs something against the store and wraps what is no ``/HoldfastStore/StoreError`` in one.
+  /// Runs a closure and wraps errors of unknown types in a ``/HoldfastStore/StoreError``.
   func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
     try PersistentStore.wrapping(operation(), path, body)
   }
@@ -135,11 +138,11 @@ public final class PersistentStore: Sendable {
     } catch let error as QueryError {
       throw error
     } catch {
-      throw StoreError(.general, operation: operation(), path: path, reason: "The store failed in a way of its own.", cause: error)
+      throw StoreError(.general, operation: operation(), path: path, reason: "The store failed with an unknown error.", cause: error)
     }
   }
 
-  /// Runs something in a read view that ends afterwards.
+  /// Runs a closure with a read view, which ends afterwards.
   func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result)
     throws -> Result
   {
@@ -152,15 +155,17 @@ public final class PersistentStore: Sendable {
 }
 
 extension PersistentStore: Hashable {
-  /// Whether both are the same open store.
+  /// Whether both refer to the same open store.
   public static func == (a: PersistentStore, b: PersistentStore) -> Bool { a === b }
 
   /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// What was opened. A class, as ``UserInfo`` is, because the type of an optional or guarded value would have to be made when a
-/// process opens its first store, and opening a small store takes less than a millisecond.
+/// The description with which a store was opened.
+///
+/// A class, like ``UserInfo``: the metadata of an optional or mutex of the struct would be instantiated when a process opens its first store.
+/// That is noticeable, because opening a small store takes less than a millisecond.
 final class OpenedDescription: Sendable {
   let description: StoreDescription
   init(_ description: StoreDescription) { self.description = description }
@@ -172,8 +177,9 @@ private final class UserInfo: Sendable {
   init(_ values: [String: StoreValue]) { self.values = values }
 }
 
-/// Lets one save of a coordinator, one change of its stores or of their metadata through at a time. The lock protects the
-/// stores' write side, no data of ours.
+/// Serializes saves of a coordinator and changes of its stores and their metadata.
+///
+/// It protects writing to the stores, not data in memory.
 final class SaveLock: Sendable {
   private let mutex = Mutex(())
 

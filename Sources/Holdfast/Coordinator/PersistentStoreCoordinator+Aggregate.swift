@@ -1,9 +1,9 @@
 import HoldfastStore
 
 extension PersistentStoreCoordinator {
-  /// Computes dictionary results, in any order of their groups.
+  /// Computes dictionary results. The order of the groups is unspecified.
   ///
-  /// A single store that aggregates does it itself; the rows of several are aggregated together.
+  /// A single store that supports aggregates computes them itself. Rows of several stores are aggregated here.
   func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
     try CancellableSink.check(query)
     let parts = try parts(of: query, storeSet)
@@ -15,7 +15,7 @@ extension PersistentStoreCoordinator {
     } else {
       let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
       for (store, query) in parts {
-        // Aggregates are not the stores' here, but what is tested may be.
+        // The stores don't aggregate here, but they may test the predicate.
         var query = query
         query.output = .rows
         try run(planner(store).divide(query), query, store, into: sink)
@@ -27,13 +27,14 @@ extension PersistentStoreCoordinator {
     return rows
   }
 
-  /// The values of a row of an answer; keys of to-one targets stay keys.
+  /// The values of a result row. Keys of to-one destinations stay keys.
   private func values(_ batch: RowBatch, _ index: Int) -> [StoreValue] {
     batch.layout.columns.enumerated().map { slot, column in batch.pointer(index).value(slot, column, idPrefix: nil) }
   }
 
-  /// Turns the keys in columns of to-one targets into IDs. Those of an entity with sub-entities name the entity that each
-  /// object is of, which its row tells.
+  /// Replaces the keys in columns of to-one destinations with IDs.
+  ///
+  /// When the destination has sub-entities, the objects' rows are read to find their entities.
   private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }

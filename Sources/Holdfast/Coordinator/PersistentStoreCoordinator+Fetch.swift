@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension PersistentStoreCoordinator {
-  /// Carries out a fetch of rows or keys.
+  /// Fetches rows or keys.
   func fetch(_ query: FetchQuery) throws -> RowCollector {
     let collector = RowCollector()
     try fetch(query, into: collector)
@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
     return collector
   }
 
-  /// Carries out a fetch of rows or keys from every store that may have some.
+  /// Fetches rows or keys from every store that may have some.
   func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
     try CancellableSink.check(query)
     let stores = storeSet
@@ -19,7 +19,7 @@ extension PersistentStoreCoordinator {
     if parts.count > 1 { try StoreMerge(query, parts, self, stores).run(into: sink) }
   }
 
-  /// Carries out a fetch of rows or keys from one store, and takes a small result into the shared cache.
+  /// Fetches rows or keys from one store, and inserts a small result into the shared cache.
   func fetch(_ query: FetchQuery, from store: PersistentStore, into sink: any RowSink) throws {
     guard case .rows = query.output, !store.capabilities.residentRows else { return try run(query, store, into: sink) }
     let epoch = rowCache.epoch
@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     for batch in cached.batches { publish(batch, readIn: epoch) }
   }
 
-  /// Counts.
+  /// Counts the objects that match a query.
   func count(_ query: FetchQuery) throws -> Int {
     try CancellableSink.check(query)
     var query = query
@@ -49,17 +49,17 @@ extension PersistentStoreCoordinator {
     try run(division, query, store, into: collector)
     guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
       throw StoreError(
-        .damaged, operation: "count rows", path: store.path, reason: "The store did not answer a count with one number (rule F6).")
+        .damaged, operation: "count rows", path: store.path, reason: "The store's answer to a count isn't a single number (rule F6).")
     }
     return Int(first.batch.pointer(0).integer(0))
   }
 
-  // MARK: Which stores
+  // MARK: Several stores
 
-  /// A query as it goes to one of the stores.
+  /// A store and the query that is sent to it.
   typealias Part = (store: PersistentStore, query: FetchQuery)
 
-  /// The stores that may have objects that a query wants, each with the entities that it may have.
+  /// The stores that may have objects for a query, each with the query for the entities that it may have.
   ///
   /// - Throws: ``ContextError`` when no store has any of the entities.
   func parts(of query: FetchQuery, _ stores: StoreSet) throws -> [Part] {
@@ -97,11 +97,11 @@ extension PersistentStoreCoordinator {
   }
 }
 
-/// What is left to the framework of a fetch from one store.
+/// The work of a fetch from one store that is left to the framework.
 struct Residual {
   private let predicate: RowPredicate?
   private let order: RowOrder?
-  /// The ways in which the query leaves its rows.
+  /// The relationships along which the query reads other rows.
   let crossings: [QueryCrossing]
 
   init(_ division: Planner.Division, _ query: FetchQuery, _ model: ManagedObjectModel) throws {
@@ -110,7 +110,7 @@ struct Residual {
     crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
   }
 
-  /// Has the store do its part in a view, and does the rest.
+  /// Runs the store's plan in a view, and does the remaining work.
   func run(
     _ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ view: any ReadView, _ reader: StoreReader,
     _ model: ManagedObjectModel, into sink: any RowSink
@@ -126,12 +126,12 @@ struct Residual {
   }
 }
 
-/// Passes rows on and remembers them for the shared cache, while there are not too many.
+/// Passes rows on and collects them for the shared cache, unless there are too many.
 final class CachedRows: RowSink {
   private let next: any RowSink
   private var count = 0
   private(set) var batches: [RowBatch] = []
-  /// Rows that were put in order come one by one, and many of them from one batch.
+  /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
   private var known: Set<ObjectIdentifier> = []
 
   init(_ next: any RowSink) { self.next = next }
@@ -146,7 +146,7 @@ final class CachedRows: RowSink {
     return try next.take(batch, rows)
   }
 
-  /// Batches that come whole come once.
+  /// Whether a batch wasn't collected yet. Batches that arrive entire arrive only once.
   private func isNew(_ batch: RowBatch, _ rows: RowSelection) -> Bool {
     if case .all = rows { return true }
     return known.insert(ObjectIdentifier(batch)).inserted

@@ -7,7 +7,7 @@ import HoldfastStore
 #endif
 
 extension PersistentStoreCoordinator {
-  /// The rows with certain keys. Those of stores that were removed are not there.
+  /// Reads the rows with the given keys, without rows of stores that were removed.
   func rows(_ request: FaultRequest) throws -> RowCollector {
     let collector = RowCollector()
     let (epoch, stores) = (rowCache.epoch, storeSet)
@@ -24,7 +24,7 @@ extension PersistentStoreCoordinator {
     return collector
   }
 
-  /// A value that lies in a file of its own.
+  /// Reads a value from its external file.
   ///
   /// - Throws: ``ContextError`` when the object's store was removed.
   func externalData(_ request: ExternalDataRequest) throws -> Data {
@@ -32,9 +32,9 @@ extension PersistentStoreCoordinator {
     return try store.wrapping("read a value from its file") { try store.store.externalData(request) }
   }
 
-  /// The targets of a to-many relationship. Objects of stores that were removed have none.
+  /// Reads the destinations of a to-many relationship. Objects of removed stores have none.
   ///
-  /// - Throws: ``ContextError`` when all of the objects are of such stores.
+  /// - Throws: ``ContextError`` when the stores of all the objects were removed.
   func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
     let stores = storeSet
     if let store = stores.sole { return try relationships(request, store) }
@@ -66,46 +66,46 @@ extension PersistentStoreCoordinator {
     }
     guard answer.offsets.count == request.sources.count + 1 else {
       throw damaged(
-        "The store answered for \(answer.offsets.count - 1) objects where \(request.sources.count) were asked for (rule L1).")
+        "The store answered for \(answer.offsets.count - 1) objects instead of \(request.sources.count) (rule L1).")
     }
     if model.entities[request.entity].relationships[request.relationship].isOrdered, answer.orderKeys?.count != answer.targets.count {
-      throw damaged("The store answered without a key for each target of an ordered relationship (rule L5).")
+      throw damaged("The store didn't return an order key for each object of an ordered relationship (rule L5).")
     }
     for place in request.sources.indices where answer.offsets[place] > answer.offsets[place + 1] {
-      throw damaged("The store's answer goes backwards (rule L1).")
+      throw damaged("The offsets in the store's answer aren't ascending (rule L1).")
     }
   }
 
-  /// Rows that came along with targets.
+  /// Checks the rows that a store returned together with destinations, and inserts them into the shared cache.
   private func takeRows(_ answer: RelationshipAnswer, _ request: RelationshipRequest, _ store: PersistentStore, readIn epoch: Int) throws {
     let destination = model.destination(of: model.entities[request.entity].relationships[request.relationship])
     guard answer.rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
       throw StoreError(
         .damaged, operation: "read a relationship", path: store.path,
-        reason: "The store delivered rows that are not of the relationship's destination (rule L4).")
+        reason: "The store returned rows of another entity than the relationship's destination (rule L4).")
     }
     for batch in answer.rows { publish(batch, readIn: epoch) }
   }
 
-  /// Refuses rows that do not look like those of their entity, before anybody reads them as such.
+  /// Refuses rows that don't match an entity, before they are read as rows of that entity.
   func check(_ collector: RowCollector) throws {
     for run in collector.runs { _ = try checkedEntityIndex(of: run.batch) }
   }
 
   /// The entity of a batch's rows.
   ///
-  /// - Throws: `damaged` when the rows do not look like those of an entity.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when the rows don't match an entity.
   func checkedEntityIndex(of batch: RowBatch) throws -> Int {
     if let entity = entityIndex(of: batch) { return entity }
     throw StoreError(
       .damaged, operation: "read rows", path: storeSet.sole?.path,
-      reason: "The store delivered rows without the layout or the ID prefix of an entity of the model (rule F5).")
+      reason: "The store returned rows whose layout or ID prefix isn't that of an entity in the model (rule F5).")
   }
 
-  /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
+  /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
   func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
 
-  /// Takes rows into the shared cache, where they are not in memory anyway.
+  /// Inserts rows into the shared cache, unless the store keeps them in memory anyway.
   func publish(_ batch: RowBatch, readIn epoch: Int) {
     guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return }
     rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
@@ -113,7 +113,7 @@ extension PersistentStoreCoordinator {
 }
 
 extension RelationshipAnswer {
-  /// The answers of several stores as one, in the order of the sources that were asked for.
+  /// Joins the answers of several stores, in the order of the requested sources.
   convenience init(joining answers: [(sources: [Int64], answer: RelationshipAnswer)], for sources: [Int64], destination: Int) {
     var found: [Int64: (answer: Int, place: Int)] = [:]
     for (number, part) in answers.enumerated() {

@@ -1,38 +1,40 @@
 public import HoldfastStore
 import Synchronization
 
-/// Stands between contexts and stores: opens them, plans fetches, does what stores cannot, keeps rows that were read, and
-/// lets one save at a time through. Thread-safe; readers do not block readers.
+/// Connects contexts with one or more stores.
 ///
-/// Most programs have one store. What several mean for fetches, saves and relationships the article *Several stores* says.
+/// A coordinator opens stores, plans fetches, evaluates what a store can't, caches rows, and serializes saves. It is thread-safe, and
+/// readers don't block each other.
+///
+/// Most programs have one store. The article *Several stores* describes fetches, saves and relationships with several.
 public final class PersistentStoreCoordinator: Sendable {
-  /// The model.
+  /// The model of the stores.
   public let model: ManagedObjectModel
-  /// What turns the values of transformable attributes into bytes and back.
+  /// The transformers of transformable attributes.
   public let transformers: AttributeTransformerRegistry
   let graph: GraphPlan
-  /// What is known of every store that was ever here.
+  /// The identity of every store that the coordinator ever had.
   let places: StorePlaces
   let rowCache = RowCache()
-  /// Tells the date of a save.
+  /// Returns the date of a save.
   package let saveClock = SaveClock()
   let saveListeners = SaveListeners()
-  /// How often contexts have saved.
+  /// The number of saves and removals of stores.
   let saveCount = Atomic<Int>(0)
-  /// How often a store was removed.
+  /// The number of removals of stores.
   let removalCount = Atomic<Int>(0)
   /// Only one save runs at a time, and none while stores are added or removed.
   let saveLock = SaveLock()
-  /// Guards which set of stores is the present one; asked once per request.
+  /// Guards the current set of stores, which each request reads once.
   private let currentStores = Mutex(StoreSet([], first: nil, placeCount: 0))
 
-  /// Opens a store.
+  /// Creates a coordinator and opens a store.
   ///
   /// - Parameters:
-  ///   - model: the entities.
-  ///   - transformers: what turns the values of transformable attributes into bytes and back.
-  ///   - description: which store, and where.
-  /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
+  ///   - model: the data model.
+  ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
+  ///   - description: the store's type, location and options.
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
   public convenience init(
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     store description: StoreDescription
@@ -41,28 +43,30 @@ public final class PersistentStoreCoordinator: Sendable {
     try addPersistentStore(description)
   }
 
-  /// Opens a store with the model that it keeps of itself.
+  /// Creates a coordinator and opens a store with the model that the store contains.
   ///
   /// ```swift
   /// let coordinator = try PersistentStoreCoordinator(store: .sqlite(at: path))
   /// let names = coordinator.model.entities.map(\.name)
   /// ```
   ///
-  /// - Throws: as ``cachedModel(for:)`` and ``init(model:transformers:store:)``; ``/HoldfastStore/StoreError`` with code
-  ///   ``/HoldfastStore/StoreError/Code/unsupportedModel`` when the store keeps no model.
+  /// - Throws: the errors of ``cachedModel(for:)`` and ``init(model:transformers:store:)``. ``/HoldfastStore/StoreError`` with code
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedModel`` when the store contains no model.
   public convenience init(store description: StoreDescription) throws {
     guard let model = try PersistentStoreCoordinator.cachedModel(for: description) else {
       throw StoreError(
         .unsupportedModel, operation: "open the store", path: description.path,
-        reason: "The store keeps no model of itself, so it has to be opened with one.")
+        reason: "The store doesn't contain its model. Open it with a model.")
     }
     try self.init(model: model, store: description)
   }
 
-  /// Opens several stores, or none yet. Their order is that in which unassigned new objects look for a store and in which
-  /// equal objects of different stores come.
+  /// Creates a coordinator and opens any number of stores.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when one of them cannot be opened; the others are closed again.
+  /// A new object without an assigned store goes to the first store that accepts it. Objects that sort equally come in the order of their
+  /// stores.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` when a store can't be opened. The others are closed again.
   public convenience init(
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     stores descriptions: [StoreDescription]
@@ -84,13 +88,13 @@ public final class PersistentStoreCoordinator: Sendable {
   }
 
   deinit {
-    // Nobody is left to be told; the store itself logs what it cannot give back.
+    // No caller can receive an error any more. The store logs what it couldn't release.
     try? close()
   }
 
-  /// Closes all stores. Contexts can do nothing with them afterwards but fail.
+  /// Closes all stores. Requests of contexts fail afterwards.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` of the first store that could not be closed; the others are closed all the same.
+  /// - Throws: the ``/HoldfastStore/StoreError`` of the first store that couldn't be closed. The others are closed nevertheless.
   public func close() throws {
     var failure: (any Error)?
     for store in persistentStores {
@@ -106,13 +110,15 @@ public final class PersistentStoreCoordinator: Sendable {
 
   var storeSet: StoreSet { currentStores.withLock { $0 } }
 
-  /// Opens a further store. Fetches that begin afterwards see its objects.
+  /// Opens another store. Fetches that begin afterwards include its objects.
   ///
-  /// Waits for a save that is under way.
+  /// Waits for a save in progress.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when it cannot be opened; when the model has no configuration of the description's name; when a
-  ///   store with the same UUID is open here (a copied file), since its objects would have the same IDs; and when the
-  ///   coordinator has had 127 stores, removed ones counted.
+  /// A coordinator can have at most 127 stores in its lifetime, including removed ones. Its open stores must have different UUIDs, so it
+  /// can't open a store together with a copy of the file.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened, when the model has no configuration of the given name, or in the
+  ///   cases above.
   @discardableResult
   public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
     try saveLock.withLock {
@@ -120,14 +126,14 @@ public final class PersistentStoreCoordinator: Sendable {
       guard place < StackKey.placeCount else {
         throw StoreError(
           .unsupportedRequest, operation: "open the store", path: description.path,
-          reason: "The coordinator has had \(place) stores, removed ones counted, and cannot tell more apart. Make another coordinator.")
+          reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
       let store = try PersistentStore(description, model: model, place: place, saveLock: saveLock)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(
           .alreadyOpen, operation: "open the store", path: description.path,
-          reason: "It has the same UUID as \(same.title), so object IDs would not tell them apart. Was the file copied?")
+          reason: "It has the same UUID as \(same.title), so object IDs would be ambiguous. Don't open a store together with its copy.")
       }
       if place > 0 { for other in present.stores + [store] { other.standBesideOthers() } }
       places.append(
@@ -140,23 +146,27 @@ public final class PersistentStoreCoordinator: Sendable {
     }
   }
 
-  /// Closes a store and forgets it. Fetches that begin afterwards do not see its objects.
+  /// Closes and removes a store. Fetches that begin afterwards don't include its objects.
   ///
-  /// Contexts still have such objects. Faults among them become inaccessible, as if their rows were gone; objects whose rows
-  /// were read show them until their context fetches or saves next, which makes them inaccessible too. Those with changes
-  /// keep them, and ``ManagedObjectContext/save()`` fails with ``ContextError/Code/missingStore`` until they are rolled
-  /// back. Nothing of that traps.
+  /// Contexts may still have objects of the store:
   ///
-  /// Waits for a save that is under way, not for fetches: one that is reading the store may fail.
+  /// - Faults become inaccessible, as if their rows were deleted.
+  /// - Objects whose rows were read show their values until their context next fetches or saves. Then they become inaccessible too.
+  /// - Objects with unsaved changes keep them. ``ManagedObjectContext/save()`` fails with ``ContextError/Code/missingStore`` until you roll
+  ///   them back.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when the store cannot be closed properly, or is not one of this coordinator's. It is removed in
-  ///   the first case all the same.
+  /// None of this traps.
+  ///
+  /// Waits for a save in progress, but not for fetches: a fetch that is reading the store may fail.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` when closing the store fails, or when it isn't a store of this coordinator. In the first case,
+  ///   the store is removed nevertheless.
   public func remove(_ store: PersistentStore) throws {
     try saveLock.withLock {
       let present = storeSet
       guard present.stores.contains(store) else {
         throw StoreError(
-          .notOpen, operation: "remove the store", path: store.path, reason: "It is not one of the coordinator's stores, or not any more.")
+          .notOpen, operation: "remove the store", path: store.path, reason: "The coordinator doesn't have this store, or it was removed.")
       }
       currentStores.withLock {
         $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
@@ -168,12 +178,14 @@ public final class PersistentStoreCoordinator: Sendable {
     }
   }
 
-  /// The store that an object belongs to; nil for a temporary ID and for objects of stores that are not open here.
+  /// Returns the store of an object; nil for a temporary ID or an unknown store.
   public func persistentStore(for id: ManagedObjectID) -> PersistentStore? {
     id.isTemporaryID ? nil : persistentStores.first { $0.identity.number == id.storeNumber }
   }
 
-  /// The ID that a URI names, when it is one of an open store of this coordinator and of an entity of its model.
+  /// Returns the object ID for a URI.
+  ///
+  /// It is nil when the coordinator doesn't have the URI's store open, or the model doesn't have its entity.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
     guard let id = ManagedObjectID(uriRepresentation: uri), persistentStore(for: id) != nil else { return nil }
     return model.entity(named: id.entityName) == nil ? nil : id
@@ -181,10 +193,10 @@ public final class PersistentStoreCoordinator: Sendable {
 
   // MARK: The first store
 
-  /// What was opened first. Most coordinators open nothing else.
+  /// The description of the store that was opened first. Traps when no store was ever opened.
   public var storeDescription: StoreDescription {
     guard let description = storeSet.first?.description else {
-      preconditionFailure("The description of a store was asked of a coordinator that never had one.")
+      preconditionFailure("A coordinator that never had a store has no storeDescription.")
     }
     return description
   }
@@ -197,7 +209,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Replaces the user's metadata of the first store.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` when there is no store.
+  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` when the coordinator has none.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     guard let store = persistentStores.first else {
       throw StoreError(.notOpen, operation: "write the metadata", reason: "The coordinator has no store.")
@@ -207,52 +219,57 @@ public final class PersistentStoreCoordinator: Sendable {
 
   // MARK: Metadata of stores that are not open
 
-  /// Reads a store's metadata without opening the store, and so without its model: which model made it, and what the user
-  /// keeps with it. Nothing is changed or made. Reads no further than the header of a file: damage that only the whole file shows is
-  /// not found, so what is returned is right if the store opens.
+  /// Reads a store's metadata without opening the store, so no model is needed.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store cannot,
-  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open (ask ``PersistentStore/metadata``), otherwise as
-  ///   opening does.
+  /// The metadata identifies the model that the store was created with, and includes the user's metadata. Nothing is created or changed.
+  ///
+  /// Only the header of a file is read. Damage elsewhere isn't found, so the metadata is reliable only if the store opens.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store doesn't
+  ///   support it. ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open; use ``PersistentStore/metadata``
+  ///   then. Also the errors of opening the store.
   public static func metadata(for description: StoreDescription) throws -> PersistentStoreMetadata {
     try metadataAccess(description, "read the metadata").read()
   }
 
-  /// Replaces the user's metadata of a store without opening it; durable when it returns.
+  /// Replaces the user's metadata of a store without opening it. The change is durable when it returns.
   ///
-  /// - Throws: as ``metadata(for:)``, and when the store cannot be written.
+  /// - Throws: the errors of ``metadata(for:)``, and ``/HoldfastStore/StoreError`` when the store can't be written.
   public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
     try metadataAccess(description, "write the metadata").write(metadata)
   }
 
-  /// The model that a store keeps of itself, read without opening the store; nil when it keeps none, as one that another program made
-  /// may. Every store of Holdfast's own with a file keeps one. Core Data's name is `cachedModelForPersistentStore(at:)`.
+  /// Reads the model that a store contains, without opening the store.
   ///
-  /// - Throws: as ``metadata(for:)``.
+  /// Every file of Holdfast's own stores contains its model. The result is nil when the store contains none, for example because another
+  /// program created it. The counterpart in Core Data is `cachedModelForPersistentStore(at:)`.
+  ///
+  /// - Throws: the errors of ``metadata(for:)``.
   public static func cachedModel(for description: StoreDescription) throws -> ManagedObjectModel? {
     try metadataAccess(description, "read the store's model").readModel()
   }
 
   // MARK: Maintenance of stores that are not open
 
-  /// Rebuilds a store's file without unused space; durable when it returns. No model is needed.
+  /// Rebuilds a store's file without unused space. The new file is durable when it returns. No model is needed.
   ///
-  /// A SQLite store is compacted by this; ``PersistentStore/compact()`` does it while the store is open. JSON, XML and binary stores leave no
-  /// unused space: every save writes their whole file.
+  /// SQLite stores can be compacted. JSON, XML and binary stores have no unused space, because every save writes their entire file.
+  /// ``PersistentStore/compact()`` compacts a store that is open.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` for a type of store with nothing
-  ///   to rebuild, ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open,
-  ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to it, ``/HoldfastStore/StoreError/Code/diskFull``,
-  ///   ``/HoldfastStore/StoreError/Code/readOnly``, otherwise as opening does. The rows are as before then.
+  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
+  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open, and ``/HoldfastStore/StoreError/Code/locked``
+  ///   while another process writes to it. Others are ``/HoldfastStore/StoreError/Code/diskFull``,
+  ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
   public static func compact(_ description: StoreDescription) throws { try compact(description, open: nil) }
 
-  /// Rebuilds the file of a store that is closed or open.
+  /// Rebuilds the file of a store, open or not.
   static func compact(_ description: StoreDescription, open store: (any IncrementalStore)?) throws {
     guard let compact = description.compact else {
       throw StoreError(
         .unsupportedRequest, operation: "compact the store", path: description.path,
         reason:
-          "A store of the type \(description.type) isn't compacted on request. Stores that write their whole file leave no unused space.")
+          "A store of type \(description.type) can't be compacted. Stores that write their entire file on each save have no unused space.")
     }
     try compact(store)
   }
@@ -261,6 +278,6 @@ public final class PersistentStoreCoordinator: Sendable {
     if let access = description.metadataAccess { return access }
     throw StoreError(
       .unsupportedRequest, operation: operation, path: description.path,
-      reason: "A store of the type \(description.type) tells its metadata only when it is open.")
+      reason: "A store of type \(description.type) doesn't support this while it is closed. Open it first.")
   }
 }

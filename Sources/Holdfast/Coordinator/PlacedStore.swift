@@ -6,18 +6,16 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A store beside others, in terms of the stack's keys: what goes to the store has the place taken off its keys, what comes
-/// from it gets the place added.
+/// A store among several, which translates between its own keys and the coordinator's (see ``StackKey``).
 ///
-/// The first store's keys are the same on both sides. Nothing of it is copied; its rows are only looked over, so that a key
-/// that could be taken for another store's is an error and not another object. Rows of later stores are copied once when they
-/// are read, page by page.
+/// The first store's keys are equal on both sides. Its rows aren't copied, only checked: a key that could be another store's is an error.
+/// Rows of later stores are copied once when they are read, page by page.
 final class PlacedStore: IncrementalStore {
   private let base: any IncrementalStore
   private let path: String?
-  /// What is added to the store's keys.
+  /// The difference between the coordinator's keys and the store's.
   private let distance: Int64
-  /// The stack's keys of this store.
+  /// The coordinator's keys of this store.
   private let keys: Range<Int64>
 
   init(_ base: any IncrementalStore, place: Int, path: String?) {
@@ -27,7 +25,7 @@ final class PlacedStore: IncrementalStore {
     keys = StackKey.keys(at: place)
   }
 
-  /// The store's own, but for rows that lie in memory: copies are worth keeping.
+  /// The store's capabilities. Copied rows don't count as resident, because they are worth caching.
   var capabilities: StoreCapabilities {
     var capabilities = base.capabilities
     if distance > 0 { capabilities.residentRows = false }
@@ -83,7 +81,7 @@ final class PlacedStore: IncrementalStore {
 
   func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     let allocated = try base.allocateKeys(entity: entity, count: count)
-    guard allocated.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("set keys aside") }
+    guard allocated.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("allocate keys") }
     return distance == 0 ? allocated : allocated.map { $0 + distance }
   }
 
@@ -113,7 +111,7 @@ final class PlacedStore: IncrementalStore {
 
   private func inStore(_ keys: [Int64]) -> [Int64] { distance == 0 ? keys : keys.map { $0 - distance } }
 
-  /// An ID in a predicate holds a key of the stack. One of another store's object matches nobody here.
+  /// Translates an ID in a predicate, which has one of the coordinator's keys. An ID of another store matches no object here.
   private func inStore(_ id: ManagedObjectID) -> ManagedObjectID {
     if id.key < 0 { return id }
     return id.withKey(keys.contains(id.key) ? id.key - distance : .min)
@@ -122,7 +120,7 @@ final class PlacedStore: IncrementalStore {
   private func inStore(_ batch: RowBatch) throws -> RowBatch {
     guard let moved = batch.moved(by: -distance, from: keys, movesRowKeys: true) else {
       throw StoreError(
-        .unstorableValue, operation: "save", path: path, reason: "A row leads to an object of another store, which no store can keep.")
+        .unstorableValue, operation: "save", path: path, reason: "A row references an object of another store, which isn't supported.")
     }
     return moved
   }
@@ -155,19 +153,19 @@ final class PlacedStore: IncrementalStore {
   private func strayKey(_ operation: String) -> StoreError {
     StoreError(
       .damaged, operation: operation, path: path,
-      reason: "The store has a key below 0 or beyond 2^56, which beside other stores could be another's. Open it alone.")
+      reason: "The store has a key outside 0..<2^56, which is ambiguous among several stores. Use it as the only store.")
   }
 }
 
-/// Gives rows on with the stack's keys.
+/// Passes rows on with the coordinator's keys.
 ///
-/// Pages that come whole are copied at one go; rows that come one by one are gathered in pages.
+/// Entire pages are copied at once. Single rows are collected in pages.
 private final class PlacingSink: RowSink {
   private let next: any RowSink
   private let distance: Int64
   private let movesRowKeys: Bool
   private let strayKey: () -> StoreError
-  /// Rows that came one by one, and what they were copied from last.
+  /// The collected single rows, and the ID prefix of the last one.
   private var gathered: (builder: RowBatchBuilder, prefix: ManagedObjectID?)?
 
   init(_ next: any RowSink, _ distance: Int64, movesRowKeys: Bool, strayKey: @escaping () -> StoreError) {
@@ -196,7 +194,7 @@ private final class PlacingSink: RowSink {
 
   func checkWanted() throws { try next.checkWanted() }
 
-  /// Gives on what was gathered. To be called when the store has delivered everything.
+  /// Passes on the collected rows. Call it when the store has delivered all rows.
   func finish() throws { _ = try flush() }
 
   private func gather(_ batch: RowBatch, _ index: Int) throws -> SinkDemand {
@@ -222,7 +220,7 @@ private final class PlacingSink: RowSink {
 }
 
 extension QueryExpression {
-  /// The same question with other object IDs.
+  /// The expression with other object IDs.
   func replacingIDs(_ replacement: (ManagedObjectID) -> ManagedObjectID) -> QueryExpression {
     func replaced(_ value: StoreValue) -> StoreValue { if case .objectID(let id) = value { .objectID(replacement(id)) } else { value } }
     switch self {

@@ -1,7 +1,9 @@
 import HoldfastStore
 
-/// Divides a fetch into the part that the store declared and a residual that the framework does with the reference
-/// evaluator, so that the weakest store answers every query and a better one answers faster.
+/// Divides a fetch between a store and the framework.
+///
+/// The store executes what its capabilities declare. The framework does the rest with the reference evaluator. So every store answers every
+/// query, and a store with more capabilities answers faster.
 struct Planner {
   let capabilities: StoreCapabilities
   let model: ManagedObjectModel
@@ -9,15 +11,15 @@ struct Planner {
   /// A divided fetch.
   struct Division {
     var plan: FetchPlan
-    /// What the store's rows still have to meet; nil for nothing.
+    /// The predicate that the framework tests on the store's rows; nil for none.
     var predicate: QueryExpression?
-    /// Whether the framework has to put the rows in order.
+    /// Whether the framework sorts the rows.
     var sorts = false
-    /// Whether the framework has to count off offset and limit.
+    /// Whether the framework applies offset and limit.
     var windows = false
-    /// Whether the store's predicate is one equality with a unique value, which the planner has checked already.
+    /// Whether the store's predicate is an equality with a unique value, which the planner has already checked.
     var isLookup = false
-    /// Whether the framework has to count or aggregate.
+    /// Whether the framework counts or aggregates.
     var reduces = false
 
     var isWholly: Bool { predicate == nil && !sorts && !windows && !reduces }
@@ -35,7 +37,7 @@ struct Planner {
       ? !query.isWindowed || capabilities.sorting
       : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) } && extent.add(sorts)
     if sortsPushed { plan.sorts = sorts }
-    // A look-up by a unique value answers one row at the most: nothing to order.
+    // A look-up by a unique value returns at most one row, which needs no sorting.
     let sortsHere = !sortsPushed && !(isLookup && residual == nil)
     if query.isWindowed && !reducing {
       if residual == nil && sortsPushed && capabilities.windowing {
@@ -81,7 +83,7 @@ struct Planner {
     return (QueryExpression.conjunction(pushed), QueryExpression.conjunction(residual), false)
   }
 
-  /// The conjuncts that name all values of a constraint of several properties, and the others.
+  /// The conjuncts that together give all values of a constraint over several properties, and the other conjuncts.
   private func uniqueLookup(
     _ conjuncts: [QueryExpression], _ entity: ManagedObjectModel.Entity
   ) -> (wanted: [QueryExpression], others: [QueryExpression])? {
@@ -93,7 +95,7 @@ struct Planner {
     return nil
   }
 
-  /// The slot that an expression says to equal a value that can be looked up, or nil.
+  /// The slot that an expression compares with a value that can be looked up; nil for other expressions.
   private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Int? {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
       let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot])
@@ -106,7 +108,7 @@ struct Planner {
     return entity.uniqueSlots.contains { $0.count == 1 && $0[0] == slot }
   }
 
-  /// Whether a constant can be looked up as it is; others are compared by the evaluator, which knows more pairs of types.
+  /// Whether a constant can be looked up unchanged. The evaluator compares others, because it supports more pairs of types.
   private func builds(_ value: StoreValue, _ column: ColumnType) -> Bool {
     switch (column, value) {
     case (.attribute(let type), _): value.converted(to: type) != nil
@@ -154,7 +156,7 @@ struct Planner {
     }
   }
 
-  /// Whether no value that may lie in a file of its own is compared, but with nil. The evaluator refuses it.
+  /// Whether a comparison involves no value that may be in an external file, except with nil. The evaluator refuses others.
   private func isInRow(_ left: QueryExpression, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
     func mayBeExternal(_ expression: QueryExpression) -> Bool {
       if case .property(let path) = expression { resolve(path, entity)?.mayBeExternal ?? false } else { false }
@@ -163,8 +165,9 @@ struct Planner {
     return !mayBeExternal(left) && !mayBeExternal(right)
   }
 
-  /// Whether a property and a constant have types with a common order. What has not is left to the evaluator, which refuses
-  /// it; so the store never sees it.
+  /// Whether the types of a property and a constant can be compared.
+  ///
+  /// Other comparisons are left to the evaluator, which refuses them, so a store never receives them.
   private func areComparable(
     _ left: QueryExpression, _ op: ComparisonOperator, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity
   ) -> Bool {

@@ -1,15 +1,15 @@
 import HoldfastStore
 
-/// What queries ask of a store in numbers, to be compared with the limits that it declares.
+/// Measures queries and compares them with the limits that a store declares.
 struct QueryExtent {
   private let capabilities: StoreCapabilities
   private var conditions = 0
-  /// The paths of to-one relationships that are followed, each from the queried entity on.
+  /// The paths of to-one relationships that a query follows from its entity.
   private var joins: Set<[String]> = []
 
   init(_ capabilities: StoreCapabilities) { self.capabilities = capabilities }
 
-  /// Adds a predicate, or one of several conjuncts, if there is room for it beside what was added so far.
+  /// Adds a predicate or a conjunct. Returns false and adds nothing when it would exceed the limits.
   mutating func add(_ predicate: QueryExpression, isConjunct: Bool = false) -> Bool {
     if !isLimited { return true }
     var enlarged = self
@@ -18,7 +18,7 @@ struct QueryExtent {
     return true
   }
 
-  /// Adds sort terms if there is room for them beside what was added so far.
+  /// Adds sort terms. Returns false and adds nothing when they would exceed the limits.
   mutating func add(_ sorts: [SortTerm]) -> Bool {
     guard sorts.count <= capabilities.maximumSortTerms else { return false }
     if capabilities.maximumJoins == .max { return true }
@@ -35,7 +35,7 @@ struct QueryExtent {
 
   private var isWithinLimits: Bool { conditions <= capabilities.maximumConditions && joins.count <= capabilities.maximumJoins }
 
-  /// Counts an expression and what is below it; false when it is nested too deeply, or a path is too long.
+  /// Counts an expression and its operands. Returns false when it is nested too deeply or a path is too long.
   private mutating func count(_ expression: QueryExpression, _ prefix: [String], nesting: Int, quantifiers: Int) -> Bool {
     guard nesting <= capabilities.maximumNesting, quantifiers <= capabilities.maximumQuantifierNesting else { return false }
     switch expression {
@@ -66,7 +66,7 @@ struct QueryExtent {
     }
   }
 
-  /// Adds the joins of a path; false when it alone has too many.
+  /// Adds the joins of a path. Returns false when the path alone has too many.
   private mutating func follow(_ names: ArraySlice<String>, _ prefix: [String]) -> Bool {
     guard names.count <= capabilities.maximumJoins else { return false }
     for end in names.indices { joins.insert(prefix + names[...end]) }

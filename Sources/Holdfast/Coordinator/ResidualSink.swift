@@ -1,9 +1,8 @@
 import HoldfastStore
 
-/// Does what the store did not: tests, orders, counts off, and passes on.
+/// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes the rest on.
 ///
-/// A limit without an order of its own stops the store early; an order with a limit keeps only as many rows as can
-/// still be wanted.
+/// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory.
 final class ResidualSink: RowSink {
   private let predicate: RowPredicate?
   private let order: RowOrder?
@@ -19,9 +18,9 @@ final class ResidualSink: RowSink {
   /// Makes a sink.
   ///
   /// - Parameters:
-  ///   - order: the order that the rows still have to be put in; nil when they come in the right one.
-  ///   - offset, limit: what is still to be counted off.
-  ///   - next: gets what is left.
+  ///   - order: the order in which to sort the rows; nil when they arrive in the right order.
+  ///   - offset, limit: the window that remains to apply.
+  ///   - next: the sink that receives the resulting rows.
   init(predicate: RowPredicate?, order: RowOrder?, source: StoreRows?, offset: Int, limit: Int?, next: any RowSink) {
     self.predicate = predicate
     self.order = order
@@ -42,7 +41,7 @@ final class ResidualSink: RowSink {
     return .more
   }
 
-  /// Passes on what had to wait for the last row.
+  /// Passes on the sorted rows, after the last row has arrived.
   func finish() throws {
     guard let order else { return }
     let evaluation: any EvaluationSource = source ?? nowhere
@@ -116,7 +115,9 @@ final class ResidualSink: RowSink {
     if !isKept { batches.removeLast() }
   }
 
-  /// Keeps a row; with a bound only while it is among the first, by a heap whose top comes last in the order. Returns whether it is.
+  /// Keeps a row, and returns whether it was kept.
+  ///
+  /// With a bound, only the first rows of the order are kept, in a heap whose top is the last of them.
   private func keep(_ entry: (row: RowPointer, batch: Int, index: Int), _ order: RowOrder) -> Bool {
     let evaluation: any EvaluationSource = source ?? nowhere
     guard let bound, kept.count >= bound else {

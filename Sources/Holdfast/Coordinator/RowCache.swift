@@ -1,19 +1,19 @@
 import HoldfastStore
 import Synchronization
 
-/// Rows that were read or saved lately, shared by all contexts that are not pinned to a snapshot.
+/// A cache of recently read and saved rows, shared by every context that isn't pinned to a generation.
 ///
-/// Bounded: when the younger of two generations has half of the allowed bytes, the older one goes. Publishing never
-/// replaces a newer version of a row by an older one. Thread-safe.
+/// Its memory is bounded: when the younger of two halves exceeds half of the limit, the older one is released. Publishing never replaces a
+/// row with an older version. Thread-safe.
 final class RowCache: Sendable {
   private struct Generations {
     var young = RowCacheGeneration()
     var old = RowCacheGeneration()
-    /// Raised whenever rows are forgotten, so that what was read before is not taken in after.
+    /// Incremented whenever rows are removed, so that rows read before aren't inserted afterwards.
     var epoch = 0
   }
 
-  /// Results and saves of more rows than these are not worth the memory.
+  /// The maximum number of rows of a result or save that are cached. More aren't worth the memory.
   static let largestPublication = 4096
 
   /// Guards both generations.
@@ -27,10 +27,10 @@ final class RowCache: Sendable {
     generations.withLock { $0.young.row(root, key) ?? $0.old.row(root, key) }
   }
 
-  /// A number to be asked for before rows are read, and handed in with them.
+  /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
-  /// Takes in the rows of a batch, unless rows were forgotten since the epoch in which they were read.
+  /// Inserts the rows of a batch, unless rows were removed since the given epoch.
   func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
     generations.withLock { generations in
       if generations.epoch != epoch { return }
@@ -42,13 +42,14 @@ final class RowCache: Sendable {
     }
   }
 
-  /// Keeps rows out that are being read now: they may have derived values from before a save, and derived values change without the
-  /// version that would tell.
+  /// Keeps rows that are being read now out of the cache.
+  ///
+  /// They may have derived values from before a save, which a version can't show.
   func turnAwayReadsUnderWay() {
     generations.withLock { $0.epoch += 1 }
   }
 
-  /// Forgets rows that were deleted.
+  /// Removes deleted rows.
   func remove(root: Int, keys: [Int64]) {
     generations.withLock { generations in
       generations.epoch += 1
@@ -59,21 +60,22 @@ final class RowCache: Sendable {
     }
   }
 
-  /// Forgets everything.
+  /// Removes all rows.
   func removeAll() {
     generations.withLock { $0 = Generations(epoch: $0.epoch + 1) }
   }
 }
 
-/// One generation of a ``RowCache``: open addressing over plain numbers, without the run-time generics of a dictionary.
-/// Only ever used under the cache's lock.
+/// One of the two halves of a ``RowCache``: a hash table with open addressing, without the run-time generics of a dictionary.
+///
+/// Used only under the cache's lock.
 private final class RowCacheGeneration {
   private struct Entry {
     var key: Int64
     /// The root entity's index + 1; 0 is free.
     var root: UInt32
     var batch: UInt32
-    /// The row's place in the batch; `removed` when it was forgotten.
+    /// The row's index in the batch; `removed` for a removed row.
     var row: UInt32
     static let removed = UInt32.max
   }
@@ -123,7 +125,8 @@ private final class RowCacheGeneration {
   func remove(_ root: Int, _ key: Int64) { find(root, key)?.pointee.row = Entry.removed }
 
   private func home(_ root: UInt32, _ key: Int64) -> Int {
-    // The uppermost bits, which tell stores apart, are lost by the shift; equal keys of two stores would meet.
+    // The hash wouldn't depend on the uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal keys of two
+    // stores would collide.
     let key = UInt64(bitPattern: key)
     return Int(truncatingIfNeeded: ((key &+ key >> 40 &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
   }
@@ -134,7 +137,7 @@ private final class RowCacheGeneration {
     return entries[slot].root == 0 ? nil : entries + slot
   }
 
-  /// Where a key stands, or could stand.
+  /// The slot of a key, or the free slot for it.
   private func slot(_ tag: UInt32, _ key: Int64) -> Int {
     guard let entries else { return 0 }
     var slot = home(tag, key)

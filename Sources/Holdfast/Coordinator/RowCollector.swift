@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Keeps what a store delivers, as runs of rows.
+/// Collects the rows that a store delivers, as runs.
 final class RowCollector: RowSink {
   private(set) var runs: [RowRun] = []
   private(set) var count = 0
@@ -31,16 +31,18 @@ final class RowCollector: RowSink {
   }
 }
 
-/// Ends a fetch of a cancelled task: before it begins, whenever the store delivers a batch, and when it asks in between.
+/// Ends a fetch when its task is cancelled.
 ///
-/// Only what a program fetches is cancelled. A fault is read all the same, since without its row it would look like an object without
-/// values, and so is what a save has to know.
+/// It checks before the fetch begins, whenever the store delivers a batch, and whenever the store calls ``checkWanted()``.
+///
+/// Only a program's fetches are cancelled. Faults are read nevertheless, because an object without its row would appear to have no values.
+/// Reads during a save aren't cancelled either.
 final class CancellableSink: RowSink {
   private let next: any RowSink
 
   private init(_ next: any RowSink) { self.next = next }
 
-  /// The sink to which a store delivers what a query asks for.
+  /// Wraps a sink if the query can be cancelled.
   static func around(_ sink: any RowSink, _ query: FetchQuery) -> any RowSink { query.isCancellable ? CancellableSink(sink) : sink }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {

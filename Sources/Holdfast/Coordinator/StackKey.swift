@@ -1,12 +1,12 @@
-/// Keys as the stack knows them: which store of the coordinator, and the key there.
+/// The coordinator's keys, which combine a store's index with the key in the store.
 ///
-/// Within contexts, row groups, links and the shared cache a permanent key is `place << 56 | key in the store`. So keys of
-/// objects of different stores differ, also in the links between such objects that nobody has saved yet, and ascending keys
-/// give one order over all stores. The first store has place 0, where both keys are the same number.
+/// The *place* of a store is its index among all stores that the coordinator ever had. In contexts, row groups, links and the shared cache, a
+/// permanent key is `place << 56 | key in the store`. So objects of different stores have different keys, even in unsaved links between
+/// them, and ascending keys give one order over all stores. The first store has place 0, so both of its keys are equal.
 enum StackKey {
-  /// The keys that a store can have beside others.
+  /// The keys that a store among several can have.
   static let storeKeys: Range<Int64> = 0..<1 << 56
-  /// The most places that a coordinator has in its life: what is left of 63 bits.
+  /// The maximum number of places in a coordinator's lifetime, so that all keys fit in 63 bits.
   static let placeCount = 127
 
   /// The place of a permanent key's store.
@@ -15,7 +15,7 @@ enum StackKey {
   /// The key in the store.
   @inline(__always) static func inStore(_ key: Int64) -> Int64 { key & (storeKeys.upperBound - 1) }
 
-  /// The key with which a place's keys begin.
+  /// The first key of a place.
   static func first(at place: Int) -> Int64 { Int64(place) << 56 }
 
   /// All keys of a place.

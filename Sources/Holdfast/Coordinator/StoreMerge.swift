@@ -1,16 +1,17 @@
 import HoldfastStore
 
-/// A fetch from several stores: each answers with as many rows as can be wanted of it, in any order where all are, and what
-/// they deliver is put in one order and counted off.
+/// A fetch from several stores.
 ///
-/// Without sorts nothing waits: keys of later stores come after those of earlier ones, so the answers are in order one after
-/// the other, and stores behind a full window are not asked.
+/// Each store returns the rows that can be in the result. They are sorted together, and then offset and limit are applied.
+///
+/// Without sort terms, rows are passed on immediately. Keys of later stores follow those of earlier stores, so the answers are already in
+/// order. When the window is full, the remaining stores receive no request.
 struct StoreMerge {
   private let query: FetchQuery
   private let parts: [PersistentStoreCoordinator.Part]
   private let coordinator: PersistentStoreCoordinator
   private let stores: StoreSet
-  /// The order in which rows of all stores still have to be put; nil when they come in it.
+  /// The order in which to sort the rows of all stores; nil when they arrive in order.
   private let order: RowOrder?
 
   init(_ query: FetchQuery, _ parts: [PersistentStoreCoordinator.Part], _ coordinator: PersistentStoreCoordinator, _ stores: StoreSet)
@@ -46,7 +47,7 @@ struct StoreMerge {
   private func run(_ part: PersistentStoreCoordinator.Part, _ reader: StoreReader, into sink: any RowSink) throws {
     let (store, query) = (part.store, windowed(part.query))
     var division = coordinator.planner(store).divide(query)
-    // All rows are put in order together.
+    // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
     if query.limit == nil { division.sorts = false }
     let epoch = coordinator.rowCache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
@@ -56,7 +57,7 @@ struct StoreMerge {
     for batch in cached?.batches ?? [] { coordinator.publish(batch, readIn: epoch) }
   }
 
-  /// What is asked of one store: the rows that can come before the end of the window, all from the beginning.
+  /// The query for one store: all rows that can precede the end of the window.
   private func windowed(_ query: FetchQuery) -> FetchQuery {
     var query = query
     if let limit = query.limit {
@@ -64,13 +65,13 @@ struct StoreMerge {
       query.limit = overflow ? nil : sum
     }
     query.offset = 0
-    // Values are needed to put rows in order.
+    // Sorting needs values.
     if !query.sorts.isEmpty && query.output == .keys { query.output = .rows }
     return query
   }
 }
 
-/// Passes rows on and remembers whether more are wanted.
+/// Passes rows on and remembers whether the receiver has enough.
 private final class WatchedSink: RowSink {
   private let next: any RowSink
   private(set) var hasEnough = false

@@ -1,14 +1,15 @@
 import HoldfastStore
 import Synchronization
 
-/// What the stack has to know of each store that a coordinator ever had, to make IDs of keys and keys of IDs: an
-/// append-only list that is read without a lock, since objects ask it one by one.
+/// Translates between keys and object IDs, for every store that a coordinator ever had.
+///
+/// An append-only list, read without a lock, because each object reads it.
 final class StorePlaces: @unchecked Sendable {  // because an entry is written once, before the count that shows it
   struct Place {
     let storeNumber: UInt32
-    /// What the IDs of each entity's objects begin with, by entity index.
+    /// The ID prefix of each entity's objects, by entity index.
     let prefixes: [ManagedObjectID]
-    /// Whether all rows lie in memory as the stack sees them.
+    /// Whether the store keeps all rows in memory, with the coordinator's keys.
     let hasResidentRows: Bool
   }
 
@@ -26,17 +27,17 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
     entries.deallocate()
   }
 
-  /// How many places were given out.
+  /// The number of places in use.
   @inline(__always) var count: Int { size.load(ordering: .acquiring) }
 
-  /// Adds a place. Only the coordinator does, under its lock.
+  /// Adds a place. Only the coordinator calls it, under its lock.
   func append(_ place: Place) {
     let count = count
     (entries + count).initialize(to: place)
     size.store(count + 1, ordering: .releasing)
   }
 
-  /// The place of a key; 0 as long as there is no other, whatever the key.
+  /// The place of a key; 0 for every key while there is only one place.
   @inline(__always) private func place(_ key: Int64, _ count: Int) -> Int {
     if count <= 1 { return 0 }
     let place = StackKey.place(key)
@@ -46,17 +47,17 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   /// The ID of a saved object.
   func objectID(_ entity: Int, _ key: Int64) -> ManagedObjectID {
     let count = count
-    precondition(count > 0, "An ID of a saved object was made before the coordinator had a store.")
+    precondition(count > 0, "The ID of a saved object was requested before the coordinator had a store.")
     return entries[place(key, count)].prefixes[entity].withKey(count == 1 ? key : StackKey.inStore(key))
   }
 
-  /// Whether the row of a key lies in memory anyway.
+  /// Whether the store keeps the row of a key in memory.
   @inline(__always) func hasResidentRow(_ key: Int64) -> Bool {
     let count = count
     return count > 0 && entries[place(key, count)].hasResidentRows
   }
 
-  /// The place of the store with a number, the one that was given out last; nil for a store that was never here.
+  /// The latest place of the store with a number; nil for a store that the coordinator never had.
   func place(ofStore number: UInt32) -> Int? {
     var place = count - 1
     while place >= 0 {
@@ -66,17 +67,17 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
     return nil
   }
 
-  /// The key by which the stack knows the object of a permanent ID; nil when the ID is of another store.
+  /// The coordinator's key of the object with a permanent ID; nil for an unknown store or a key that is out of range.
   func key(of id: ManagedObjectID) -> Int64? {
     guard let place = place(ofStore: id.storeNumber) else { return nil }
     if count == 1 { return id.key }
     return StackKey.storeKeys.contains(id.key) ? StackKey.first(at: place) + id.key : nil
   }
 
-  /// What the IDs of an entity's objects in the store of a permanent ID begin with.
+  /// The prefix of the IDs of an entity's objects in the store with a number.
   func prefix(_ entity: Int, ofStore number: UInt32) -> ManagedObjectID? { place(ofStore: number).map { entries[$0].prefixes[entity] } }
 
-  /// The entity of a batch's rows; nil when the batch has not the layout and the ID prefix of any.
+  /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
   func entityIndex(of batch: RowBatch) -> Int? {
     guard let prefix = batch.idPrefix, let place = place(ofStore: prefix.storeNumber) else { return nil }
     let prefixes = entries[place].prefixes
@@ -86,7 +87,7 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
     return nil
   }
 
-  /// Whether the rows of a batch lie in memory anyway.
+  /// Whether the store keeps the rows of a batch in memory.
   func hasResidentRows(_ batch: RowBatch) -> Bool {
     guard let prefix = batch.idPrefix, let place = place(ofStore: prefix.storeNumber) else { return false }
     return entries[place].hasResidentRows

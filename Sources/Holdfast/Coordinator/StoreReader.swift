@@ -1,22 +1,22 @@
 import HoldfastStore
 
-/// Reads rows and targets by key from the stores that have them, each in one view for as long as the reader is in use.
+/// Reads rows and destinations by key from their stores, with one view per store.
 final class StoreReader {
   private let stores: StoreSet
-  /// What is asked of stores that have snapshots.
+  /// The kind of view for stores with snapshots.
   private let kind: ReadViewKind
   private var views: [(store: PersistentStore, view: any ReadView)] = []
-  /// Whether the views are the reader's to end.
+  /// Whether the reader ends the views.
   private let ownsViews: Bool
 
-  /// Makes a reader of all stores, which begins a view of each that it needs. Call ``end()``.
+  /// Creates a reader of all stores, which begins a view of each store on demand. Call ``end()`` when done.
   init(_ stores: StoreSet, _ kind: ReadViewKind) {
     self.stores = stores
     self.kind = kind
     ownsViews = true
   }
 
-  /// Makes a reader of one store in a view that somebody else ends.
+  /// Creates a reader of one store in a view that the caller ends.
   init(_ stores: StoreSet, _ store: PersistentStore, _ view: any ReadView) {
     self.stores = stores
     kind = .latest
@@ -32,7 +32,7 @@ final class StoreReader {
 
   /// The view of a store.
   ///
-  /// - Parameter kind: what is asked of it when it is begun now, if not what is asked of all.
+  /// - Parameter kind: the kind of a new view. Defaults to the kind for all stores.
   func view(_ store: PersistentStore, _ kind: ReadViewKind? = nil) throws -> any ReadView {
     let kind = kind ?? self.kind
     if let known = views.first(where: { $0.store === store }) { return known.view }
@@ -50,7 +50,7 @@ final class StoreReader {
     }
   }
 
-  /// Calls a closure with the targets of each source of a to-many relationship.
+  /// Calls a closure with the destinations of each source of a to-many relationship.
   func relationships(_ request: RelationshipRequest, _ body: (Int64, [Int64]) -> Void) throws {
     for (store, sources) in stores.split(request.sources) {
       var request = request
@@ -59,7 +59,7 @@ final class StoreReader {
       guard answer.offsets.count == sources.count + 1 else {
         throw StoreError(
           .damaged, operation: "read a relationship", path: store.path,
-          reason: "The store answered for \(answer.offsets.count - 1) objects where \(sources.count) were asked for (rule L1).")
+          reason: "The store answered for \(answer.offsets.count - 1) objects instead of \(sources.count) (rule L1).")
       }
       for (place, source) in sources.enumerated() {
         body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))

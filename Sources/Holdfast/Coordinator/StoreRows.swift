@@ -1,13 +1,14 @@
 import HoldfastStore
 
-/// Rows beyond the ones that a query looks at, read from their stores a batch at a time: before a batch is tested, all that
-/// its rows lead to along the query's crossings is fetched in one request per step.
+/// The rows that a query reaches through relationships, read from their stores.
+///
+/// Before a batch is tested, the rows that it references along the query's relationships are fetched, all rows of a step together.
 final class StoreRows: EvaluationSource {
   private let reader: StoreReader
   private let crossings: [QueryCrossing]
   private var rows: [[Int64: RowPointer]]
   private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
-  /// Keeps the rows alive that are pointed to.
+  /// Keeps the memory of the rows alive.
   private var batches: [RowBatch] = []
 
   init(_ reader: StoreReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
@@ -20,10 +21,10 @@ final class StoreRows: EvaluationSource {
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { links[relationship]?[row.key] ?? [] }
 
-  /// The targets, or nil when they were not fetched.
+  /// The destinations; nil when they weren't fetched.
   func knownTargets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? { links[relationship]?[key] }
 
-  /// Fetches what rows lead to.
+  /// Fetches the rows that other rows reference along the query's relationships.
   func prepare(_ pointers: [RowPointer]) throws {
     for crossing in crossings {
       var current = pointers

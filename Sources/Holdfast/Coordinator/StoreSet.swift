@@ -1,15 +1,15 @@
 import HoldfastStore
 
-/// The stores that a coordinator has at a moment. Immutable: a request works on one set from beginning to end.
+/// The stores of a coordinator at a moment. Immutable: each request uses one set from beginning to end.
 final class StoreSet: Sendable {
   /// The stores in the order in which they were added.
   let stores: [PersistentStore]
-  /// The only store that there ever was; then every key is its own, and requests go to it as they are.
+  /// The store, if the coordinator never had another one. It then receives requests unchanged, because all keys are its own.
   let sole: PersistentStore?
-  /// The same where it also has the objects of every entity, so that nothing has to be asked about a query.
+  /// ``sole``, if it holds the objects of every entity, so that it can answer every query.
   var soleOfAll: PersistentStore? { sole.flatMap { $0.holdsAll ? $0 : nil } }
 
-  /// What was opened first, also when it was removed; nil when nothing ever was.
+  /// The description of the store that was opened first, even if it was removed; nil if no store was ever opened.
   let first: OpenedDescription?
 
   init(_ stores: [PersistentStore], first: OpenedDescription?, placeCount: Int) {
@@ -24,10 +24,10 @@ final class StoreSet: Sendable {
   /// The store of a permanent key; nil when it was removed.
   func store(ofKey key: Int64) -> PersistentStore? { sole ?? store(at: StackKey.place(key)) }
 
-  /// The first store that takes new objects of an entity.
+  /// The first store that accepts new objects of an entity.
   func firstWritable(_ entity: Int) -> PersistentStore? { stores.first { !$0.isReadOnly && $0.holds(entity) } }
 
-  /// Permanent keys by their stores, in the order in which stores were added; those of removed stores are left out.
+  /// Divides permanent keys by store, in the order in which the stores were added. Keys of removed stores are left out.
   func split(_ keys: [Int64]) -> [(store: PersistentStore, keys: [Int64])] {
     guard let first = keys.first else { return [] }
     if let sole { return [(sole, keys)] }

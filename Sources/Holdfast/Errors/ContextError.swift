@@ -4,33 +4,37 @@
   public import Foundation
 #endif
 
-/// An error of the stack: what failed, on which object and property, why, and what to do. It holds no attribute values.
+/// An error of a context or coordinator: what failed, why, and what to do.
 ///
-/// Errors of a store come through as ``/HoldfastStore/StoreError``, unchanged, except where the stack can say more: conflicts and
-/// constraint conflicts of a save become context errors that name the objects and keep the store's error as their cause.
+/// ``objectID`` and ``property`` identify what failed. The description contains no attribute values; ``validation`` may hold the
+/// rejected one.
 ///
-/// Bridged to `NSError` the error has ``coreDataCode`` in `NSCocoaErrorDomain`, and `localizedDescription` is ``errorDescription``.
+/// Errors of a store are thrown unchanged, as ``/HoldfastStore/StoreError``, with one exception. When a store reports a conflict or a
+/// constraint conflict during a save, the save throws a context error that names the objects. Its ``cause`` is the store's error.
+///
+/// Bridged to `NSError`, the error has the domain `NSCocoaErrorDomain` and the code ``coreDataCode``. `localizedDescription` is
+/// ``errorDescription``.
 public struct ContextError: Error, Sendable {
-  /// What kind of failure it is. Open for growth.
+  /// The kind of a failure. Later versions may add kinds.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The name of the code, in lower camel case.
     public let rawValue: String
     /// Makes a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Several validation failures; see ``ContextError/failures``.
+    /// Several validations failed; see ``ContextError/failures``.
     public static let multipleValidationFailures = Code(rawValue: "multipleValidationFailures")
-    /// A value that must be there is missing.
+    /// A required value is missing.
     public static let missingMandatoryValue = Code(rawValue: "missingMandatoryValue")
-    /// A to-many relationship has too few objects.
+    /// A to-many relationship has fewer objects than its minimum count.
     public static let tooFewObjects = Code(rawValue: "tooFewObjects")
-    /// A to-many relationship has too many objects.
+    /// A to-many relationship has more objects than its maximum count.
     public static let tooManyObjects = Code(rawValue: "tooManyObjects")
-    /// An object cannot be deleted while there are objects at the other end of a relationship.
+    /// A relationship with the deny rule still references objects, so its owner can't be deleted.
     public static let deniedDelete = Code(rawValue: "deniedDelete")
-    /// A number is too large for its attribute.
+    /// A number is above the maximum of its attribute or of the attribute's type.
     public static let numberTooLarge = Code(rawValue: "numberTooLarge")
-    /// A number is too small for its attribute.
+    /// A number is below the minimum of its attribute or of the attribute's type.
     public static let numberTooSmall = Code(rawValue: "numberTooSmall")
     /// A date is later than the model allows.
     public static let dateTooLate = Code(rawValue: "dateTooLate")
@@ -40,72 +44,73 @@ public struct ContextError: Error, Sendable {
     public static let stringTooLong = Code(rawValue: "stringTooLong")
     /// A text is shorter than the model allows.
     public static let stringTooShort = Code(rawValue: "stringTooShort")
-    /// A text does not match the model's regular expression.
+    /// A text doesn't match the attribute's regular expression.
     public static let stringPatternMismatch = Code(rawValue: "stringPatternMismatch")
-    /// A text is no URI.
+    /// A text isn't a valid URI.
     public static let invalidURI = Code(rawValue: "invalidURI")
-    /// A rule of the object's class refuses it or one of its values.
+    /// A validation method of the object's class rejected the object or one of its values.
     public static let validation = Code(rawValue: "validation")
-    /// A date is no date: not a number, or infinite.
+    /// A date isn't a finite number of seconds.
     public static let invalidDate = Code(rawValue: "invalidDate")
-    /// A value of a transformable attribute cannot be turned into bytes, or bytes into a value; see ``ContextError/cause``.
+    /// The value of a transformable attribute couldn't be encoded or decoded; see ``ContextError/cause``.
     public static let transformationFailed = Code(rawValue: "transformationFailed")
-    /// An attribute has the temporary ID of an object that is not saved with it.
+    /// An attribute contains the temporary ID of an object that the save doesn't include.
     public static let unsavedObjectID = Code(rawValue: "unsavedObjectID")
-    /// There is no property of that name.
+    /// The entity has no property of that name.
     public static let unknownProperty = Code(rawValue: "unknownProperty")
-    /// There is no entity of that name.
+    /// The model has no entity of that name.
     public static let unknownEntity = Code(rawValue: "unknownEntity")
-    /// The entity is abstract: it has no objects of its own.
+    /// The entity is abstract and can't have objects of its own.
     public static let abstractEntity = Code(rawValue: "abstractEntity")
-    /// A value is not of the property's type.
+    /// A value doesn't have the property's type.
     public static let wrongType = Code(rawValue: "wrongType")
     /// The object's row does not exist.
     public static let missingObject = Code(rawValue: "missingObject")
-    /// The object belongs to another store or to no store of this coordinator.
+    /// The object belongs to another context, or to a store that isn't open here.
     public static let foreignObject = Code(rawValue: "foreignObject")
-    /// A relationship leads from an object of one store to an object of another; see ``ContextError/objectIDs``.
+    /// A relationship references an object of another store; see ``ContextError/objectIDs``.
     public static let externalRelationship = Code(rawValue: "externalRelationship")
     /// The store of an object was removed from the coordinator.
     public static let missingStore = Code(rawValue: "missingStore")
-    /// No store of the coordinator takes objects of the entity.
+    /// No store of the coordinator accepts objects of the entity.
     public static let noStoreForEntity = Code(rawValue: "noStoreForEntity")
-    /// Some stores have their changes and others have not; see ``ContextError/savedStoreIdentifiers``.
+    /// The changes were saved in some stores but not in others; see ``ContextError/savedStoreIdentifiers``.
     public static let incompleteSave = Code(rawValue: "incompleteSave")
-    /// Somebody else changed objects that are being saved; see ``ContextError/objectIDs``.
+    /// Another context or process changed objects that are being saved; see ``ContextError/objectIDs``.
     public static let conflict = Code(rawValue: "conflict")
-    /// Objects would share the values of a uniqueness constraint; see ``ContextError/objectIDs``.
+    /// Objects have the same values of a uniqueness constraint; see ``ContextError/objectIDs``.
     public static let constraintConflict = Code(rawValue: "constraintConflict")
-    /// Properties could not be read, and what is to be saved may depend on the placeholders that they returned; see
-    /// ``FaultErrorPolicy``.
+    /// Properties couldn't be read and returned placeholders, which the changes may depend on; see ``FaultErrorPolicy``.
     public static let unreadValues = Code(rawValue: "unreadValues")
-    /// A callback of a save, as ``ManagedObject/willSave()``, saved the context.
+    /// A callback of a save, such as ``ManagedObject/willSave()``, saved the context.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
-    /// Callbacks before the save change objects for ever.
+    /// `willSave()` keeps changing further objects without end.
     public static let endlessSave = Code(rawValue: "endlessSave")
-    /// Typed classes do not fit the model.
+    /// Typed classes don't match the model.
     public static let classMismatch = Code(rawValue: "classMismatch")
-    /// A request asks for what cannot be answered.
+    /// A request asks for something that can't be computed.
     public static let invalidRequest = Code(rawValue: "invalidRequest")
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// The object at fault, when it is one.
+  /// The object that caused the failure; nil when it isn't a single object.
   public var objectID: ManagedObjectID?
-  /// The property at fault, when it is one.
+  /// The property that caused the failure; nil when it isn't a single property.
   public var property: String?
-  /// Why it failed and what to do, as sentences without user data.
+  /// Why it failed and what to do, without user data.
   public var reason: String
-  /// The value that a rule refuses, and the rule; nil for failures that are about no value.
+  /// The rejected value and the rule; nil when the failure isn't about a value.
   public var validation: ValidationFailure?
   /// Each validation failure, with code ``Code/multipleValidationFailures``.
   public var failures: [ContextError]
-  /// The objects of a conflict; those that a relationship leads to and a deletion is denied for, or that are too few or too many.
+  /// The objects involved in the failure.
+  ///
+  /// For a conflict, the conflicting objects. For a denied deletion or a wrong object count, the objects in the relationship.
   public var objectIDs: [ManagedObjectID]
-  /// The UUIDs of the stores that have their changes, with code ``Code/incompleteSave``.
+  /// The UUIDs of the stores whose changes were saved, with code ``Code/incompleteSave``.
   public var savedStoreIdentifiers: [String]
-  /// The error beneath, when there is one.
+  /// The underlying error, if any.
   public var cause: (any Error)?
 
   /// Makes an error.
@@ -154,7 +159,7 @@ public struct ContextError: Error, Sendable {
 }
 
 extension ContextError: CustomStringConvertible {
-  /// One line that tells what failed, on what and why, then the failures and causes beneath.
+  /// One line with the object, property, reason and code, followed by ``failures`` and ``cause``.
   public var description: String {
     var text = ""
     if let objectID { text += objectID.uriRepresentation + (property.map { "." + $0 } ?? "") + ": " }
@@ -166,30 +171,30 @@ extension ContextError: CustomStringConvertible {
 }
 
 extension ContextError: LocalizedError {
-  /// The sentence for people who use an application, the error's `localizedDescription`: ``userMessage(_:text:)`` in English.
+  /// A message for users of an application: ``userMessage(_:text:)`` in English.
   public var errorDescription: String? { userMessage() }
-  /// Why it failed, and what to do.
+  /// Why it failed and what to do; nil when ``reason`` is empty.
   public var failureReason: String? { reason.isEmpty ? nil : reason }
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { "NSCocoaErrorDomain" }
-  /// The number of the bridged `NSError`.
+  /// The code of the bridged `NSError`.
   public var _code: Int { coreDataCode }
 }
 
 extension ContextError {
-  /// The store of objects was removed.
+  /// The error for objects whose store was removed.
   static func missingStore(_ objectIDs: [ManagedObjectID] = []) -> ContextError {
     ContextError(
       .missingStore, objectID: objectIDs.count == 1 ? objectIDs[0] : nil,
-      reason: "The store was removed from the coordinator. Add it again and fetch anew, or give the objects up: roll back or reset.",
+      reason: "The store was removed from the coordinator. Add it again and fetch the objects, or discard them: roll back or reset.",
       objectIDs: objectIDs)
   }
 
-  /// No store has objects of an entity.
+  /// The error for an entity that no store holds.
   static func noStore(for entity: ManagedObjectModel.Entity) -> ContextError {
     ContextError(
       .noStoreForEntity,
-      reason: "No store of the coordinator has objects of \(entity.name). Add one whose configuration names the entity, or none.")
+      reason: "No store of the coordinator holds objects of \(entity.name). Add a store for this entity or for all entities.")
   }
 }

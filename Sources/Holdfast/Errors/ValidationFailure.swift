@@ -1,15 +1,17 @@
 public import HoldfastStore
 
-/// What a rule of the model or of a class refuses. It holds user data, so it never enters an error's description.
+/// The value that a validation rule rejected, and the rule.
+///
+/// It contains user data, so an error's description never includes it.
 public struct ValidationFailure: Sendable, Hashable {
-  /// The value that is refused; nil where that is no single value.
+  /// The rejected value; nil when it isn't a single value.
   public var value: StoreValue?
-  /// The largest or smallest value, length or count that is allowed; nil where the rule is another.
+  /// The maximum or minimum value, length or count; nil for other rules.
   public var bound: StoreValue?
-  /// The rule in the words of a predicate, as Core Data gives it: `SELF <= 5`, `length >= 3`, `SELF MATCHES "[A-Z]+"`.
+  /// The rule as a predicate in Core Data's format: `SELF <= 5`, `length >= 3`, `SELF MATCHES "[A-Z]+"`.
   public var predicate: String?
 
-  /// Makes the record.
+  /// Creates a validation failure.
   public init(value: StoreValue? = nil, bound: StoreValue? = nil, predicate: String? = nil) {
     self.value = value
     self.bound = bound
@@ -18,18 +20,20 @@ public struct ValidationFailure: Sendable, Hashable {
 }
 
 extension ContextError {
-  /// An error by which a class refuses an object or a value of one of its properties.
+  /// Returns an error with which a class rejects an object or a property's value.
   ///
   /// - Parameters:
-  ///   - message: a sentence for people, without user data; see ``userMessage(_:text:)``.
-  ///   - property: the name of the property; nil for that of the rule, or for the object as a whole.
+  ///   - message: a sentence for users, without user data; see ``userMessage(_:text:)``.
+  ///   - property: the name of the property. Defaults to the property being validated, or to none for the entire object.
   public static func invalid(_ message: String, property: String? = nil) -> ContextError {
     ContextError(.validation, property: property, reason: message)
   }
 
-  /// What Core Data gives beside an error's number, under its keys: `NSValidationErrorObject` (the object's ID),
-  /// `NSValidationErrorKey`, `NSValidationErrorValue`, `NSValidationErrorPredicate`, `NSDetailedErrors`, `NSAffectedObjects`,
-  /// `NSUnderlyingError`. Keys without value are left out. It holds user data.
+  /// The error's details under the keys of Core Data's `userInfo`.
+  ///
+  /// The keys are `NSValidationErrorObject` (the object's ID), `NSValidationErrorKey`, `NSValidationErrorValue`,
+  /// `NSValidationErrorPredicate`, `NSDetailedErrors`, `NSAffectedObjects` and `NSUnderlyingError`. Keys without a value are absent. The
+  /// values contain user data.
   public var coreDataUserInfo: [String: any Sendable] {
     var info: [String: any Sendable] = [:]
     if let objectID { info["NSValidationErrorObject"] = objectID }

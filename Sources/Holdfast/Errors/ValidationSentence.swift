@@ -7,16 +7,17 @@ public import HoldfastStore
 #endif
 
 extension ContextError {
-  /// A sentence about the failure that may be shown to people who use an application; several failures make a line each.
+  /// Returns a message about the failure that can be shown to users of an application.
   ///
-  /// Names of properties and entities, and whole sentences, can be given in another language by a dictionary with the keys of Core
-  /// Data's localisation dictionary (`NSManagedObjectModel.localizationDictionary`):
+  /// Several failures produce one line each. The message never contains the rejected value.
+  ///
+  /// To translate the message, pass a dictionary with the keys of Core Data's `NSManagedObjectModel.localizationDictionary`:
   ///
   /// | key | value |
   /// |---|---|
   /// | `Property/rating/Entity/BowTie`, `Property/rating` | the property's name |
   /// | `Entity/BowTie` | the entity's name |
-  /// | `ErrorString/{property} may be at most {bound}.` | the sentence; the marks in braces stay |
+  /// | `ErrorString/{property} may be at most {bound}.` | the sentence, with the placeholders in braces |
   ///
   /// ```swift
   /// static let german = [
@@ -26,12 +27,11 @@ extension ContextError {
   /// static func show(_ error: ContextError) -> String { error.userMessage(german) }
   /// ```
   ///
-  /// The English sentences are those of ``validationSentences``. The sentence of a class's own rule is the error's ``reason``. The refused value
-  /// is never in it.
+  /// The English sentences are in ``validationSentences``. Other errors, such as those of a class's own validation, use ``reason``.
   ///
   /// - Parameters:
-  ///   - dictionary: names and sentences in another language.
-  ///   - text: how a bound is written; nil for digits with a full stop, and dates as ISO 8601 has them.
+  ///   - dictionary: names and sentences in another language. Defaults to empty, which gives English.
+  ///   - text: formats a bound. Defaults to digits with a decimal point, and dates in ISO 8601.
   public func userMessage(_ dictionary: [String: String] = [:], text: ((StoreValue) -> String)? = nil) -> String {
     if !failures.isEmpty { return failures.map { $0.userMessage(dictionary, text: text) }.joined(separator: "\n") }
     let english = ContextError.validationSentences[code] ?? reason
@@ -46,7 +46,9 @@ extension ContextError {
       ])
   }
 
-  /// The English sentence of each kind of validation failure, with `{property}`, `{entity}` and `{bound}` for what it is about.
+  /// The English sentence for each kind of validation failure.
+  ///
+  /// The placeholders `{property}`, `{entity}` and `{bound}` are replaced when a message is made.
   public static let validationSentences: [Code: String] = [
     .missingMandatoryValue: "{property} must have a value.",
     .tooFewObjects: "{property} must have at least {bound}.",
@@ -64,9 +66,9 @@ extension ContextError {
   ]
 }
 
-/// Puts sentences about failures together.
+/// Composes messages about validation failures.
 enum ValidationSentence {
-  /// The sentence with its marks replaced, which may stand in any order. What is put in is not looked through for marks.
+  /// The sentence with its placeholders replaced. Replacements aren't searched for placeholders.
   static func filled(_ sentence: String, _ parts: [String: String]) -> String {
     var out = "", rest = sentence[...]
     while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
@@ -77,7 +79,7 @@ enum ValidationSentence {
     return out + rest
   }
 
-  /// `timesWorn` as people say it: "Times worn".
+  /// The property's localized name, or its name as words: `timesWorn` becomes "Times worn".
   static func property(_ name: String, _ entity: String, _ dictionary: [String: String]) -> String {
     if let said = dictionary["Property/\(name)/Entity/\(entity)"] ?? dictionary["Property/\(name)"] { return said }
     var words = ""
@@ -95,7 +97,7 @@ enum ValidationSentence {
     return words.prefix(1).uppercased() + words.dropFirst()
   }
 
-  /// A bound: digits with a full stop; dates as ISO 8601 has them, in UTC.
+  /// A bound as text: digits with a decimal point, dates in ISO 8601 and UTC.
   static func text(_ bound: StoreValue) -> String {
     switch bound {
     case .double(let value):

@@ -1,19 +1,19 @@
-// Elements of composite attributes, by the key paths of the structs that stand for them.
+// Elements of composite attributes, by key paths of the structs that represent them.
 
 extension KeyPath where Root: ManagedObject {
-  /// The value of an element of a composite attribute; nil when there is none.
+  /// The value of an element of this composite attribute; nil when it has none.
   public func then<Group: CompositeAttributeValue, Next>(_ next: KeyPath<Group, Next>) -> FetchValue<Root, Next> where Value == Group? {
     fetchValue.then(next)
   }
 }
 
 extension KeyPath where Root: ManagedObject, Value: CompositeAttributeValue {
-  /// The value of an element of a composite attribute; nil when there is none.
+  /// The value of an element of this composite attribute; nil when it has none.
   public func then<Next>(_ next: KeyPath<Value, Next>) -> FetchValue<Root, Next> { fetchValue.then(next) }
 }
 
 extension FetchValue {
-  /// The value of an element of this composite attribute; nil when there is none.
+  /// The value of an element of this composite attribute; nil when it has none.
   public func then<Group: CompositeAttributeValue, Next>(_ next: KeyPath<Group, Next>) -> FetchValue<Root, Next> where Value == Group? {
     element(Group.elements.name(next))
   }
@@ -25,6 +25,6 @@ extension FetchValue {
 }
 
 extension FetchValue where Value: CompositeAttributeValue {
-  /// The value of an element of this composite attribute; nil when there is none.
+  /// The value of an element of this composite attribute; nil when it has none.
   public func then<Next>(_ next: KeyPath<Value, Next>) -> FetchValue<Root, Next> { element(Value.elements.name(next)) }
 }

@@ -1,6 +1,6 @@
-/// What is asked of the objects of a class: a ``/HoldfastStore/QueryExpression`` that knows its class.
+/// A condition on the objects of a class: a typed ``/HoldfastStore/QueryExpression``.
 ///
-/// Built from key paths, with the operators of Swift, and with methods for what Swift has no operator for:
+/// Build predicates from key paths with Swift's operators, and with methods where Swift has no operator:
 ///
 /// ```swift
 /// let request = FetchRequest<Dog>(where: \.age > 3 && (\Dog.name).beginsWith("A", .caseInsensitive))
@@ -8,52 +8,57 @@
 /// let ofAnna = FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Anna")
 /// ```
 ///
-/// Elements of composite attributes are reached by `then` as well: `(\Dog.home).then(\.latitude) > 59`.
+/// `then` also reaches elements of composite attributes: `(\Dog.home).then(\.latitude) > 59`.
 ///
-/// Predicates that are joined by `&&` and `||` make one flat list, whichever way they are grouped, and `!!` cancels itself. Joining
-/// costs the size of the right side, so a loop can join a hundred thousand. What the operators and `any` and `all` build never nests
-/// much deeper than ``/HoldfastStore/QueryExpression/maximumNesting``: whatever is deeper becomes a predicate that every request refuses
-/// with a ``/HoldfastStore/QueryError``.
+/// `&&` and `||` build one flat list of conditions, however you group them, and `!!` cancels out. Joining takes time proportional to the
+/// right operand, so you can join 100,000 conditions in a loop.
+///
+/// Operators, `any` and `all` never nest much deeper than ``/HoldfastStore/QueryExpression/maximumNesting``. They replace a deeper predicate
+/// with one that every request refuses with a ``/HoldfastStore/QueryError``.
 public struct FetchPredicate<Root: ManagedObject>: Sendable, Hashable {
   private let terms: PredicateTerms
 
-  /// The expression.
+  /// The untyped expression.
   public var expression: QueryExpression { terms.expression }
 
   private init(_ terms: PredicateTerms) { self.terms = terms }
 
-  /// Wraps an expression, for queries that are made at run time.
+  /// Creates a predicate from an expression, for queries that are composed at run time.
   public init(_ expression: QueryExpression) { terms = PredicateTerms(expression) }
 
-  /// A quantifier around another predicate.
+  /// Applies a quantifier to a predicate on the destination objects.
   init<Other: ManagedObject>(around other: FetchPredicate<Other>, _ make: (QueryExpression) -> QueryExpression) {
     terms = other.terms.enclosed(make)
   }
 
-  /// What is asked of the objects of a class above this one: `FetchPredicate<Dog>(inherited: \Animal.name == "Fido")`.
+  /// Creates a predicate from one for a superclass: `FetchPredicate<Dog>(inherited: \Animal.name == "Fido")`.
+  ///
+  /// Traps when `Root` doesn't inherit from that class.
   public init<Above: ManagedObject>(inherited predicate: FetchPredicate<Above>) {
     precondition(ClassBinding.isKind(Root.self, of: Above.self), "\(Root.self) does not inherit from \(Above.self).")
     terms = predicate.terms
   }
 
-  /// Holds for every object.
+  /// Matches every object.
   public static var all: FetchPredicate { FetchPredicate(.literal(true)) }
 
-  /// Holds for no object.
+  /// Matches no object.
   public static var none: FetchPredicate { FetchPredicate(.literal(false)) }
 
-  /// Both hold.
+  /// Matches objects that match both predicates.
   public static func && (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.joined(by: .and, b.terms)) }
 
-  /// One of them holds.
+  /// Matches objects that match at least one of the predicates.
   public static func || (a: FetchPredicate, b: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.joined(by: .or, b.terms)) }
 
-  /// It does not hold.
+  /// Matches objects that don't match the predicate.
   public static prefix func ! (a: FetchPredicate) -> FetchPredicate { FetchPredicate(a.terms.negated) }
 }
 
-/// A value of an object that a predicate can be built on: reached by key paths, perhaps through to-one relationships, or
-/// the count of a to-many relationship.
+/// A value that a predicate can test, such as an attribute or a count.
+///
+/// It is a property of the object, or of an object reached through to-one relationships. It can also be the count of a to-many relationship
+/// or the remainder of a division.
 public struct FetchValue<Root: ManagedObject, Value>: Sendable {
   let expression: QueryExpression
 
@@ -67,7 +72,7 @@ public struct FetchValue<Root: ManagedObject, Value>: Sendable {
 }
 
 extension KeyPath where Root: ManagedObject {
-  /// The value that the key path names, by the table of its class.
+  /// The value at the key path, looked up in the class's table of key paths.
   var fetchValue: FetchValue<Root, Value> {
     FetchValue(expression: KeyPathNames.expression(self, in: Root.self))
   }
@@ -75,76 +80,76 @@ extension KeyPath where Root: ManagedObject {
 
 // MARK: Comparisons of attributes
 
-/// Equal; nil equals nil.
+/// Matches values equal to the given one; nil equals nil.
 public func == <Root: ManagedObject, Value: AttributeValue>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue == value
 }
-/// Not equal; nil differs from every value.
+/// Matches values not equal to the given one; nil differs from every value.
 public func != <Root: ManagedObject, Value: AttributeValue>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue != value
 }
-/// Smaller; false for nil.
+/// Matches values less than the given one; nil never matches.
 public func < <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue < value
 }
-/// Smaller or equal; false for nil.
+/// Matches values less than or equal to the given one; nil never matches.
 public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue <= value
 }
-/// Larger; false for nil.
+/// Matches values greater than the given one; nil never matches.
 public func > <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue > value
 }
-/// Larger or equal; false for nil.
+/// Matches values greater than or equal to the given one; nil never matches.
 public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue >= value
 }
-/// Smaller; false for nil.
+/// Matches values less than the given one; nil never matches.
 public func < <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue.compared(.lessThan, value.storeValue)
 }
-/// Smaller or equal; false for nil.
+/// Matches values less than or equal to the given one; nil never matches.
 public func <= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root>
 {
   path.fetchValue.compared(.lessThanOrEqualTo, value.storeValue)
 }
-/// Larger; false for nil.
+/// Matches values greater than the given one; nil never matches.
 public func > <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root> {
   path.fetchValue.compared(.greaterThan, value.storeValue)
 }
-/// Larger or equal; false for nil.
+/// Matches values greater than or equal to the given one; nil never matches.
 public func >= <Root: ManagedObject, Value: AttributeValue & Comparable>(path: KeyPath<Root, Value?>, value: Value) -> FetchPredicate<Root>
 {
   path.fetchValue.compared(.greaterThanOrEqualTo, value.storeValue)
 }
 
 extension FetchValue where Value: AttributeValue {
-  /// Equal; nil equals nil.
+  /// Matches values equal to the given one; nil equals nil.
   public static func == (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.equalTo, b.storeValue) }
-  /// Not equal; nil differs from every value.
+  /// Matches values not equal to the given one; nil differs from every value.
   public static func != (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.notEqualTo, b.storeValue) }
-  /// Equal to one of the values.
+  /// Matches values that are equal to one of the given ones.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> {
     FetchPredicate(.membership(expression, values.map(\.storeValue)))
   }
 }
 
 extension FetchValue where Value: AttributeValue & Comparable {
-  /// Smaller; false for nil.
+  /// Matches values less than the given one; nil never matches.
   public static func < (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.lessThan, b.storeValue) }
-  /// Smaller or equal; false for nil.
+  /// Matches values less than or equal to the given one; nil never matches.
   public static func <= (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.lessThanOrEqualTo, b.storeValue) }
-  /// Larger; false for nil.
+  /// Matches values greater than the given one; nil never matches.
   public static func > (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.greaterThan, b.storeValue) }
-  /// Larger or equal; false for nil.
+  /// Matches values greater than or equal to the given one; nil never matches.
   public static func >= (a: FetchValue, b: Value) -> FetchPredicate<Root> { a.compared(.greaterThanOrEqualTo, b.storeValue) }
-  /// At least the first bound and at most the second.
+  /// Matches values within the bounds, both included.
   public func isBetween(_ bounds: ClosedRange<Value>) -> FetchPredicate<Root> {
     FetchPredicate(.between(expression, bounds.lowerBound.storeValue, bounds.upperBound.storeValue))
   }
 }
 
-/// What is left when a whole number is divided by a positive one, with the sign of the divided number.
+/// The remainder of a division by a positive number, with the sign of the dividend.
 public func % <Root: ManagedObject, Value: AttributeValue & FixedWidthInteger>(path: KeyPath<Root, Value>, divisor: Int64) -> FetchValue<
   Root, Int64
 > {
@@ -152,75 +157,75 @@ public func % <Root: ManagedObject, Value: AttributeValue & FixedWidthInteger>(p
 }
 
 extension KeyPath where Root: ManagedObject, Value: AttributeValue {
-  /// Equal to one of the values.
+  /// Matches values that are equal to one of the given ones.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate<Root> { fetchValue.isIn(values) }
 }
 
 extension KeyPath where Root: ManagedObject, Value: AttributeValue & Comparable {
-  /// At least the first bound and at most the second.
+  /// Matches values within the bounds, both included.
   public func isBetween(_ bounds: ClosedRange<Value>) -> FetchPredicate<Root> { fetchValue.isBetween(bounds) }
 }
 
 // MARK: Text
 
-/// A Swift type that an attribute of text is read as.
+/// A Swift type of text attributes: `String` or `String?`.
 public protocol TextAttributeValue: AttributeValue {}
 extension String: TextAttributeValue {}
 extension Optional: TextAttributeValue where Wrapped == String {}
 
 extension FetchValue where Value: TextAttributeValue {
-  /// Text that is the same after folding.
+  /// Matches text that is equal to the given text after folding both.
   public func equals(_ text: String, _ folding: TextFolding) -> FetchPredicate<Root> { compared(.equalTo, .string(text), folding) }
-  /// Text that begins with another.
+  /// Matches text that begins with the given text.
   public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> {
     compared(.beginsWith, .string(text), folding)
   }
-  /// Text that ends with another.
+  /// Matches text that ends with the given text.
   public func endsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.endsWith, .string(text), folding) }
-  /// Text that contains another.
+  /// Matches text that contains the given text.
   public func contains(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { compared(.contains, .string(text), folding) }
 }
 
 extension KeyPath where Root: ManagedObject, Value: TextAttributeValue {
-  /// Text that is the same after folding.
+  /// Matches text that is equal to the given text after folding both.
   public func equals(_ text: String, _ folding: TextFolding) -> FetchPredicate<Root> { fetchValue.equals(text, folding) }
-  /// Text that begins with another.
+  /// Matches text that begins with the given text.
   public func beginsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.beginsWith(text, folding) }
-  /// Text that ends with another.
+  /// Matches text that ends with the given text.
   public func endsWith(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.endsWith(text, folding) }
-  /// Text that contains another.
+  /// Matches text that contains the given text.
   public func contains(_ text: String, _ folding: TextFolding = []) -> FetchPredicate<Root> { fetchValue.contains(text, folding) }
 }
 
 // MARK: Relationships
 
 extension KeyPath where Root: ManagedObject {
-  /// The value of an attribute of the object that a to-one relationship leads to; nil when it leads nowhere.
+  /// A property of this to-one relationship's destination; nil when the relationship is nil.
   public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
   where Value == Destination? {
     fetchValue.then(next)
   }
 
-  /// For at least one of the objects that a to-many relationship leads to, something holds.
+  /// Matches objects with at least one matching object in this to-many relationship.
   public func any(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
     let path = KeyPathNames.path(self, in: Root.self)
     return FetchPredicate(around: predicate) { .any(path, $0) }
   }
 
-  /// For all of the objects that a to-many relationship leads to, something holds; true when there are none.
+  /// Matches objects whose to-many relationship contains only matching objects or is empty.
   public func all(_ predicate: FetchPredicate<Value.Destination>) -> FetchPredicate<Root> where Value: RelationshipTargets {
     let path = KeyPathNames.path(self, in: Root.self)
     return FetchPredicate(around: predicate) { .all(path, $0) }
   }
 
-  /// The number of objects that a to-many relationship leads to (`@count`).
+  /// The number of objects in this to-many relationship (`@count`).
   public func count() -> FetchValue<Root, Int> where Value: RelationshipTargets {
     FetchValue(expression: .count(KeyPathNames.path(self, in: Root.self)))
   }
 }
 
 extension FetchValue {
-  /// The value of an attribute of the object that this to-one relationship leads to; nil when it leads nowhere.
+  /// A property of this to-one relationship's destination; nil when the relationship is nil.
   public func then<Destination: ManagedObject, Next>(_ next: KeyPath<Destination, Next>) -> FetchValue<Root, Next>
   where Value == Destination? {
     guard let path else { return FetchValue<Root, Next>(expression: expression) }
@@ -231,14 +236,18 @@ extension FetchValue {
   }
 }
 
-/// The relationship leads to that object, or nowhere for nil.
+/// Matches objects whose to-one relationship references the given object.
+///
+/// Comparing with nil matches objects without a destination.
 public func == <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
   Root
 > {
   path.fetchValue.compared(.equalTo, object.map { .objectID($0.objectID) } ?? .null)
 }
 
-/// The relationship does not lead to that object; for nil: it leads somewhere.
+/// Matches objects whose to-one relationship doesn't reference the given object.
+///
+/// Comparing with nil matches objects with a destination.
 public func != <Root: ManagedObject, Destination: ManagedObject>(path: KeyPath<Root, Destination?>, object: Destination?) -> FetchPredicate<
   Root
 > {

@@ -1,30 +1,34 @@
-/// An order by a property, for the objects of a class.
+/// A sort order by one property, for the objects of a class.
 public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
-  /// The term.
+  /// The untyped sort term.
   public let term: SortTerm
 
-  /// Wraps a term, for requests that are made at run time.
+  /// Creates a sort descriptor from a term, for requests that are composed at run time.
   public init(_ term: SortTerm) { self.term = term }
 
-  /// The order by a property of a class above this one: `FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name))`.
+  /// Creates a sort descriptor from one for a superclass: `FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name))`.
+  ///
+  /// Traps when `Root` doesn't inherit from that class.
   public init<Above: ManagedObject>(inherited descriptor: FetchSortDescriptor<Above>) {
     precondition(ClassBinding.isKind(Root.self, of: Above.self), "\(Root.self) does not inherit from \(Above.self).")
     term = descriptor.term
   }
 
-  /// Sorts by an attribute: nil first, text by its UTF-8 bytes unless folded.
+  /// Sorts by an attribute. Nil precedes every value.
+  ///
+  /// Text is compared by its UTF-8 bytes, after folding if `folding` isn't empty. Sorts in ascending order by default.
   public init<Value: AttributeValue>(_ path: KeyPath<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
     term = SortTerm(KeyPathNames.path(path, in: Root.self), isAscending: ascending, folding: folding)
   }
 
-  /// Sorts by an attribute of an object that to-one relationships lead to: `FetchSortDescriptor((\Dog.owner).then(\.name))`.
+  /// Sorts by an attribute reached through to-one relationships: `FetchSortDescriptor((\Dog.owner).then(\.name))`.
   public init<Value: AttributeValue>(_ value: FetchValue<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
     let path = value.path ?? PropertyPath("<a count or remainder, which cannot be sorted by>")
     term = SortTerm(path, isAscending: ascending, folding: folding)
   }
 }
 
-/// Which objects are wanted, in which order, and how many.
+/// A request for objects that match a predicate, in an order.
 ///
 /// ```swift
 /// var request = FetchRequest<Dog>(where: \.age > 3, sortedBy: [FetchSortDescriptor(\Dog.name)])
@@ -32,21 +36,21 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
 /// let dogs = try context.fetch(request)
 /// ```
 public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
-  /// The name of the entity; that of the class unless said.
+  /// The name of the entity. Defaults to the entity of the class.
   public var entityName: String
-  /// What is kept does not depend on the class, so that the stack can work on it without generic code.
+  /// Stored untyped, like ``sorts``, so that the framework needs no generic code to process it.
   @usableFromInline var expression: QueryExpression?
   @usableFromInline var sorts: [SortTerm]
-  /// How many objects to leave out at the beginning.
+  /// The number of objects to skip. Defaults to 0.
   public var fetchOffset: Int
-  /// How many objects at the most; 0 for all, as in Core Data.
+  /// The maximum number of objects. Defaults to 0, which means no limit, as in Core Data.
   public var fetchLimit: Int
-  /// Whether changes of the context that were not saved count. True unless said; dictionary results never show them.
+  /// Whether the result reflects unsaved changes of the context. Defaults to true.
   public var includesPendingChanges = true
-  /// Whether objects of sub-entities are wanted too. True unless said.
+  /// Whether the result includes objects of sub-entities. Defaults to true.
   public var includesSubentities = true
 
-  /// Makes a request for the objects of a class.
+  /// Creates a request for the objects of a class.
   @inlinable public init(
     where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0,
     limit: Int = 0
@@ -54,7 +58,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
     self.init(entityName: Result.entityName, where: predicate, sortedBy: sortDescriptors, offset: offset, limit: limit)
   }
 
-  /// Makes a request for the objects of an entity.
+  /// Creates a request for the objects of an entity.
   @inlinable public init(
     entityName: String, where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [],
     offset: Int = 0, limit: Int = 0
@@ -66,56 +70,60 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
     fetchLimit = limit
   }
 
-  /// Which objects; nil for all.
+  /// The condition that objects must match; nil for all objects.
   public var predicate: FetchPredicate<Result>? {
     get { expression.map { FetchPredicate($0) } }
     set { expression = newValue?.expression }
   }
 
-  /// The order; empty for any. With a limit or offset it is always made total by the object ID (of several stores, the one that
-  /// was added first comes first); objects that were never saved come last, in the order in which they were inserted.
+  /// The sort order; when empty, objects come in any order.
+  ///
+  /// With a limit or offset, the object ID breaks ties, so that the order is total. Among several stores, objects of the store that was
+  /// added first come first. Objects that were never saved come last, in the order of their insertion.
   public var sortDescriptors: [FetchSortDescriptor<Result>] {
     get { sorts.map { FetchSortDescriptor($0) } }
     set { sorts = newValue.map { $0.term } }
   }
 }
 
-/// What a dictionary result has under a name.
+/// A column of a dictionary result.
 public enum DictionaryColumn: Sendable, Hashable {
-  /// The value of a property by which is grouped.
+  /// The value of a property that the request groups by.
   case property(String)
-  /// How many objects; with a property, how many in which it has a value.
+  /// The number of objects; with a property, only of objects that have a value for it.
   case count(String? = nil)
-  /// The sum of an attribute.
+  /// The sum of an attribute's values.
   case sum(String)
-  /// The average of an attribute; null when there is no value.
+  /// The average of an attribute's values; null when there are none.
   case average(String)
-  /// The smallest value of an attribute; null when there is none.
+  /// The minimum of an attribute's values; null when there are none.
   case minimum(String)
-  /// The largest value of an attribute; null when there is none.
+  /// The maximum of an attribute's values; null when there are none.
   case maximum(String)
 }
 
-/// Asks for values computed from objects instead of objects: for all, or for each group of objects with equal values.
+/// A request for values that are computed from objects, such as counts and averages.
+///
+/// Each result is computed from all objects, or from a group of objects with equal values:
 ///
 /// ```swift
 /// let request = DictionaryFetchRequest<Dog>(columns: ["breed": .property("breed"), "age": .average("age")], groupedBy: ["breed"])
 /// ```
 ///
-/// Dictionary results come from the store as it is: changes that were not saved do not count.
+/// Results reflect what is saved in the store. They never include unsaved changes of a context.
 public struct DictionaryFetchRequest<Root: ManagedObject>: Sendable, Hashable {
-  /// The name of the entity; that of the class unless said.
+  /// The name of the entity. Defaults to the entity of the class.
   public var entityName: String
-  /// Which objects count; nil for all.
+  /// The condition that objects must match; nil for all objects.
   public var predicate: FetchPredicate<Root>?
-  /// What each result has, by the name under which it is found.
+  /// The columns of each result, by name.
   public var columns: [String: DictionaryColumn]
-  /// The attributes and to-one relationships whose values make groups; empty for one group of all objects.
+  /// The attributes and to-one relationships to group by; empty for one group of all objects.
   public var propertiesToGroupBy: [String]
-  /// Whether objects of sub-entities count too. True unless said.
+  /// Whether objects of sub-entities are included. Defaults to true.
   public var includesSubentities = true
 
-  /// Makes a request.
+  /// Creates a request.
   public init(
     entityName: String = Root.entityName, where predicate: FetchPredicate<Root>? = nil, columns: [String: DictionaryColumn],
     groupedBy propertiesToGroupBy: [String] = []

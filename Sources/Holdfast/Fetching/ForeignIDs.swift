@@ -1,10 +1,10 @@
 import HoldfastStore
 
 extension QueryExpression {
-  /// The same question with IDs that name no object that could be there replaced by one that no object has.
+  /// The expression with IDs of unknown stores or unsuitable entities replaced by an ID that no object has.
   ///
-  /// Rows hold keys, and stores compare keys, so from here on an ID holds the key by which the stack knows the object. Object
-  /// 7 of another store, or of another entity, is not the object 7 that a relationship leads to, though the keys are equal.
+  /// Stores compare only keys. Without this, object 7 of another store or entity would equal the object 7 that a relationship references.
+  /// In the returned expression, IDs contain the coordinator's keys (see ``StackKey``).
   func withoutForeignIDs(_ entity: ManagedObjectModel.Entity, _ coordinator: PersistentStoreCoordinator) -> QueryExpression {
     mentionsIDs ? ForeignIDs(coordinator: coordinator).replaced(self, entity) : self
   }
@@ -58,7 +58,7 @@ private struct ForeignIDs {
     return .objectID(id.withKey(key))
   }
 
-  /// The entity of the objects whose IDs a value can be; nil for values that are no IDs.
+  /// The entity whose object IDs a value can have; nil when the value isn't an ID.
   private func target(of value: QueryExpression, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
     switch value {
     case .object: entity
@@ -67,8 +67,9 @@ private struct ForeignIDs {
     }
   }
 
-  /// The entity to which a path of relationships leads; nil when the path ends at an attribute or does not exist, which is
-  /// reported by whoever carries out the query.
+  /// The destination entity of a path of relationships.
+  ///
+  /// Nil when the path ends at an attribute or doesn't exist; executing the query reports an invalid path.
   private func destination(of path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
     var current = entity
     for name in path.names {

@@ -1,7 +1,7 @@
 import HoldfastStore
 import Synchronization
 
-/// What a predicate asks, as operators build it: chains of AND and OR stay flat and grow at their end without being copied.
+/// The content of a predicate, as operators build it. Chains of AND and OR stay flat, and appending doesn't copy them.
 enum PredicateTerms: Sendable {
   case single(QueryExpression, nesting: Int)
   case chain(PredicateChain)
@@ -41,17 +41,17 @@ enum PredicateTerms: Sendable {
     return enclosed { .not($0) }
   }
 
-  /// One level more around it.
+  /// Wraps the expression, which adds one level of nesting.
   func enclosed(_ make: (QueryExpression) -> QueryExpression) -> PredicateTerms {
     if nesting >= QueryExpression.maximumNesting { return PredicateTerms.tooDeep }
     return .single(make(expression), nesting: nesting + 1)
   }
 
-  /// The terms that it has in a chain of a kind, and their nesting.
+  /// The terms in a chain of the given kind, and their nesting.
   private func terms(of joiner: PredicateJoiner) -> ([QueryExpression], Int) {
     switch self {
     case .chain(let chain) where chain.joiner == joiner: (chain.terms, chain.termNesting)
-    // The expression may be a chain that was made by hand; then its terms are one level less.
+    // An expression made by hand may be a chain itself. Its terms then have one level less.
     case .single(let expression, let nesting): (joiner.parts(expression), nesting)
     case .chain: ([expression], nesting)
     }
@@ -61,7 +61,7 @@ enum PredicateTerms: Sendable {
 
   private var limited: PredicateTerms { nesting > QueryExpression.maximumNesting ? PredicateTerms.tooDeep : self }
 
-  /// Takes the place of what is nested too deeply, so that no value is built that could not be released. Requests refuse it.
+  /// Replaces a predicate that is nested too deeply to be released safely. Requests refuse it.
   private static let tooDeep: PredicateTerms = {
     var expression = QueryExpression.literal(true)
     for _ in 0...QueryExpression.maximumNesting / 2 { expression = .not(.and([expression, .literal(true)])) }
@@ -93,7 +93,7 @@ enum PredicateJoiner {
   }
 }
 
-/// Terms joined by AND or OR. Chains that continue one another share an array, of which each knows its beginning.
+/// Terms joined by AND or OR. Chains that extend one another share an array; each uses its first `count` terms.
 struct PredicateChain: Sendable {
   let joiner: PredicateJoiner
   /// The nesting of the terms.
@@ -121,7 +121,7 @@ struct PredicateChain: Sendable {
   }
 }
 
-/// An array that grows at its end and never changes otherwise.
+/// An append-only array.
 private final class SharedTerms: Sendable {
   /// Guards the array.
   private let terms: Mutex<[QueryExpression]>
@@ -132,7 +132,7 @@ private final class SharedTerms: Sendable {
     terms.withLock { $0.count == count ? $0 : Array($0.prefix(count)) }
   }
 
-  /// Appends terms if the array has that many; false when another chain has appended before.
+  /// Appends terms when the array has `count` terms. Returns false when another chain appended first.
   func append(_ added: [QueryExpression], behind count: Int) -> Bool {
     terms.withLock { terms in
       guard terms.count == count else { return false }

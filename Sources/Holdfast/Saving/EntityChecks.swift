@@ -1,15 +1,15 @@
 import HoldfastStore
 
-/// What a save checks of the objects of one entity, worked out once. A class, so that each object costs one reference.
+/// The checks that a save runs on the objects of one entity. A class, so that using it retains only one reference.
 final class EntityChecks: Sendable {
   let slots: [SlotCheck]
   let groups: [GroupCheck]
   let transients: [TransientCheck]
-  /// Transient relationships that must lead to an object, or have bounds.
+  /// Transient relationships that are required or have a minimum or maximum count.
   let transientLinks: [ManagedObjectModel.Relationship]
-  /// To-many relationships with bounds.
+  /// To-many relationships that are required or have a minimum or maximum count.
   let counted: [ManagedObjectModel.Relationship]
-  /// Relationships whose inverses lose an object when one of the entity is deleted, and must keep some.
+  /// Relationships with a to-many inverse that requires objects and loses one when an object of this entity is deleted.
   let losing: [ManagedObjectModel.Relationship]
 
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
@@ -24,7 +24,7 @@ final class EntityChecks: Sendable {
     }
   }
 
-  /// Checks the attributes and to-one relationships of an object, which need not be as the row says.
+  /// Checks the attributes and to-one relationships in a row, which can differ from the object's own row.
   func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [ContextError]) {
     for check in slots {
       if let failure = check.failure(row, object) { failures.append(failure) }
@@ -33,15 +33,15 @@ final class EntityChecks: Sendable {
   }
 }
 
-/// What a save checks of a composite attribute: one that must be there has a value, and one that has a value has all those
-/// that it must have.
+/// The checks of a composite attribute: a required group has a value, and a group with a value has its required elements.
 struct GroupCheck: Sendable {
   private let name: String
   private let slots: Range<Int>
-  /// Whether the group has to be there when the one that it is an element of is; that one's slots, or nil.
+  /// Whether the group is required, if its outer group has a value.
   private let isMandatory: Bool
+  /// The slots of the outer group; nil when there is none.
   private let outer: Range<Int>?
-  /// The elements that have to be there when the group is, which slots alone do not tell of an optional group.
+  /// The elements that are required when an optional group has a value. Slot checks don't cover them.
   private let mandatory: [(slot: Int, name: String)]
 
   /// Nil when there is nothing to check.
@@ -49,7 +49,7 @@ struct GroupCheck: Sendable {
     name = group.name
     slots = group.slots
     outer = entity.composites.last { group.name.hasPrefix($0.name + ".") }?.slots
-    // Where elements are missed one by one, nobody needs to hear of the group.
+    // When required elements are reported one by one, a failure of the group would be redundant.
     isMandatory = !group.declaration.isOptional && !entity.attributes.contains { group.slots.contains($0.slot) && !$0.isOptional }
     mandatory =
       !group.isOptional

@@ -1,10 +1,9 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Sets keys aside for the new objects, store by store, entity by entity, in the order of insertion. IDs stay temporary
-  /// until the commit has succeeded.
+  /// Allocates keys for the new objects: by store, by entity, in insertion order. The IDs stay temporary until the commit.
   func obtainPermanentIDs() throws {
-    // Temporary keys count down, and objects stand in the order of their insertion.
+    // Temporary keys count down, and the objects are in insertion order.
     guard let first = inserted.first?.objectKey, let last = inserted.last?.objectKey else { return }
     keys.reserve(from: first, to: last)
     for part in parts { try obtainPermanentIDs(part) }
@@ -19,7 +18,7 @@ extension SaveOperation {
       guard allocated.count == count else {
         throw StoreError(
           .damaged, operation: "obtain permanent IDs", path: part.store.path,
-          reason: "The store gave \(allocated.count) keys where \(count) were asked for (rule K1).")
+          reason: "The store allocated \(allocated.count) keys instead of \(count) (rule K1).")
       }
       found[entity] = allocated
     }
@@ -30,7 +29,7 @@ extension SaveOperation {
     }
   }
 
-  /// The ID by which the context knows an object whose ID the store saw.
+  /// The context's ID of an object, given the ID that the store reported.
   func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
     for object in inserted {
       let key = permanent(object.objectKey)

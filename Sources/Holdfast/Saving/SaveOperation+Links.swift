@@ -1,24 +1,26 @@
 import HoldfastStore
 
-/// A change of a many-to-many link is one of both its ends: the versions of both are compared and raised.
+/// Changing a many-to-many link changes both of its ends: their versions are compared and incremented.
 extension SaveOperation {
-  /// Makes both ends record what one of them recorded of a link. Mostly they do already; not where one was read before somebody else
-  /// made or cut the link, so that the change came to nothing there.
+  /// Makes both ends of each changed link record the change. Usually both have done so already.
+  ///
+  /// One end may not have recorded it, if it was read before another context or process added or removed the link. The change then had no
+  /// effect on that end.
   func completeLinks() throws {
     try context.refusingFaultErrors {
       repeat {
         context.linkRecordsWereDropped = false
         completeLinksOnce()
-        // Reading one end for the sake of one link can drop what both had recorded of another.
+        // Reading an end for one link can drop the recorded changes of another link.
       } while context.linkRecordsWereDropped
     }
   }
 
-  /// Repeats it if reading targets since then, for their order or their number, has dropped recorded changes.
+  /// Repeats ``completeLinks()`` when reading orders or counts has dropped recorded changes since.
   func completeLinksAgain() throws { if context.linkRecordsWereDropped { try completeLinks() } }
 
   private func completeLinksOnce() {
-    // The list grows by the ends that follow. It has no new objects: their lists can't have been read before their links were made.
+    // The list grows during the loop. It has no new objects: their lists can't have been read before their links were made.
     var place = 0
     while place < updated.count {
       let object = updated[place]
@@ -46,7 +48,7 @@ extension SaveOperation {
     context.noteChange(partner)
   }
 
-  /// Whether a change that the other end contradicts is one: what was recorded before the targets were known may change nothing.
+  /// Whether a recorded change that the other end contradicts has an effect. One recorded before the targets were known may have none.
   private func knows(_ object: ManagedObject, _ index: Int, _ key: Int64, isAddition: Bool) -> Bool {
     _ = object.targets(index)
     guard let states = object.toMany, states[index].isKnown else { return false }

@@ -1,17 +1,19 @@
 import HoldfastStore
 
-/// The objects whose relationships lose what a save deletes, for the messages of the save.
+/// Finds the objects whose relationships lose deleted objects, for the notifications of a save.
 ///
-/// The store removes those links without anyone reading the objects, so they are found by the rows and links of what is deleted: at most one
-/// request to the store for each to-many relationship and 1,024 deleted objects, and only when a message will be sent. Owners of relationships
-/// without inverse are found by a fetch.
+/// The store removes these links itself, so the context may not have read the objects. They are found through the rows and links of the
+/// deleted objects, only when a notification will be sent. This takes at most one request for each to-many relationship and 1,024 deleted
+/// objects. Owners of relationships without an inverse are found by a fetch.
 extension SaveOperation {
   func findOtherEnds() throws {
     if coordinator.saveListeners.isEmpty && context.observers?.didSaveHandlers.isEmpty != false { return }
     for part in parts { part.otherEnds = try otherEnds(part.deleted) + ownersWithoutInverse(part) }
   }
 
-  /// The owners of to-many relationships without inverse that lose what is deleted, or added to another of them. Only a fetch can find them.
+  /// The owners of to-many relationships without an inverse that lose an object. Only a fetch can find them.
+  ///
+  /// They lose deleted objects, and objects that are added to another owner.
   private func ownersWithoutInverse(_ part: StoreChanges) throws -> [ManagedObjectID] {
     var lost: [ManagedObjectModel.Relationship: Set<Int64>] = [:]
     for object in part.deleted {
@@ -65,8 +67,9 @@ extension SaveOperation {
 }
 
 extension ManagedObjectContext {
-  /// The IDs of saved objects, in the order of their keys, but for those that are being deleted or were. Where only the row says of which
-  /// entity an object is, rows of objects that are not registered are read.
+  /// The IDs of saved objects, sorted by key, without deleted ones.
+  ///
+  /// For an entity with sub-entities, it reads the rows of unregistered objects to find their entities.
   func existingIDs(_ entity: Int, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
     let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
@@ -83,8 +86,10 @@ extension ManagedObjectContext {
 }
 
 extension StoreChanges {
-  /// The objects that a reader of the store sees changed by the save, but for those that are new or deleted: rows that were written, owners
-  /// of to-many relationships, objects that lost what was deleted, and those of which derived attributes alone changed.
+  /// The objects that a reader of the store sees changed by the save, without new and deleted ones.
+  ///
+  /// These are objects whose rows were written, owners of changed to-many relationships, objects that lost a deleted object, and objects
+  /// with changed derived attributes.
   func updatedIDs() -> [ManagedObjectID] {
     let rows = Set(published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
     var ids = updated.filter { rows.contains(ObjectIdentifier($0)) || changesTargets($0) }.map(\.id)
@@ -101,7 +106,7 @@ extension StoreChanges {
     context.objectID(Int(object.flags.entityIndex), permanent(object.objectKey))
   }
 
-  /// Whether the targets of a to-many relationship change. Objects that were never saved count for nothing.
+  /// Whether the destinations of a to-many relationship change. Objects that aren't saved are ignored.
   private func changesTargets(_ object: ManagedObject) -> Bool {
     guard let states = object.toMany else { return false }
     return object.entity.toManyRelationships.contains { relationship in

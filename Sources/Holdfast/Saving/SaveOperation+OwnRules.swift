@@ -1,8 +1,9 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Asks the objects for their own rules, before anything is decided: what is called may read the graph, and what it changes is
-  /// saved, though not checked by it again.
+  /// Calls the validation methods of the objects, before the changes are collected.
+  ///
+  /// The methods may read the graph. Changes that they make are saved, but the methods aren't called again to check them.
   func callValidation() throws {
     if !context.validatesObjects { return }
     for object in context.changed where !context.hooks[Int(object.flags.entityIndex)].isDisjoint(with: .validate) {
@@ -18,9 +19,9 @@ extension SaveOperation {
   }
 }
 
-/// What classes say of their objects beyond the model.
+/// Validation by classes, beyond the rules of the model.
 enum OwnRules {
-  /// The failures that a callback throws, as errors that name the object.
+  /// The failures that a validation method throws, as errors that name the object.
   static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) -> [ContextError] {
     do {
       try body()
@@ -30,7 +31,7 @@ enum OwnRules {
       return [placed(error, object, property)]
     } catch {
       return [
-        ContextError(.validation, objectID: object.id, property: property, reason: "A rule of its class refuses the object.", cause: error)
+        ContextError(.validation, objectID: object.id, property: property, reason: "A validation method rejected the object.", cause: error)
       ]
     }
   }
@@ -42,8 +43,10 @@ enum OwnRules {
     return error
   }
 
-  /// Asks for each property of a class that has rules for properties; to-many relationships only where they are known. A value that
-  /// lies in a file was right when it was saved, and is not read for this.
+  /// Validates each property, if the class validates properties.
+  ///
+  /// To-many relationships are validated only if they were read or changed. Values in external files were validated when they were saved,
+  /// and aren't read again.
   static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
     guard object.managedObjectContext.hooks[Int(object.flags.entityIndex)].contains(.validateProperties) else { return [] }
     let entity = object.entity

@@ -1,13 +1,14 @@
 import HoldfastStore
 
-/// One-to-one relationships lie in two rows. Both must say the same when they are saved, whenever and from whomever each was read.
+/// A one-to-one relationship is stored in two rows. Both must agree when they are saved, whenever each was read.
 extension SaveOperation {
-  /// Makes the other ends of changed one-to-one relationships follow. Mostly they do already; not where one end was read before
-  /// somebody else linked it, or keeps a change over what somebody else saved.
+  /// Updates the other ends of changed one-to-one relationships. Usually they are consistent already.
+  ///
+  /// They aren't when an end was read before another context or process linked it, or when it keeps its change over another save.
   func completePairs() throws {
     guard context.graph.hasPairs else { return }
     try context.refusingFaultErrors {
-      // The list grows by the ends that follow.
+      // The list grows during the loop.
       var place = 0
       while place < context.changed.count {
         let object = context.changed[place]
@@ -23,22 +24,23 @@ extension SaveOperation {
     for (key, isLinked) in [(ends.before, false), (ends.now, true)] {
       guard let key, let partner = context.formerTarget(Int(link.destination), key) else { continue }
       partner.follow(link, of: object, isLinked: isLinked)
-      // Its version is needed until the request is made.
+      // Keeps the object alive: the request needs its version.
       partners.append(partner)
     }
   }
 }
 
 extension StoreChanges {
-  /// The keys to which a one-to-one relationship led when it was read or saved, and leads now; none when it did not change.
+  /// The keys that a one-to-one relationship referenced when it was read or saved, and references now; none when it is unchanged.
   static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: Int64?, now: Int64?) {
     func key(_ row: RowPointer?) -> Int64? { row.flatMap { $0.isPresent(Int(link.slot)) ? $0.integer(Int(link.slot)) : nil } }
     let now = key(object.row.map { RowPointer($0) }), before = object.isInserted ? nil : key(object.committedRow)
     return now == before ? (nil, nil) : (before, now)
   }
 
-  /// Makes the store compare the versions of other ends of changed one-to-one relationships that do not change themselves: they
-  /// say what fits as far as this context knows, and would be left with half a link if somebody else has changed them.
+  /// Makes the store compare the versions of unchanged other ends of changed one-to-one relationships.
+  ///
+  /// As far as this context knows, they are consistent. If another context or process changed one, the save would leave half a link.
   func lockPartners() {
     guard context.graph.hasPairs else { return }
     var saved = savedKeys(), locked: [Int: SaveRequest.KeyedRows] = [:]

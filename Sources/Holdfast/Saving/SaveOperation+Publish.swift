@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Lets objects look at the saved rows, gives new objects their permanent IDs, and tells the shared cache.
+  /// Gives objects the saved rows and permanent IDs, and removes deleted rows from the shared cache.
   func publishRows() {
     context.firedGroups = []
     for object in context.changed where isSettled(object) { settleLinks(object) }
@@ -16,15 +16,15 @@ extension SaveOperation {
     }
   }
 
-  /// Whether an object is in its store as it is now, or came to nothing: all are, unless the save is incomplete.
+  /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete.
   private func isSettled(_ object: ManagedObject) -> Bool {
     if incompletion == nil || object.isInserted && object.isDeleted { return true }
-    // A new object of a committed part has the key by which it is saved from now on, and no other has.
+    // The permanent key of an object, new or not, identifies its store.
     let key = permanent(object.objectKey)
     return key >= 0 && parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
   }
 
-  /// The key that a new object has from now on: the temporary one while its store has not got it; nil when it came to nothing.
+  /// The key of a new object after the save: the temporary one if its store didn't commit; nil if the object isn't saved.
   private func keyFromNowOn(_ temporary: Int64) -> Int64? {
     let key = permanent(temporary)
     if key < 0 { return nil }
@@ -32,9 +32,9 @@ extension SaveOperation {
     return isSaved ? key : temporary
   }
 
-  /// Many rows are not worth the memory of the shared cache. Then it has to forget the older versions that it may have.
+  /// Adds the saved rows to the shared cache, or clears the cache when there are too many.
   ///
-  /// Runs under the save lock, in the order of the commits: of derived values no version tells which are newer.
+  /// Runs under the save lock, in commit order, because versions don't show which derived values are newer.
   func publishToCache() {
     let saved = parts.filter(\.isCommitted)
     let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
@@ -71,9 +71,10 @@ extension SaveOperation {
     context.attach(object, row, group, position)
   }
 
-  /// What was recorded of relationships is in the store now. A list that was not known while the group has an answer
-  /// becomes known first, since that answer does not hold any more; temporary keys become permanent ones, and those of
-  /// objects that were never saved go.
+  /// Clears the recorded changes of relationships, which are now in the store.
+  ///
+  /// If only the group knows the targets, they are copied to the object first, because the group's answer is now outdated. Temporary keys
+  /// become permanent, and keys of objects that weren't saved are removed.
   private func settleLinks(_ object: ManagedObject) {
     guard let states = object.toMany, !object.isDeleted else { return }
     for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
@@ -86,7 +87,7 @@ extension SaveOperation {
     }
   }
 
-  /// Targets that can belong to one object only have left those that had them, as they have in the store.
+  /// Removes added objects from their former owners, as the store does, when an object can have only one owner.
   private func leaveFormerOwners(_ changes: SaveRequest.LinkChanges) {
     let relationship = context.entities[changes.entity].relationships[changes.relationship]
     if !relationship.hasTargetsToItself || changes.added.isEmpty { return }
@@ -108,7 +109,7 @@ extension SaveOperation {
     }
   }
 
-  /// Deleted objects leave the graph; lists that were read before leave them out from now on.
+  /// Removes deleted objects from the graph, and marks them so that lists read earlier leave them out.
   private func bury(_ deleted: ContiguousArray<ManagedObject>) {
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
@@ -118,11 +119,11 @@ extension SaveOperation {
       context.detach(object)
     }
     for (root, keys) in keys { coordinator.rowCache.remove(root: root, keys: keys) }
-    // Rows that the store severed by itself have a new version, which the shared cache does not know.
+    // Rows from which the store removed a link have new versions, which the shared cache doesn't have.
     if !deleted.isEmpty { coordinator.rowCache.removeAll() }
   }
 
-  /// Nothing is changed any more, but for objects of stores that have not got their changes.
+  /// Marks the objects as unchanged, except those of stores that didn't commit.
   func settle() {
     let rest = incompletion == nil ? [] : ContiguousArray(context.changed.filter { !isSettled($0) })
     for object in context.changed where incompletion == nil || isSettled(object) {

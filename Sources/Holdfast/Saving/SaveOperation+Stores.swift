@@ -1,10 +1,10 @@
 import HoldfastStore
 
-/// Which changes go to which store.
+/// Assigns the changes of a save to the stores.
 extension SaveOperation {
-  /// Divides the changes among the stores. Stores without changes get no part.
+  /// Divides the changes among the stores. Stores without changes are left out.
   ///
-  /// - Throws: ``ContextError`` when a store was removed, no store takes a new object, or relationships lead from store to store.
+  /// - Throws: ``ContextError`` when a store was removed, no store accepts a new object, or a relationship references another store.
   func divideAmongStores() throws {
     stores = coordinator.storeSet
     parts = []
@@ -26,7 +26,7 @@ extension SaveOperation {
     try refuseRelationshipsBetweenStores()
   }
 
-  /// The changed objects of which a store may have to hear.
+  /// The changed objects that a store may have to save.
   func stored(_ objects: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
     if !context.graph.hasTransientLinks { return objects }
     return ContiguousArray(objects.lazy.filter { !$0.changesTransientLinksAlone })
@@ -50,24 +50,24 @@ extension SaveOperation {
   private func store(of object: ManagedObject) throws -> PersistentStore {
     if let assigned = context.assignments?[object.objectKey] { return assigned }
     if let first = stores.firstWritable(Int(object.flags.entityIndex)) { return first }
-    // A store that can only be read says so itself, in terms of what was to be written.
+    // A read-only store throws an error that says what can't be written.
     if let sole = stores.sole, sole.holds(Int(object.flags.entityIndex)) { return sole }
     throw ContextError(
       .noStoreForEntity, objectID: object.id,
-      reason: "No store that can be written has objects of \(object.entity.name). Add one whose configuration names the entity, or none.")
+      reason: "No writable store holds objects of \(object.entity.name). Add a writable store for this entity or for all entities.")
   }
 
   // MARK: Relationships between stores
 
-  /// Finds every link from an object of one store to one of another: no store could keep it.
+  /// Refuses links from an object of one store to an object of another, which no store can keep.
   ///
-  /// Links lie in the rows that have the key, and in the lists of the relationship that names a many-to-many pair; both ends of
-  /// a new link are among the changed objects, so those are all that have to be looked at.
+  /// Links are stored in the rows that contain the destination's key, and in the lists of the relationship that names a many-to-many pair.
+  /// Both ends of a new link are changed objects, so checking these is enough.
   private func refuseRelationshipsBetweenStores() throws {
     if stores.sole != nil { return }
     var places: [Int64: Int] = [:]
     for part in parts { for object in part.inserted { places[object.objectKey] = part.store.place } }
-    /// The place of a key's store; nil for a new object that is not saved.
+    /// The index of a key's store; nil for a new object that isn't saved.
     func place(_ key: Int64) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
     var failures: [ContextError] = []
     for part in parts {
@@ -81,7 +81,8 @@ extension SaveOperation {
     if failures.count == 1 { throw failures[0] }
     guard failures.isEmpty else {
       throw ContextError(
-        .externalRelationship, reason: "\(failures.count) relationships lead from an object of one store to one of another.",
+        .externalRelationship,
+        reason: "\(failures.count) relationships reference an object of another store. Assign both ends to one store.",
         failures: failures, objectIDs: failures.flatMap(\.objectIDs))
     }
   }
@@ -95,11 +96,11 @@ extension SaveOperation {
   ) -> ContextError {
     ContextError(
       .externalRelationship, objectID: object.id, property: relationship.name,
-      reason: "The relationship leads to \(target), an object of another store. Assign both to one store, or keep the ID as a value.",
+      reason: "The relationship references \(target), an object of another store. Assign both to one store, or store the ID instead.",
       objectIDs: [object.id, target])
   }
 
-  /// Calls a closure with what a save writes of an object's links.
+  /// Calls a closure with each link of an object that the save writes.
   private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, Int64) -> Void) {
     for relationship in object.entity.relationships {
       if !relationship.isToMany {

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Checks every object and reports all failures together, those of the objects' own rules first.
+  /// Validates every object and reports all failures together, those of the objects' own validation first.
   func validate() throws {
     var failures = ownFailures
     try context.refusingFaultErrors {
@@ -21,27 +21,27 @@ extension SaveOperation {
       checks.collectFailures(row, object, &failures)
     }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
-    // What was fetched has no transient links until they are set, so only new objects can be asked for them.
+    // Fetched objects have no transient links until they are set, so only new objects are required to have them.
     for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
       validateCount(object, relationship, &failures)
     }
   }
 
-  /// Counts of relationships that nobody touched are not asked for.
+  /// Whether a relationship was read or changed. Counts of other relationships aren't validated.
   private func isTouched(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
-  /// A to-many relationship of one object. Named by the object's row, since nobody keeps the object meanwhile.
+  /// A to-many relationship of one object, identified by the object's row, because the object may be released meanwhile.
   private struct Losing: Hashable {
     let root: Int
     let key: Int64
     let toManyIndex: Int
   }
 
-  /// Deleted objects leave the relationships that lead to them, which may then have too few.
+  /// Validates relationships that lose deleted objects and may then have too few.
   private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
-    // Deleted objects of several entities of a family may lead to the same owner.
+    // Deleted objects of several entities of a family may have the same owner.
     var counted: Set<Losing> = []
     for entity in context.entities {
       for relationship in context.graph.checks[entity.index].losing {
@@ -55,7 +55,7 @@ extension SaveOperation {
     }
   }
 
-  /// The objects to which deleted ones of an entity lead, each once, with their rows; not those that are gone themselves.
+  /// The objects that deleted objects of an entity reference, each once and with its row. Objects without a row are left out.
   private func owners(
     of relationship: ManagedObjectModel.Relationship, losing entity: ManagedObjectModel.Entity
   ) throws -> ContiguousArray<ManagedObject> {
@@ -77,23 +77,23 @@ extension SaveOperation {
       failures.append(failure)
     }
     if count == 0 {
-      if !relationship.isOptional { fail(.missingMandatoryValue, "The relationship leads to no object but must lead to one.") }
+      if !relationship.isOptional { fail(.missingMandatoryValue, "The relationship is required but empty. Set it before saving.") }
     } else if count < relationship.minCount {
-      fail(.tooFewObjects, "There are \(count) objects where at least \(relationship.minCount) are needed.", bound: relationship.minCount)
+      fail(.tooFewObjects, "The relationship's count is \(count); the minimum is \(relationship.minCount).", bound: relationship.minCount)
     } else if relationship.maxCount > 0 && count > relationship.maxCount {
-      fail(.tooManyObjects, "There are \(count) objects where at most \(relationship.maxCount) may be.", bound: relationship.maxCount)
+      fail(.tooManyObjects, "The relationship's count is \(count); the maximum is \(relationship.maxCount).", bound: relationship.maxCount)
     }
   }
 
   private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
     for relationship in object.entity.relationships + object.entity.transientRelationships where relationship.deleteRule == .deny {
-      // An object that is gone stands in nobody's way.
+      // Objects without a row don't prevent the deletion.
       let targets = try context.existing(context.targets(of: object, relationship), of: relationship)
       if targets.isEmpty { continue }
       failures.append(
         ContextError(
           .deniedDelete, objectID: object.id, property: relationship.name,
-          reason: "The object cannot be deleted while the relationship leads to objects; delete those first or lead it elsewhere.",
+          reason: "The object can't be deleted while the relationship references objects. Delete those first, or remove them from it.",
           objectIDs: targets.map(\.objectID)))
     }
   }

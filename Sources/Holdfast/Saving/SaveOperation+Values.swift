@@ -1,9 +1,8 @@
 import HoldfastStore
 
-/// Values that no rule of the model refuses and still cannot be kept as they are: what could not be encoded, IDs of objects that
-/// are not saved. Beside them transient attributes, which no store sees.
+/// Checks of values that couldn't be encoded, IDs of unsaved objects, and transient attributes.
 extension SaveOperation {
-  /// What is wrong with such values; reported together with what the validation finds.
+  /// The failures of these checks, which are reported together with those of the validation.
   func valueFailures() -> [ContextError] {
     var failures = refusedValues()
     forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
@@ -29,11 +28,11 @@ extension SaveOperation {
     failures.append(
       ContextError(
         .unsavedObjectID, objectID: object.id, property: object.entity.slots[slot].name,
-        reason: "The attribute has the temporary ID of an object that is not saved with it. Save that object first, and set its new ID.",
+        reason: "The attribute contains the temporary ID of an object that isn't being saved. Save that object, then set its new ID.",
         objectIDs: [id]))
   }
 
-  /// The object of a temporary ID, if this save gives it a permanent one.
+  /// The object with a temporary ID, if this save gives it a permanent one.
   private func target(of id: ManagedObjectID) -> ManagedObject? {
     guard let entity = coordinator.model.entity(named: id.entityName), let object = context.registered(entity.index, id.key),
       object.isInserted && !object.isDeleted
@@ -41,7 +40,7 @@ extension SaveOperation {
     return object
   }
 
-  /// Makes rows in which permanent IDs stand in place of temporary ones. The objects get them when the save has succeeded.
+  /// Builds rows in which permanent IDs replace temporary ones. The objects adopt them when the save succeeds.
   func replaceTemporaryIDs() {
     for part in parts {
       for objects in [part.inserted, part.updated] {
@@ -68,7 +67,7 @@ extension SaveOperation {
 }
 
 extension StoreChanges {
-  /// Replaces bytes in the row that is saved of an object.
+  /// Replaces the bytes of a slot in the row that is saved for an object.
   fileprivate func replace(_ slot: Int, of object: ManagedObject, by bytes: UnsafeRawBufferPointer) {
     guard let base = object.row else { return }
     let layout = context.entities[Int(object.flags.entityIndex)].layout
@@ -79,7 +78,7 @@ extension StoreChanges {
     completedRows[ObjectIdentifier(object)] = row
   }
 
-  /// The row to save of an object.
+  /// The row that is saved for an object.
   @inline(__always) func rowToSave(_ object: ManagedObject) -> UnsafeRawPointer? {
     if completedRows.isEmpty { return object.row }
     return completedRows[ObjectIdentifier(object)].map { UnsafeRawPointer($0.row) } ?? object.row

@@ -1,35 +1,36 @@
 import HoldfastStore
 import Synchronization
 
-/// One save of a context, as a list of named steps. A save that fails before the first commit leaves stores and context as
-/// they were.
+/// A save of a context, as a list of named steps.
+///
+/// A save that fails before the first commit leaves the stores and the context unchanged.
 final class SaveOperation {
   let context: ManagedObjectContext
   var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
-  /// Whether objects were deleted that were never saved.
+  /// Whether objects that were never saved were deleted.
   @exclusivity(unchecked) var discardsNew = false
-  /// The epoch of the shared cache before the commit: rows forgotten since are not taken in again.
+  /// The epoch of the shared cache before the commit, so that rows removed since aren't inserted again.
   @exclusivity(unchecked) var cacheEpoch = 0
-  /// How many new objects there are of each entity.
+  /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
-  /// The keys that new objects get.
+  /// The permanent keys of new objects.
   let keys = PermanentKeys()
-  /// The stores as they were when the changes were divided.
+  /// The stores at the time when the changes were divided.
   var stores: StoreSet
-  /// The other ends of one-to-one relationships that change.
+  /// The other ends of changed one-to-one relationships.
   @exclusivity(unchecked) var partners: [ManagedObject] = []
-  /// What changes in each store, in the order in which the stores were added; stores without changes have no part.
+  /// The changes of each store, in the order in which the stores were added, without unchanged stores.
   @exclusivity(unchecked) var parts: [StoreChanges] = []
-  /// What objects' own rules refuse.
+  /// The failures of the objects' own validation and of the value checks.
   var ownFailures: [ContextError] = []
-  /// What messages say of each store; empty when there are no listeners.
+  /// The changes of each store for notifications; empty without listeners.
   var committedChanges: [SavedChanges] = []
-  /// Why not all stores have their changes; nil when they have.
+  /// The error when only some stores have their changes; nil otherwise.
   var incompletion: (any Error)?
-  /// The error of a store that has its changes, but could not make sure that they outlive a power loss.
+  /// The error of a store that has its changes but couldn't confirm that they survive a power loss.
   var unconfirmed: StoreError?
 
   init(_ context: ManagedObjectContext) {
@@ -37,7 +38,7 @@ final class SaveOperation {
     stores = context.persistentStoreCoordinator.storeSet
   }
 
-  /// The key that a key will have after the save; -1 for an object that is not saved.
+  /// The key of an object after the save; -1 for an object that isn't saved.
   @inline(__always) func permanent(_ key: Int64) -> Int64 { keys.permanent(key) }
 
   func run() throws {
@@ -55,7 +56,7 @@ final class SaveOperation {
     try validate()
     try completeLinksAgain()
     try coordinator.saveLock.withLock {
-      // No store comes or goes from here on.
+      // No store is added or removed from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
       for part in parts { try part.checkUniqueness() }
       try obtainPermanentIDs()
@@ -64,7 +65,7 @@ final class SaveOperation {
       for part in parts { try part.buildRequest(date: date) }
       for part in parts { try part.checkVersions() }
       try findOtherEnds()
-      // Callbacks and rules may have read as well.
+      // Callbacks and validation methods may have read properties too.
       try context.refuseUnreadValues()
       try prepare()
       cacheEpoch = coordinator.rowCache.epoch
@@ -78,7 +79,7 @@ final class SaveOperation {
     callDidSave()
   }
 
-  /// Reports what was committed, when the context can be saved again.
+  /// Notifies observers, and throws if the save is incomplete or unconfirmed. The context can be saved again.
   func report() throws {
     tellDidSave()
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
@@ -90,11 +91,11 @@ final class SaveOperation {
 
   private func processPendingChanges() throws {
     try context.processPendingChanges()
-    // Objects read since the rules were applied may point to what is being deleted.
+    // Objects read since the delete rules were applied may reference objects that are being deleted.
     context.nullifyRegistered(context.changed.filter { $0.isDeleted })
   }
 
-  /// Callbacks may change objects, which are called too; that has to come to an end.
+  /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
     var called = 0
     for _ in 0..<100 {
@@ -104,11 +105,12 @@ final class SaveOperation {
       for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
       try processPendingChanges()
     }
-    throw ContextError(.endlessSave, reason: "willSave changed further objects a hundred times over; let it come to an end.")
+    throw ContextError(
+      .endlessSave, reason: "willSave() changed further objects in 100 successive rounds. Make sure that it stops changing objects.")
   }
 
   private func collectChanges() {
-    // From here to the end of the commit no code of objects runs.
+    // From here to the end of the commit, no callback of an object runs.
     context.awakeningHolds += 1
     insertedCounts = Array(repeating: 0, count: context.entities.count)
     inserted.reserveCapacity(context.changed.count)
@@ -128,19 +130,21 @@ final class SaveOperation {
     }
   }
 
-  /// Objects of which only links changed, or that were deleted unread, may be faults still; their versions are needed. They
-  /// are read together.
+  /// Reads all faults among changed and deleted objects together, because their versions are needed.
+  ///
+  /// An object may still be a fault when only its links changed, or when it was deleted unread.
   private func readFaults() throws {
     let saved = stored(updated) + deleted
     try context.fire(together: saved.filter { $0.isFault })
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
     throw ContextError(
-      .conflict, reason: "\(missing.count) changed objects have no row: somebody else deleted them, or they could not be read. Roll back.",
+      .conflict,
+      reason: "Changed objects without a readable row: \(missing.count). Another context or process may have deleted them. Roll back.",
       objectIDs: missing, cause: context.faultError)
   }
 
-  /// Where the targets of ordered relationships stand has to be known before others are put among them.
+  /// Reads the positions in changed ordered relationships, which are needed to place other objects among them.
   private func readOrders() throws {
     for object in updated {
       guard let states = object.toMany else { continue }
@@ -151,10 +155,10 @@ final class SaveOperation {
     }
   }
 
-  /// All stores make their part ready before any commits. When one cannot, all are as before.
+  /// Prepares the changes in all stores before any commits. When one fails, all stores stay unchanged.
   private func prepare() throws {
     do {
-      // In an order that all processes share, since a prepared save may hold a lock that others wait for.
+      // All processes use the same order, because a prepared save may hold a lock that others wait for.
       for part in parts.sorted(by: { $0.store.identifier < $1.store.identifier }) where !part.request.isEmpty {
         part.prepared = try part.store.wrapping("save") { try part.store.store.prepare(part.request) }
       }
@@ -162,7 +166,7 @@ final class SaveOperation {
       for part in parts { part.abort() }
       guard let refusal = error as? StoreError else { throw error }
       if refusal.code == .conflict {
-        // What the shared cache has of these rows is what was refused.
+        // The shared cache may have the outdated rows.
         coordinator.rowCache.removeAll()
         throw SaveFailure.conflict(refusal)
       }
@@ -171,8 +175,9 @@ final class SaveOperation {
     }
   }
 
-  /// Commits store by store. A failure before anything was committed takes everything back; after that, what is committed
-  /// stays, and the rest is taken back.
+  /// Commits store by store.
+  ///
+  /// A failure before the first commit rolls everything back. After that, committed changes stay, and the others are rolled back.
   private func commit() throws {
     for part in parts {
       guard let prepared = part.prepared else {
@@ -183,7 +188,7 @@ final class SaveOperation {
       do {
         try part.store.wrapping("save") { try prepared.commit() }
       } catch let error as StoreError where error.code == .durabilityUnknown {
-        // The store has the changes, and everybody sees them.
+        // The store has the changes, and they are visible.
         unconfirmed = unconfirmed ?? error
       } catch {
         for part in parts { part.abort() }
@@ -210,7 +215,7 @@ final class SaveOperation {
 }
 
 extension StoreChanges {
-  /// Takes back what was prepared and not committed.
+  /// Rolls back prepared changes that weren't committed.
   func abort() {
     prepared?.abort()
     prepared = nil
@@ -218,26 +223,30 @@ extension StoreChanges {
 }
 
 extension ManagedObjectContext {
-  /// Saves every change: all or nothing, durable when it returns.
+  /// Saves all changes of the context, all or nothing. They are durable when it returns.
   ///
-  /// In this order: apply delete rules, call `willSave`, divide the changes among the stores, validate everything, check
-  /// uniqueness, obtain permanent IDs, work out derived attributes, hand the changes to the stores, commit, take over the new versions, call `didSave`. Those
-  /// who listen are called first (``contextWillSave(_:)``) and last (``contextDidSave(_:)``). A store in which nothing changed is
-  /// asked nothing. When it throws, the context has its changes still and can go on.
+  /// A save has these steps:
   ///
-  /// With several stores all make their part ready before any commits, so what a store can refuse, it refuses before anything
-  /// is changed. Each part is all or nothing. Should a commit fail after another succeeded, the error is
-  /// ``ContextError/Code/incompleteSave`` (134040), which names the stores that have their changes; objects of those are
-  /// clean, and the others have their changes still.
+  /// 1. Call the handlers of ``contextWillSave(_:)``, apply delete rules, and call `willSave`.
+  /// 2. Divide the changes among the stores, validate everything, and check uniqueness.
+  /// 3. Obtain permanent IDs and compute derived attributes.
+  /// 4. Send the changes to the stores and commit them. A store without changes receives no request.
+  /// 5. Adopt the new versions, call `didSave`, and call the handlers of ``contextDidSave(_:)``.
   ///
-  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` says that everything is saved and
-  /// to be seen by everybody, and the objects are clean, but that the disk did not confirm it: a power loss may bring back what was
-  /// there before. With ``/HoldfastStore/StoreError/Code/outcomeUnknown`` the context has its changes still, and the store may have them too:
-  /// look at the store before you save them again.
+  /// When a save throws, the context keeps its changes and stays usable, except as described below.
   ///
-  /// - Throws: ``ContextError`` for properties that couldn't be read (``ContextError/Code/unreadValues``), validation failures (all
-  ///   together, 1560), conflicts, relationships between stores (133010) and stores that are missing, ``/HoldfastStore/StoreError`` for the
-  ///   rest.
+  /// With several stores, all stores prepare their changes before any commits. So a store that refuses its changes does so before anything
+  /// is written. Each store's changes are all or nothing. If a commit fails after another one succeeded, the error is
+  /// ``ContextError/Code/incompleteSave`` (134040) and names the stores that have their changes. Objects of these stores have no unsaved
+  /// changes any more; the other objects keep theirs.
+  ///
+  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
+  /// visible, but the disk didn't confirm it. The objects have no unsaved changes, and a power loss may bring back the previous contents.
+  /// With ``/HoldfastStore/StoreError/Code/outcomeUnknown``, the context keeps its changes and the store may have them too. Check the store
+  /// before you save them again.
+  ///
+  /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
+  ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
   public func save() throws {
     checkIsolation()
     if isSaving {
@@ -265,7 +274,7 @@ extension ManagedObjectContext {
   }
 }
 
-/// What the stack says of a store's refusal.
+/// Errors for changes that a store refused or didn't commit.
 enum SaveFailure {
   static func conflict(_ error: StoreError) -> ContextError {
     let ids = error.conflicts.map(\.objectID)
@@ -281,8 +290,8 @@ enum SaveFailure {
     let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
     return ContextError(
       .incompleteSave,
-      reason: "The changes are saved in \(saved.map(\.store.title).joined(separator: ", ")), and not in "
-        + "\(rest.map(\.store.title).joined(separator: ", ")), whose \(objects.count) objects are changed still. Save again.",
+      reason: "The changes were saved in \(saved.map(\.store.title).joined(separator: ", ")), but not in "
+        + "\(rest.map(\.store.title).joined(separator: ", ")). Objects with unsaved changes: \(objects.count). Save again.",
       objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 
@@ -290,7 +299,8 @@ enum SaveFailure {
     let ids = error.constraintConflicts.map { save.knownID($0.objectID) }
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
     return ContextError(
-      .constraintConflict, reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") values of \(names) that another has.",
+      .constraintConflict,
+      reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") the same \(names) as another. Change them and save again.",
       objectIDs: ids, cause: error)
   }
 }

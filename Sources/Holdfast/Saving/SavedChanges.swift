@@ -1,8 +1,9 @@
 public import HoldfastStore
 import Synchronization
 
-/// What one save changed in one store: object IDs only, so that it can travel. A save that changes several stores gives one for
-/// each.
+/// The changes of one save in one store, as object IDs.
+///
+/// A save that changes several stores produces one value for each. The value contains no objects, so you can send it to other tasks.
 ///
 /// ```swift
 /// for await changes in container.persistentStoreCoordinator.savedChanges() {
@@ -16,14 +17,17 @@ public struct SavedChanges: Sendable, Hashable {
   public var contextName: String
   /// The new objects, with their permanent IDs, in the order in which they were inserted.
   public var inserted: [ManagedObjectID]
-  /// The objects that a reader sees changed: their attributes, or the objects that a relationship references, from whichever side it was
-  /// changed, or because a destination was deleted. So the owner of a to-many relationship is listed when an object came or went, and an
-  /// object whose derived attributes changed. An object whose to-one relationship without inverse referenced a deleted object isn't listed.
+  /// The objects that a reader sees changed.
+  ///
+  /// An object is listed when its attributes changed, including derived ones, or when a relationship references other objects than before.
+  /// It doesn't matter from which side the relationship changed, or whether an object in it was deleted. So the owner of a to-many
+  /// relationship is listed when an object is added or removed. An object isn't listed when its to-one relationship has no inverse and
+  /// referenced a deleted object.
   public var updated: [ManagedObjectID]
   /// The deleted objects.
   public var deleted: [ManagedObjectID]
 
-  /// Makes the record.
+  /// Creates a record of changes.
   public init(
     storeIdentifier: String, contextName: String, inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
     deleted: [ManagedObjectID] = []
@@ -37,15 +41,17 @@ public struct SavedChanges: Sendable, Hashable {
 }
 
 extension PersistentStoreCoordinator {
-  /// The changes of every save from now on, in the order of the commits, whichever context saves.
+  /// Returns a sequence of the changes of all later saves, in commit order.
   ///
-  /// Each caller gets a sequence of its own, which ends when the coordinator goes or the task that goes over it is cancelled.
+  /// It includes the saves of every context. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
+  /// iterating task is cancelled.
   ///
-  /// - Parameter limit: how many changes wait for a slow reader; beyond that the oldest go, never the newest.
+  /// - Parameter limit: the maximum number of changes that wait for a slow reader. When there are more, the oldest are dropped. Defaults to
+  ///   256.
   public func savedChanges(bufferingNewest limit: Int = 256) -> AsyncStream<SavedChanges> { saveListeners.stream(limit) }
 }
 
-/// Those who want to hear of saves.
+/// The listeners for saves.
 final class SaveListeners: Sendable {
   private struct Listeners {
     var next = 0
@@ -76,19 +82,19 @@ final class SaveListeners: Sendable {
     listeners.withLock { $0.all.removeAll { $0.number == number } }
   }
 
-  /// Tells everybody. Called while the save's lock is held, so that everybody hears of saves in their order.
+  /// Notifies all listeners. Called under the save lock, so that they receive saves in commit order.
   func announce(_ changes: SavedChanges) {
     for listener in listeners.withLock({ $0.all }) { listener.continuation.yield(changes) }
   }
 }
 
 extension SaveOperation {
-  /// Reports what was committed, store by store.
+  /// Notifies listeners of the committed changes, store by store.
   func announce() {
     let isHeard = context.observers?.didSaveHandlers.isEmpty == false
     if coordinator.saveListeners.isEmpty && !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
-      // Objects are still as the save found them, so what changed can still be seen.
+      // The objects still have their change flags, so the changes can be listed.
       let changes = part.savedChanges
       committedChanges.append(changes)
       coordinator.saveListeners.announce(changes)

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What a save checks of one slot.
+/// The checks of a save on one slot.
 struct SlotCheck: Sendable {
   let slot: Int
   private let name: String
@@ -17,7 +17,7 @@ struct SlotCheck: Sendable {
       isMandatory = !kind.isOptional
       (type, rule) = (nil, nil)
     case .attribute(let attribute):
-      // What is worked out from others is nobody's to set right.
+      // Programs can't correct derived values, so these aren't checked.
       isMandatory = !kind.isOptional && attribute.derivation == nil
       type = attribute.type
       rule = attribute.derivation == nil ? SlotRule(attribute.declaration) : nil
@@ -48,7 +48,7 @@ struct SlotCheck: Sendable {
     return error
   }
 
-  /// The value in the attribute's type, unless it is too large for that.
+  /// The value in the attribute's type, or as a 64-bit integer when it is out of the type's range.
   private func value(_ row: RowPointer) -> StoreValue? {
     guard let type else { return nil }
     if type.cellKind != .integer { return row.value(slot, type) }
@@ -59,14 +59,16 @@ struct SlotCheck: Sendable {
 
 extension ContextError {
   static func missing(_ name: String, _ object: ManagedObject) -> ContextError {
-    ContextError(.missingMandatoryValue, objectID: object.id, property: name, reason: "A value must be there; set one before saving.")
+    ContextError(
+      .missingMandatoryValue, objectID: object.id, property: name,
+      reason: "The property is required but has no value. Set it before saving.")
   }
 
-  /// One failure as itself, several as one error.
+  /// A single failure unchanged, or several combined in one error.
   static func together(_ failures: [ContextError]) -> ContextError {
     if failures.count == 1 { return failures[0] }
     return ContextError(
-      .multipleValidationFailures, reason: "\(failures.count) values or relationships are not valid.", failures: failures,
+      .multipleValidationFailures, reason: "\(failures.count) validations failed. Correct each failure and save again.", failures: failures,
       objectIDs: failures.compactMap(\.objectID))
   }
 }

@@ -6,18 +6,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// What the values of an attribute have to be: its type's range, and what the model demands.
+/// The rule for an attribute's values: the range of its type, and the model's validation.
 enum SlotRule: Sendable {
   case whole(ClosedRange<Int64>)
   case number(ClosedRange<Double>)
-  /// The same for attributes of single precision, whose bounds are said as such.
+  /// The same for single-precision attributes, whose bounds are reported as `Float`.
   case single(ClosedRange<Double>)
   case decimal(Decimal?, Decimal?)
-  /// Seconds; a date has to be a finite number of them whatever the bounds.
+  /// In seconds. A date must be finite even without bounds.
   case date(ClosedRange<Double>)
   case text(TextRule)
 
-  /// What is wrong with a value.
+  /// Why a value is invalid.
   struct Failure {
     var code: ContextError.Code
     var bound: StoreValue?
@@ -26,7 +26,7 @@ enum SlotRule: Sendable {
     var reason: String
   }
 
-  /// Nil when every value is right.
+  /// Nil when every value is valid.
   init?(_ declaration: AttributeDescription) {
     let bounds = declaration.validation
     switch declaration.type {
@@ -81,7 +81,7 @@ enum SlotRule: Sendable {
     }
   }
 
-  /// Whether a number that is not within bounds is beyond the upper one. What is no number is beyond the bound that there is.
+  /// Whether an invalid number violates the upper bound. NaN violates the upper bound if there is one, else the lower.
   @inline(never)
   private static func isAbove(_ value: Double, _ range: ClosedRange<Double>) -> Bool {
     value.isNaN ? range.upperBound.isFinite : value > range.upperBound
@@ -93,12 +93,12 @@ enum SlotRule: Sendable {
     return Failure(
       code: isTooLarge ? .numberTooLarge : .numberTooSmall, bound: bound,
       predicate: "SELF \(isTooLarge ? "<=" : ">=") \(ValidationSentence.text(bound))",
-      reason: "The number is \(isTooLarge ? "above the largest" : "below the smallest") that the attribute's type or the model allows.")
+      reason: "The number is \(isTooLarge ? "above the largest" : "below the smallest") value that the attribute or its type allows.")
   }
 
   @inline(never)
   private static func date(_ value: Double, _ range: ClosedRange<Double>) -> Failure {
-    if !value.isFinite { return Failure(code: .invalidDate, reason: "The date is not a finite number of seconds.") }
+    if !value.isFinite { return Failure(code: .invalidDate, reason: "The date isn't a finite number of seconds.") }
     let isTooLate = value > range.upperBound
     let bound = StoreValue.date(isTooLate ? range.upperBound : range.lowerBound)
     return Failure(
@@ -110,7 +110,7 @@ enum SlotRule: Sendable {
   @inline(never)
   private static func decimal(_ value: StoreValue, _ low: Decimal?, _ high: Decimal?) -> Failure? {
     guard case .decimal(let number) = value else { return nil }
-    // A decimal that is no number is beyond the bound that there is, as a floating-point one is.
+    // NaN violates the upper bound if there is one, else the lower, as for floating-point numbers.
     if let high, number.isNaN || number > high { return outside(true, .decimal(low ?? high), .decimal(high)) }
     if let low, number.isNaN || number < low { return outside(false, .decimal(low), .decimal(high ?? low)) }
     return nil

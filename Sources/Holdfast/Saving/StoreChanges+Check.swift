@@ -1,18 +1,20 @@
 import HoldfastStore
 
 extension StoreChanges {
-  /// Finds objects that would share the values of a uniqueness constraint within the store, for stores that do not. Runs under the save
-  /// lock; a race with other processes remains.
+  /// Checks uniqueness constraints, for stores that don't check them.
+  ///
+  /// Runs under the save lock; a race with other processes remains.
   func checkUniqueness() throws {
     if store.capabilities.uniqueness { return }
     var conflicts: [ManagedObjectID] = []
     for entity in context.entities {
-      // Those that are inherited hold among all objects of the entity above.
+      // Inherited constraints are checked with the entity that declares them.
       for slots in entity.uniqueSlots[entity.inheritedConstraintCount...] { conflicts += try sharing(entity, slots) }
     }
     guard conflicts.isEmpty else {
       throw ContextError(
-        .constraintConflict, reason: "\(conflicts.count) objects have values of a uniqueness constraint that another has.",
+        .constraintConflict,
+        reason: "Values that must be unique aren't. Objects in conflict: \(conflicts.count). Change their values and save again.",
         objectIDs: conflicts)
     }
   }
@@ -33,22 +35,24 @@ extension StoreChanges {
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
       guard let object = saving[values], object.objectKey != row.key else { return }
-      // A row that this save changes or deletes does not count with the values that it has now.
+      // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
       conflicts.append(object.id)
     }
     return conflicts
   }
 
-  /// The value of a slot as the save writes it: of a derived attribute, that which is derived.
+  /// The value of a slot that the save writes: for a derived attribute, the new derived value.
   private func valueToSave(_ slot: Int, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
     let row = object.readRow
-    // The date of a save is that of every object in it, so nobody demands that it be unique.
+    // The save's date is a placeholder here: it is equal for all objects of a save, so models don't require it to be unique.
     let own = context.graph.derivations?.own[Int(object.flags.entityIndex)].first { $0.slot == slot }
     return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot], idPrefix: nil)
   }
 
-  /// Compares rows with what the context had read, for stores that do not compare versions: all conflicts at once.
+  /// Compares the stored rows with what the context had read, for stores that don't compare versions.
+  ///
+  /// Reports all conflicts in one error.
   func checkVersions() throws {
     if store.capabilities.versions { return }
     var conflicts: [SaveConflict] = []
@@ -69,7 +73,7 @@ extension StoreChanges {
       coordinator.rowCache.removeAll()
       throw SaveFailure.conflict(
         StoreError(
-          .conflict, operation: "save", path: store.path, reason: "Rows were changed.", conflicts: conflicts))
+          .conflict, operation: "save", path: store.path, reason: "Rows were changed since they were read.", conflicts: conflicts))
     }
   }
 
@@ -88,7 +92,7 @@ extension StoreChanges {
     }.sorted { $0.objectID.key < $1.objectID.key }
   }
 
-  /// Whether a row is what the context had read: by its version, or where the store keeps none, by its bytes.
+  /// Whether a row is unchanged since the context read it: by version, or by bytes if the store has no versions.
   private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }

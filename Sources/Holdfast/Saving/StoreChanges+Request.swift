@@ -1,10 +1,10 @@
 import HoldfastStore
 
 extension StoreChanges {
-  /// Turns the changes into a request: links, what is derived of them and of the objects, and rows with all that.
+  /// Builds the request: links, then derived values, then rows, which contain both.
   ///
-  /// - Parameter date: that of the save, in seconds since 2001.
-  /// - Throws: as ``Deriving/run()``.
+  /// - Parameter date: the date of the save, in seconds since 2001.
+  /// - Throws: the errors of ``Deriving/run()``.
   func buildRequest(date: Double) throws {
     buildLinks()
     if let plan = context.graph.derivations { derived = try Deriving(self, plan, date: date).run() }
@@ -13,7 +13,7 @@ extension StoreChanges {
     lockPartners()
   }
 
-  /// Sealed rows: slot by slot, so that equal objects give equal bytes, with the keys of new objects in place of temporary ones.
+  /// Builds sealed rows, in which permanent keys replace temporary ones. Equal objects have equal bytes.
   private func buildRows() {
     var byEntity:
       [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
@@ -73,7 +73,7 @@ extension StoreChanges {
   /// The slots of to-one relationships.
   private static func targetSlots(_ layout: RowLayout) -> [Int] { layout.kinds.indices.filter { layout.kinds[$0] == .key } }
 
-  /// Appends an object's row as a whole, and then the keys that are not those of the store.
+  /// Appends an object's entire row, then replaces temporary keys.
   private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [Int]) {
     guard let base = rowToSave(object) else { return }
     let row = RowPointer(base)
@@ -84,7 +84,7 @@ extension StoreChanges {
     }
   }
 
-  /// Appends an object's row, with derived values, in slot order, in place of those that it has.
+  /// Appends an object's row, slot by slot, with new derived values, which are in slot order.
   private func append(
     _ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
   ) {
@@ -115,8 +115,9 @@ extension StoreChanges {
     builder.endRow()
   }
 
-  /// Rows that differ from what the context had read, or whose many-to-many links changed. Objects for which neither is
-  /// so are not saved.
+  /// Rows that differ from what the context had read, and rows of objects whose many-to-many links changed.
+  ///
+  /// Other objects aren't saved.
   private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [SaveRequest.UpdatedRows] {
     let layout = context.entities[entity].layout
     let words = (layout.columns.count + 63) / 64
@@ -157,7 +158,7 @@ extension StoreChanges {
     return result
   }
 
-  /// Whether a changed object's row is written, and its version compared.
+  /// Whether a changed object's row is written and its version is compared.
   func isWritten(_ object: ManagedObject) -> Bool {
     let committed = object.committedRow ?? object.readRow
     if object.isInaccessible { return false }
@@ -178,12 +179,12 @@ extension StoreChanges {
     for slot in 0..<layout.kinds.count where row.differs(from: committed, slot, layout.kinds[slot]) {
       mask[slot / 64] |= 1 << UInt64(slot % 64)
     }
-    // What somebody gave to a derived attribute is overwritten, and no reason to save.
+    // Values that were set on derived attributes are overwritten, so they don't require a save.
     for slot in context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? [] { mask[slot / 64] &= ~(1 << UInt64(slot % 64)) }
     return mask
   }
 
-  /// Whether links of many-to-many relationships changed, which raises the version of both ends.
+  /// Whether links of many-to-many relationships changed, which increments the versions of both ends.
   private func changesLinks(_ object: ManagedObject) -> Bool {
     guard let states = object.toMany else { return false }
     return object.entity.toManyRelationships.contains { relationship in
@@ -205,12 +206,13 @@ extension StoreChanges {
 
   // MARK: Links
 
-  /// The new and removed links of a many-to-many pair, from the side that names them. Both sides record every change, so
-  /// one side says it all; links of deleted objects are left to the store.
+  /// The new and removed links of a many-to-many pair, from the side that names them.
+  ///
+  /// Both sides record every change, so one side is enough. The store removes the links of deleted objects.
   private func linkChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.LinkChanges {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let destination = relationship.destinationIndex
-    // Links to objects that are being deleted are not told.
+    // Links to objects that are being deleted are left out.
     let checked = context.mayHoldDeleted(destination) ? destination : nil
     let family = context.graph.entities[relationship.entityIndex].family
     changes.added.reserveCapacity(likelyLinkCount(relationship))
@@ -225,7 +227,7 @@ extension StoreChanges {
       states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
       states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
     }
-    // New objects of one entity stand in the order of their keys.
+    // New objects of one entity are already sorted by key.
     if !updated.isEmpty || family.count > 1 {
       changes.added.sort()
       changes.removed.sort()
@@ -233,8 +235,9 @@ extension StoreChanges {
     return changes
   }
 
-  /// Appends the links from an object to others, sorted by their permanent keys, but for those that are not saved or of the entity
-  /// whose objects may be being deleted.
+  /// Appends the links from an object, sorted by the permanent keys of their destinations.
+  ///
+  /// Leaves out objects that aren't saved, and objects of the entity `checked` that are being deleted.
   @inline(__always) private func append(
     _ keys: UnsafeBufferPointer<Int64>, of source: Int64, _ checked: Int?, to links: inout [SaveRequest.Link]
   ) {
@@ -253,8 +256,9 @@ extension StoreChanges {
 
   // MARK: Order
 
-  /// The new order keys of an ordered relationship: of targets that are new or were moved, and of others where there was no
-  /// room between two.
+  /// The new order keys of an ordered relationship.
+  ///
+  /// New and moved objects get one, and further objects where there was no room between two keys.
   private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
     let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
     let checksDeleted = context.mayHoldDeleted(relationship.destinationIndex)
@@ -277,8 +281,7 @@ extension StoreChanges {
     return changes
   }
 
-  /// How many links the new objects likely have, by the first of them: growing a list of many by doubling takes twice its
-  /// memory.
+  /// Estimates the number of links of new objects from the first 64, because growing a large list by doubling takes twice its memory.
   private func likelyLinkCount(_ relationship: ManagedObjectModel.Relationship) -> Int {
     let family = context.graph.entities[relationship.entityIndex].family
     let sample = inserted.lazy.filter { family.contains(Int($0.flags.entityIndex)) }.prefix(64)
@@ -286,7 +289,7 @@ extension StoreChanges {
     return count == 0 ? 0 : insertedCounts[family].reduce(0, +) * links / count * 9 / 8
   }
 
-  /// Sorts an object's few links by insertion, which sorting as such is slow to begin with.
+  /// Sorts an object's links: up to 16 by insertion, which is faster than the general sort.
   private static func sort(_ links: UnsafeMutableBufferPointer<SaveRequest.Link>) {
     var links = links
     if links.count > 16 { return links.sort() }

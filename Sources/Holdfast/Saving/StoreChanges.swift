@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What a save changes in one store.
+/// The changes of a save in one store.
 final class StoreChanges {
   let context: ManagedObjectContext
   let store: PersistentStore
@@ -9,18 +9,18 @@ final class StoreChanges {
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
-  /// How many new objects there are of each entity.
+  /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   var request = SaveRequest()
-  /// The rows of inserted and updated objects in the request, and whose they are, in the same order.
+  /// The rows of inserted and updated objects in the request, with the objects in the same order.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
-  /// The rows of objects that have temporary IDs as values, with the permanent ones in their place; mostly none.
+  /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
   /// The values of derived attributes; nil for a model without any.
   var derived: DerivedValues?
-  /// The objects whose relationships lose what is deleted; found only for messages.
+  /// The objects whose relationships lose deleted objects; found only for notifications.
   var otherEnds: [ManagedObjectID] = []
-  /// What the store made ready.
+  /// The save that the store has prepared.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.
   var isCommitted = false
@@ -35,19 +35,19 @@ final class StoreChanges {
     for row in completedRows.values { row.destroy() }
   }
 
-  /// The key that a key will have after the save; -1 for an object that is not saved.
+  /// The key of an object after the save; -1 for an object that isn't saved.
   @inline(__always) func permanent(_ key: Int64) -> Int64 { keys.permanent(key) }
 }
 
-/// The keys that new objects get.
+/// The permanent keys of new objects.
 final class PermanentKeys {
-  /// That of temporary key *k* stands at `first - k`.
+  /// The permanent key of temporary key *k* is at index `first - k`.
   @exclusivity(unchecked) private var keys: ContiguousArray<Int64> = []
   @exclusivity(unchecked) private var first: Int64 = 0
 
   var isEmpty: Bool { keys.isEmpty }
 
-  /// Makes room for the objects from one temporary key down to another.
+  /// Reserves entries for the temporary keys from `first` down to `last`.
   func reserve(from first: Int64, to last: Int64) {
     self.first = first
     keys = ContiguousArray(repeating: -1, count: Int(first - last) + 1)
@@ -55,10 +55,10 @@ final class PermanentKeys {
 
   func set(_ key: Int64, for temporary: Int64) { keys[Int(first - temporary)] = key }
 
-  /// The key that a key will have after the save; -1 for an object that is not saved.
+  /// The key of an object after the save; -1 for an object that isn't saved.
   @inline(__always) func permanent(_ key: Int64) -> Int64 {
     if key >= 0 { return key }
-    // A key that only a faulty store can deliver may lie anywhere; then the place wraps and is none of ours.
+    // A faulty store may return any key. The subtraction then wraps to an index that is out of range.
     let place = Int(first &- key)
     return place >= 0 && place < keys.count ? keys[place] : -1
   }

@@ -1,13 +1,13 @@
 import HoldfastStore
 
-/// What texts have to be.
+/// The rule for text values: length, regular expression and URI syntax.
 struct TextRule: Sendable {
   private let minimumLength: Int
   private let maximumLength: Int
   private let pattern: String?
   private let isURI: Bool
 
-  /// Nil when every text is right.
+  /// Nil when every text is valid.
   init?(_ declaration: AttributeDescription) {
     let rule = declaration.validation
     minimumLength = rule.minimumLength ?? 0
@@ -23,11 +23,11 @@ struct TextRule: Sendable {
       if length < minimumLength { return failure(.stringTooShort, "length >= \(minimumLength)", minimumLength, "fewer") }
       if length > maximumLength { return failure(.stringTooLong, "length <= \(maximumLength)", maximumLength, "more") }
     }
-    if isURI && !TextRule.isURI(text) { return SlotRule.Failure(code: .invalidURI, reason: "The text is no URI.") }
+    if isURI && !TextRule.isURI(text) { return SlotRule.Failure(code: .invalidURI, reason: "The text isn't a valid URI.") }
     guard let pattern, !context.patterns.matches(String(decoding: text, as: UTF8.self), pattern) else { return nil }
     return SlotRule.Failure(
       code: .stringPatternMismatch, predicate: "SELF MATCHES \"\(pattern)\"",
-      reason: "The text does not match the model's regular expression.")
+      reason: "The text doesn't match the attribute's regular expression.")
   }
 
   private func failure(_ code: ContextError.Code, _ predicate: String, _ bound: Int, _ word: String) -> SlotRule.Failure {
@@ -43,8 +43,10 @@ struct TextRule: Sendable {
     return count
   }
 
-  /// Whether a text can be a URI (RFC 3986): no spaces, control characters, quotes or brackets that the grammar excludes, and two
-  /// digits behind each percent sign. Letters beyond ASCII are let pass (RFC 3987).
+  /// Whether a text can be a URI (RFC 3986).
+  ///
+  /// Spaces, control characters, and the quotes and brackets that the grammar excludes aren't allowed. Two hexadecimal digits must follow
+  /// each percent sign. Non-ASCII letters are allowed (RFC 3987).
   static func isURI(_ text: UnsafeRawBufferPointer) -> Bool {
     for (place, byte) in text.enumerated() {
       switch byte {
@@ -67,12 +69,14 @@ struct TextRule: Sendable {
   }
 }
 
-/// Regular expressions, compiled once per context: they may not be shared between threads.
+/// Regular expressions, compiled once per context, because threads can't share them.
 final class PatternCache {
   private var compiled: [String: Regex<AnyRegexOutput>] = [:]
 
-  /// Whether a text as a whole matches a pattern. The model has refused patterns that are none. A point and a class of characters match
-  /// one Unicode scalar, as in ICU, and not a letter with all its marks; composed and decomposed letters differ.
+  /// Whether an entire text matches a pattern. The model has already refused invalid patterns.
+  ///
+  /// A dot or character class matches one Unicode scalar, as in ICU, not a letter with all its marks. Composed and decomposed letters
+  /// differ.
   func matches(_ text: String, _ pattern: String) -> Bool {
     if let regex = compiled[pattern] { return (try? regex.wholeMatch(in: text)) != nil }
     guard let regex = try? Regex(pattern).matchingSemantics(.unicodeScalar) else { return false }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What a save checks of a transient attribute.
+/// The checks of a save on a transient attribute.
 struct TransientCheck: Sendable {
   let attribute: ManagedObjectModel.TransientAttribute
   private let check: SlotCheck
@@ -14,8 +14,10 @@ struct TransientCheck: Sendable {
     layout = RowLayout([.attribute(attribute.type)])
   }
 
-  /// What was fetched has no transient values until somebody sets them, so only new objects can be asked for them; a value that only
-  /// its class can say is the class's to check.
+  /// The failure of an object's transient value; nil when it is valid.
+  ///
+  /// Fetched objects have no transient values until they are set, so only new objects are required to have them. Values that a `StoreValue`
+  /// can't represent are left to the class's own validation.
   func failure(_ object: ManagedObject) -> ContextError? {
     guard object.hasTransient(attribute.index) else { return object.isInserted ? failure(.null, object) : nil }
     guard !attribute.type.isUntyped, let value = try? object.transientValue(attribute) else { return nil }
@@ -26,7 +28,7 @@ struct TransientCheck: Sendable {
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
     guard builder.appendValue(value, layout.columns[0]) else {
-      return ContextError(.wrongType, objectID: object.id, property: attribute.name, reason: "The value is not of the property's type.")
+      return ContextError(.wrongType, objectID: object.id, property: attribute.name, reason: "The value isn't of the property's type.")
     }
     builder.endRow()
     let row = builder.seal()

@@ -46,12 +46,13 @@ import Testing
     let found = error.reason.split(separator: "\n").dropFirst().map { String($0.drop { $0 == " " }) }
     #expect(
       found == [
-        "Wrong.colour: Its transformer makes Colour, not String.", "Wrong.tags: Its slot is 16, not 1.",
-        "Wrong.unknown: No transformer is registered as Nobody. Pass it to the container or coordinator, or bind a property of type Data.",
+        "Wrong.colour: The transformer's values are of type Colour, the property's of type String.", "Wrong.tags: Its slot is 16, not 1.",
+        "Wrong.unknown: No transformer is registered as Nobody. Pass one to the container or coordinator, or bind a property of type Data.",
         "Wrong.name: The model says another kind of property.",
-        "Wrong.home: The model has an element since, which the Swift type does not list.",
-        "Wrong.home: The model says that zip is string, which its Swift type cannot hold.", "Wrong.home: Place has no element town.",
-        "Wrong.home: Its slot is 3, not 5.", "Wrong.score: The model says double, which this Swift type cannot hold.",
+        "Wrong.home: The Swift type doesn't list the model's element since.",
+        "Wrong.home: The element zip has the type string in the model, which its Swift type can't hold.",
+        "Wrong.home: Place has no element town.",
+        "Wrong.home: Its slot is 3, not 5.", "Wrong.score: The model's type is double, which the Swift type can't hold.",
         "Wrong.hits: Its slot is 0, not 2.", "Wrong.price: The model says another kind of property.",
         "Wrong.mood: The model says string, which this Swift type cannot hold.",
         "Wrong.nothing: Spot has no property of this name.",

@@ -1,9 +1,8 @@
 import HoldfastStore
 
-/// How the derived attributes of a model are worked out, with every name looked up. Made once per model, and not at all for a model
-/// without any.
+/// How the derived attributes of a model are computed, with every name resolved. Created once, if the model has any.
 final class DerivationPlan: Sendable {
-  /// An attribute whose value the object itself tells, or the clock.
+  /// An attribute that is derived from its own object or from the clock.
   struct Own: Sendable {
     enum Source: Sendable {
       case now
@@ -16,14 +15,14 @@ final class DerivationPlan: Sendable {
     let source: Source
   }
 
-  /// A copy of what to-one relationships lead to.
+  /// An attribute that is copied from an object reached through to-one relationships.
   struct Path: Sendable {
     let number: Int
     /// The entity that declares the attribute.
     let entity: ManagedObjectModel.Entity
     let attribute: ManagedObjectModel.Attribute
     let hops: [ManagedObjectModel.Relationship]
-    /// What is copied: where it lies in the last object, and its type.
+    /// The slot and the type of the copied attribute, in the last object of the path.
     let source: (slot: Int, type: AttributeType)
     let function: Derivation.TextFunction?
   }
@@ -35,40 +34,40 @@ final class DerivationPlan: Sendable {
     let attribute: ManagedObjectModel.Attribute
     let relationship: ManagedObjectModel.Relationship
     let inverse: ManagedObjectModel.Relationship?
-    /// What is summed up; nil for a count.
+    /// The summed attribute; nil for a count.
     let summed: ManagedObjectModel.Attribute?
-    /// Whether sums come out exactly, so that differences can be added to them.
+    /// Whether sums are exact, so that differences can be added to them.
     let isExact: Bool
-    /// Where a count of the same objects lies, if there is one.
+    /// The slot of a count over the same relationship, if there is one.
     let countSlot: Int?
   }
 
-  /// An attribute that follows from other objects, as its entity's rows have it.
+  /// An attribute that is derived from other objects, in the rows of one entity.
   struct Following: Sendable {
     let slot: Int
-    /// The number by which values are kept.
+    /// The attribute's number, which entities that inherit it share.
     let number: Int
-    /// What a new object has of which nothing is known: 0 for counts and sums.
+    /// The value of a new object to which no change applies: 0 for counts and sums.
     let initial: StoreValue
   }
 
-  /// How one slot of a row gets its value.
+  /// How a derived slot gets its value.
   enum Derived: Sendable {
     case own(Own)
     case following(Following)
   }
 
-  /// By entity index.
+  /// Attributes derived from their own object, by entity index.
   let own: [[Own]]
-  /// By entity index, in slot order.
+  /// Attributes derived from other objects, by entity index, in slot order.
   let following: [[Following]]
-  /// Both by entity index, in slot order.
+  /// All derived attributes by entity index, in slot order.
   let all: [[Derived]]
-  /// The slots of all derived attributes by entity index, in order.
+  /// The sorted slots of all derived attributes, by entity index.
   let slots: [[Int]]
   let paths: [Path]
   let aggregates: [Aggregate]
-  /// How many attributes follow from other objects; each that several entities inherit counts once.
+  /// The number of attributes derived from other objects. One that several entities inherit counts once.
   let followingCount: Int
 
   /// Nil when the model has no derived attribute.
@@ -163,7 +162,7 @@ final class DerivationPlan: Sendable {
 }
 
 extension DerivationPlan.Aggregate {
-  /// What an object of the relationship adds; nothing when it is gone.
+  /// The number that an object of the relationship adds; 0 when its row is missing.
   func term(_ row: RowPointer?) -> DerivedNumber {
     guard let row else { return .zero }
     guard let summed else { return .whole(1) }

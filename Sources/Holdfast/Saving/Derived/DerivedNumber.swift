@@ -6,16 +6,16 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A count, a sum, or what is added to one. Whole numbers and decimals come out exactly.
+/// A count, a sum, or a difference to add to one. Whole numbers are exact, and decimals within 38 digits.
 enum DerivedNumber: Equatable {
-  /// 128 bits hold the sum of more numbers of 64 bits than there can be.
+  /// 128 bits can't overflow: there are never enough 64-bit numbers to sum.
   case whole(Int128)
   case decimal(Decimal)
   case real(Double)
 
   static var zero: DerivedNumber { .whole(0) }
 
-  /// A value of an attribute that is a number; nil counts as 0.
+  /// Converts the value of a numeric attribute; null counts as 0.
   init(_ value: StoreValue) {
     switch value {
     case .decimal(let decimal): self = .decimal(decimal)
@@ -25,7 +25,7 @@ enum DerivedNumber: Equatable {
     }
   }
 
-  /// The sum, and whether it is exact: a decimal has room for 38 digits.
+  /// The sum, and whether it is exact. A decimal holds 38 digits.
   func adding(_ other: DerivedNumber) -> (sum: DerivedNumber, isExact: Bool) {
     switch (self, other) {
     case (.whole(let a), .whole(let b)): return (.whole(a &+ b), true)
@@ -78,9 +78,9 @@ enum DerivedNumber: Equatable {
 
   // MARK: As a value
 
-  /// The value as an attribute of a type has it; nil when it is too large or too small for that.
+  /// The number as a value of an attribute type; nil when it is out of range.
   ///
-  /// A fraction is cut off where the type has none, and a floating-point type takes the nearest number that it has.
+  /// Integer types truncate fractions, and floating-point types round to the nearest value.
   func stored(in type: AttributeType) -> StoreValue? {
     switch type {
     case .decimal:
@@ -97,7 +97,7 @@ enum DerivedNumber: Equatable {
     }
   }
 
-  /// Whether a floating-point number cannot say what a decimal or whole number is.
+  /// Whether a whole or decimal number is out of range for a floating-point type.
   private func isBeyond(_ number: Double) -> Bool {
     if case .real = self { false } else { number.isInfinite }
   }
@@ -110,10 +110,10 @@ enum DerivedNumber: Equatable {
     }
   }
 
-  /// Why the attribute cannot have the number.
+  /// The error for a number that doesn't fit an attribute.
   func failure(_ attribute: ManagedObjectModel.Attribute, of id: ManagedObjectID) -> ContextError {
     ContextError(
       isNegative ? .numberTooSmall : .numberTooLarge, objectID: id, property: attribute.name,
-      reason: "The number that is derived from other objects does not fit the attribute's type; give it a larger one.")
+      reason: "The derived number doesn't fit the attribute's type. Use a larger type in the model.")
   }
 }

@@ -1,8 +1,9 @@
 import HoldfastStore
 
 extension Derivation.TextFunction {
-  /// The text, changed without regard to any locale. Letter case is Swift's mapping, which is Unicode's; ``canonical`` is what
-  /// comparisons with `[cd]` compare.
+  /// Transforms a text, independently of the locale.
+  ///
+  /// Letter case uses Swift's mapping, which is Unicode's. ``canonical`` returns the text that `[cd]` comparisons use.
   func apply(_ text: String) -> String {
     switch self {
     case .uppercase: text.uppercased()
@@ -22,7 +23,7 @@ extension DerivationPlan.Own {
     }
   }
 
-  /// Whether the value of a changed row has to be worked out: what it comes from changed, somebody set it, or it is missing.
+  /// Whether the value of a changed row must be recomputed: its source changed, it was set, or it is missing.
   func isDue(_ row: RowPointer, _ committed: RowPointer, _ kinds: [CellKind]) -> Bool {
     let from: Int
     switch source {
@@ -35,7 +36,7 @@ extension DerivationPlan.Own {
 }
 
 extension DerivationPlan.Path {
-  /// The value that the last object of the path gives.
+  /// The value derived from the last object of the path.
   func value(_ row: RowPointer?) -> StoreValue {
     guard let row, row.isPresent(source.slot) else { return .null }
     guard let function else { return row.value(source.slot, source.type) }

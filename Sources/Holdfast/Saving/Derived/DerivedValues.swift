@@ -1,12 +1,12 @@
 import HoldfastStore
 
-/// The values of derived attributes that one part of a save gives to rows.
+/// The derived values that a save writes to the rows of one store.
 final class DerivedValues {
-  /// What becomes of one value that follows from other objects.
+  /// A change of a value that is derived from other objects.
   struct Change {
-    /// What the attribute has after the save.
+    /// The attribute's value after the save.
     var value: StoreValue
-    /// What the store adds to the number that it has; nil when it sets the value.
+    /// The number that the store adds to its own; nil when it sets the value.
     var added: StoreValue?
   }
 
@@ -14,11 +14,11 @@ final class DerivedValues {
   /// The date of the save in seconds since 2001.
   let date: Double
   let stored: StoredRows
-  /// By the number of the attribute, and by key as the context knows it.
+  /// The changes by attribute number and by the context's key.
   var changes: [[Int64: Change]]
   /// The rows that the save writes anyway, by root entity.
   var written: [Set<Int64>]
-  /// Rows that the save does not write otherwise, by concrete entity, ascending.
+  /// The rows in which the save changes only derived values, by concrete entity, with ascending keys.
   var refreshed: [(entity: Int, keys: [Int64])] = []
 
   init(_ plan: DerivationPlan, date: Double, _ stored: StoredRows, entityCount: Int) {
@@ -29,11 +29,11 @@ final class DerivedValues {
     written = Array(repeating: [], count: entityCount)
   }
 
-  /// The values that a row is saved with in place of those that it has, in slot order.
+  /// A value that replaces the one in a saved row.
   struct Cell {
     let slot: Int
     let value: StoreValue
-    /// Whether the row of the request says so, and not a derived row.
+    /// Whether the request's updated row sets the value, rather than a derived row.
     let isSet: Bool
   }
 
@@ -48,8 +48,9 @@ final class DerivedValues {
     }
   }
 
-  /// The derived values of a changed object, in slot order: of those that follow from others what the store has, unless the save changes
-  /// it.
+  /// The derived values of a changed object, in slot order.
+  ///
+  /// Values derived from other objects are those of the store, unless the save changes them.
   func cells(ofChanged row: RowPointer, since committed: RowPointer, _ entity: ManagedObjectModel.Entity) -> [Cell] {
     let found = plan.following[entity.index].isEmpty ? committed : stored.row(root: entity.rootIndex, row.key)?.row ?? committed
     return plan.all[entity.index].map { derived in
@@ -66,7 +67,7 @@ final class DerivedValues {
     }
   }
 
-  /// The values that follow from others and change in a row.
+  /// The changed values of a row that are derived from other objects.
   func following(_ entity: Int, _ key: Int64) -> [(slot: Int, change: Change)] {
     plan.following[entity].compactMap { attribute in changes[attribute.number][key].map { (attribute.slot, $0) } }
   }

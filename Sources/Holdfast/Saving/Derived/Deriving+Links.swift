@@ -1,14 +1,14 @@
 import HoldfastStore
 
-/// Counts and sums over relationships whose links are pairs of their own.
+/// Counts and sums over relationships whose links are stored as pairs of keys.
 extension Deriving {
-  /// Owners whose objects are counted rather than asked one by one which links were there, as long as there are no more.
+  /// The maximum number of objects in the owners' relationships that are read to find existing links.
   private static let mostToCount = 1024
 
-  /// What a save changes in aggregates over links.
+  /// Adds the differences of an aggregate over links.
   ///
-  /// A link that is made though it is there changes nothing, and the context need not know; so the store is asked which links there
-  /// were. Should another process make or cut one of these links meanwhile, the versions of its ends tell.
+  /// Adding an existing link changes nothing, and the context may not know that it exists. So existing links are read from the store. If
+  /// another process adds or removes one of them meanwhile, the versions of its ends reveal it.
   func addDifferencesOfLinks(_ place: Int) throws {
     let aggregate = plan.aggregates[place], relationship = aggregate.relationship
     guard relationship.isManyToMany else { return }
@@ -30,7 +30,7 @@ extension Deriving {
       if object?.isDeleted != true { after = after.subtracting(removed[target] ?? []).union(added[target] ?? []) }
       let less = aggregate.term(object.map { self.before($0) } ?? rowAfter(destination, target)),
         more = aggregate.term(rowAfter(destination, target))
-      // A count knows that the target is there; its row is not read.
+      // A count only needs to know that the destination exists, so its row isn't read.
       let (minus, plus) = aggregate.summed == nil ? (.whole(1), .whole(1)) : (less, more)
       for owner in before where !after.contains(owner) { add(minus.negated, to: owner, place) }
       for owner in after where !before.contains(owner) { add(plus, to: owner, place) }
@@ -42,7 +42,7 @@ extension Deriving {
     }
   }
 
-  /// The saved targets that go, or whose number changes.
+  /// The saved destinations that are deleted or whose number changes.
   private func touchedTargets(_ aggregate: DerivationPlan.Aggregate) -> Set<Int64> {
     var keys: Set<Int64> = []
     for object in savedObjects(of: aggregate.relationship.destinationIndex) where !object.isInserted {
@@ -57,7 +57,7 @@ extension Deriving {
     return keys
   }
 
-  /// The owners that targets had in the store, asked for once.
+  /// The owners of destinations before the save, read once.
   private func knownFormerOwners(
     _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
   ) throws -> [Int64: Set<Int64>] {
@@ -67,7 +67,7 @@ extension Deriving {
     return found
   }
 
-  /// The owners that targets had in the store: all of those that are touched, and of others those that are asked for.
+  /// Reads the owners of destinations before the save: all owners of touched ones, and for others at least the given links.
   private func formerOwners(
     _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
   ) throws -> [Int64: Set<Int64>] {
@@ -90,7 +90,7 @@ extension Deriving {
     return former
   }
 
-  /// Whether owners have few objects, as far as a count tells.
+  /// Whether owners have few objects, according to a count attribute.
   private func areFew(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> Bool {
     guard let slot = aggregate.countSlot else { return false }
     try stored.read(root: aggregate.entity.rootIndex, owners)
@@ -106,7 +106,7 @@ extension Deriving {
     return true
   }
 
-  /// Without an inverse nobody tells to whom a target belonged but a fetch of the owners.
+  /// Finds the affected owners in a relationship without an inverse. The owners of a destination can only be fetched.
   private func noteOwnersWithoutInverse(
     _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<Int64>
   ) throws {
@@ -123,7 +123,7 @@ extension Deriving {
     try stored.read(root: entity.rootIndex, (changes.added + changes.removed).map(\.source))
   }
 
-  /// Keys in lists that a store takes.
+  /// Splits keys into lists that a store accepts.
   static func windows(_ keys: [Int64]) -> [ArraySlice<Int64>] {
     stride(from: 0, to: keys.count, by: 4096).map { keys[$0..<min($0 + 4096, keys.count)] }
   }

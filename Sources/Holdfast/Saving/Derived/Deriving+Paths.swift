@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Copies of what to-one relationships lead to.
+/// Copies of values reached through to-one relationships.
 extension Deriving {
-  /// Works out a copy for the objects that changed, and for those from which the path leads through an object that did.
+  /// Computes a copy for changed objects, and for objects whose path goes through a changed object.
   func follow(_ path: DerivationPlan.Path) throws {
     let led = try objectsLed(by: path)
     var keys = led.filter { savedObject(path.entity.index, $0)?.isDeleted != true }
@@ -20,7 +20,9 @@ extension Deriving {
     values.changes[path.number][key] = DerivedValues.Change(value: value, added: nil)
   }
 
-  /// Whether the copy of a changed object has to be worked out: it is new, leads elsewhere, somebody set the copy, or there is none.
+  /// Whether the copy of a changed object must be recomputed.
+  ///
+  /// This is so when the object is new, its relationship changed, or the copy was set or is missing.
   private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<Int64>) -> Bool {
     guard let new = after(object) else { return false }
     guard let old = before(object) else { return true }
@@ -31,7 +33,7 @@ extension Deriving {
 
   // MARK: Backwards
 
-  /// The objects in the store from which the path leads through something that changes.
+  /// The stored objects whose path goes through a changed value.
   private func objectsLed(by path: DerivationPlan.Path) throws -> Set<Int64> {
     var keys: Set<Int64> = []
     for depth in path.hops.indices.reversed() {
@@ -45,7 +47,7 @@ extension Deriving {
     return keys
   }
 
-  /// The objects in the store whose to-one relationship leads to one of some keys.
+  /// The stored objects whose to-one relationship references one of some keys.
   private func sources(of keys: Set<Int64>, _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
     let sorted = keys.filter { $0 >= 0 }.sorted()
     if sorted.isEmpty { return [] }
@@ -77,7 +79,7 @@ extension Deriving {
 
   // MARK: Forwards
 
-  /// What the path gives for each of some objects after the save.
+  /// The values of the path for some objects after the save.
   private func values(of keys: Set<Int64>, _ path: DerivationPlan.Path) throws -> [Int64: StoreValue] {
     var (ends, entity) = (Dictionary(uniqueKeysWithValues: keys.map { ($0, $0) }), path.entity.index)
     for hop in path.hops {

@@ -1,10 +1,12 @@
 import HoldfastStore
 
-/// Works out the values of derived attributes that follow from other objects, for one part of a save: a list of named steps.
+/// Computes attributes that are derived from other objects, for the changes in one store: a list of named steps.
 ///
-/// Runs under the lock that lets one save through at a time, and asks the store, so that what other contexts saved counts. Only
-/// another process can change the store meanwhile. Counts and exact sums are differences between the rows that this save replaces,
-/// whose versions the store compares, and those that it writes; the store adds them to what it has.
+/// It runs under the save lock and reads the store, so that saves of other contexts are taken into account. Only another process can change
+/// the store meanwhile.
+///
+/// Counts and exact sums are differences between the rows that this save replaces and those that it writes. The store compares the versions
+/// of the replaced rows, and adds the differences to its own numbers.
 final class Deriving {
   let part: StoreChanges
   let plan: DerivationPlan
@@ -12,22 +14,24 @@ final class Deriving {
   let reader: StoreReader
   var context: ManagedObjectContext { part.context }
   var stored: StoredRows { values.stored }
-  /// The objects whose rows this save writes or deletes, by entity index. Of others that count as changed, because objects lead to them
-  /// now or no longer do, nobody compares the versions: what the context knows of them may be old.
+  /// The objects whose rows this save writes or deletes, by entity index.
+  ///
+  /// Objects that count as changed only because other objects reference them aren't included. Their versions aren't compared, so the context
+  /// may have outdated values.
   private(set) var saved: [[ManagedObject]]
-  /// The keys of those of them that were saved before, by root entity.
+  /// The keys of these objects that were saved before, by root entity.
   private var savedKeys: [Set<Int64>]
-  /// What is added to aggregates, by the aggregate's place and the owner's key as the context knows it.
+  /// The differences of aggregates, by the aggregate's index and the owner's key in the context.
   private var differences: [[Int64: Difference]]
-  /// The owners whose aggregate is worked out from all objects, by the aggregate's place.
+  /// The owners whose aggregate is recomputed from all objects, by the aggregate's index.
   private var incomplete: [Set<Int64>]
   private var failures: [ContextError] = []
-  /// The owners that targets had in the store, as they were asked for: several attributes may be about one relationship.
+  /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
-  /// The keys by which the context knows new objects, by root entity and permanent key; made when links are looked at.
+  /// The context's keys of new objects, by root entity and permanent key. Built when links are first read.
   private var temporaryKeys: [[Int64: Int64]]?
 
-  /// The owners of targets over a relationship: of those that are touched all, of others those to which the save makes or cuts a link.
+  /// The owners of destinations before the save: all owners of touched ones, and owners in changed links for others.
   struct FormerOwners {
     let relationship: ManagedObjectModel.Relationship
     let touched: Set<Int64>
@@ -57,7 +61,9 @@ final class Deriving {
     incomplete = plan.aggregates.map { _ in [] }
   }
 
-  /// - Throws: ``ContextError`` with all numbers that do not fit their attributes; errors of the store.
+  /// Computes all values.
+  ///
+  /// - Throws: ``ContextError`` with all numbers that don't fit their attributes; errors of the store.
   func run() throws -> DerivedValues {
     if plan.followingCount == 0 { return values }
     defer { reader.end() }
@@ -99,7 +105,7 @@ final class Deriving {
     return object
   }
 
-  /// A row as it is after the save; nil when there is none. What the save leaves as it is was read before.
+  /// A row after the save; nil when there is none. Rows that the save doesn't change must have been read.
   func rowAfter(_ entity: Int, _ key: Int64) -> RowPointer? {
     if let object = savedObject(entity, key) { return after(object) }
     return stored.row(root: root(entity), key)?.row
@@ -118,7 +124,7 @@ final class Deriving {
 
   func add(_ term: DerivedNumber, to owner: Int64, _ place: Int) { differences[place][owner, default: Difference()].add(term) }
 
-  /// Objects whose to-one relationship leads to the owner.
+  /// Adds the differences of objects that reference their owner by a to-one relationship.
   private func addDifferencesOfKeys(_ place: Int) {
     let aggregate = plan.aggregates[place]
     guard let inverse = aggregate.inverse, !inverse.isToMany else { return }
@@ -132,8 +138,9 @@ final class Deriving {
     }
   }
 
-  /// Reads the rows of all owners that are known to be concerned, and of changed objects that have such attributes: what is published
-  /// of them is what the store has.
+  /// Reads the rows of all owners known to be affected, and of changed objects with such attributes.
+  ///
+  /// The save publishes the derived values of these rows.
   private func readOwners() throws {
     var keys = [Set<Int64>](repeating: [], count: context.entities.count)
     for (place, aggregate) in plan.aggregates.enumerated() { keys[aggregate.entity.rootIndex].formUnion(differences[place].keys) }
@@ -143,11 +150,11 @@ final class Deriving {
     for (root, keys) in keys.enumerated() { try stored.read(root: root, keys) }
   }
 
-  /// Adds differences to what the store has.
+  /// Adds differences to the stored values.
   private func applyDifferences(_ place: Int) throws {
     let aggregate = plan.aggregates[place], slot = aggregate.attribute.slot
     for (owner, difference) in differences[place] {
-      // Objects that were never saved and are deleted have no key.
+      // Objects that were inserted and then deleted have no permanent key.
       if part.permanent(owner) < 0 { continue }
       if owner < 0 {
         if aggregate.isExact && difference.isExact {
@@ -165,7 +172,7 @@ final class Deriving {
     }
   }
 
-  /// The stored row of an owner that stays and has the attribute.
+  /// The stored row of an owner; nil if the owner is deleted or doesn't have the attribute.
   private func existing(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64) -> RowPointer? {
     guard let found = stored.row(root: aggregate.entity.rootIndex, owner), aggregate.entity.familyIndexes.contains(found.entity),
       savedObject(aggregate.entity.index, owner)?.isDeleted != true
@@ -183,7 +190,7 @@ final class Deriving {
     }
   }
 
-  /// Notes what an aggregate becomes.
+  /// Records the new value of an aggregate.
   private func change(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64, to number: DerivedNumber, adding added: StoreValue?) {
     guard let value = number.stored(in: aggregate.attribute.type) else {
       let entity = stored.row(root: aggregate.entity.rootIndex, owner)?.entity ?? aggregate.entity.index
@@ -196,7 +203,7 @@ final class Deriving {
 
   // MARK: From all objects
 
-  /// Works an aggregate out from all objects of some owners: when there is no number to add to, or no exact one.
+  /// Recomputes an aggregate from all objects, for owners without a number to which differences can be added exactly.
   private func recompute(_ place: Int) throws {
     let owners = incomplete[place].sorted()
     if owners.isEmpty { return }
@@ -208,7 +215,7 @@ final class Deriving {
     }
     let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
     for owner in owners where part.permanent(owner) >= 0 && (owner < 0 || existing(aggregate, owner) != nil) {
-      // In the order of keys, so that the same numbers always give the same sum.
+      // Sorted by key, so that equal numbers always give equal sums.
       let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }
       var sum = DerivedNumber.zero
       for (_, key) in sorted { sum = sum.adding(readsRows ? aggregate.term(rowAfter(destination, key)) : .whole(1)).sum }
@@ -224,12 +231,12 @@ final class Deriving {
     }
   }
 
-  /// Whether a link can lead to an object that is gone: a deletion by a relationship without action leaves it.
+  /// Whether links can reference missing objects, because a deletion with the no-action rule leaves them.
   private func leavesDanglingLinks(_ aggregate: DerivationPlan.Aggregate) -> Bool {
     aggregate.relationship.isManyToMany && aggregate.inverse?.deleteRule == .noAction
   }
 
-  /// The objects that a to-many relationship of some owners leads to after the save.
+  /// The objects in a to-many relationship of some owners after the save.
   private func membersAfter(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> [Int64: Set<Int64>] {
     let relationship = aggregate.relationship
     var members: [Int64: Set<Int64>] = [:]
@@ -259,12 +266,12 @@ final class Deriving {
     return members
   }
 
-  /// Has an aggregate worked out from all objects of an owner.
+  /// Makes `run()` recompute an owner's aggregate from all objects.
   func noteIncomplete(_ owner: Int64, _ place: Int) { incomplete[place].insert(owner) }
 
   // MARK: Links
 
-  /// The links that the save makes and cuts, from the side of a relationship and with the keys that the context knows.
+  /// The links that the save adds and removes, seen from one side of a relationship, with the context's keys.
   func links(of relationship: ManagedObjectModel.Relationship) -> (added: [SaveRequest.Link], removed: [SaveRequest.Link]) {
     let model = part.coordinator.model
     let naming = relationship.namesLinks ? relationship : model.inverse(of: relationship) ?? relationship
@@ -280,7 +287,7 @@ final class Deriving {
     return (known(changes.added), known(changes.removed))
   }
 
-  /// The key by which the context knows an object that the request names.
+  /// The context's key of an object in the request.
   private func temporaryKey(_ entity: Int, _ key: Int64) -> Int64 {
     if temporaryKeys == nil {
       var made = [[Int64: Int64]](repeating: [:], count: context.entities.count)

@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Objects of which nothing but derived values changed show them when the save is done.
+/// Updates the objects in which only derived values changed, after the save.
 extension SaveOperation {
   func showDerivedValues(_ part: StoreChanges) {
     for (entity, keys) in part.derived?.refreshed ?? [] {
       let objects = keys.compactMap { context.registered(entity, $0) }.filter { $0.row != nil && !$0.isInaccessible && !$0.isDeleted }
-      // Of everything else an object goes on showing what it showed, should somebody else have changed that.
+      // The object keeps its other values, even if another context or process has changed them.
       let rows = objects.compactMap(\.committedRow)
       var next = objects[...]
       for batch in part.batches(rows, entity) {
@@ -20,11 +20,11 @@ extension SaveOperation {
     }
   }
 
-  /// Gives an object a row that differs from its own in derived values.
+  /// Gives an object a row that differs from its own only in derived values.
   private func show(_ row: RowPointer, _ group: RowGroup, _ position: Int, by object: ManagedObject) {
     keepAnswers(object)
     if object.flags.contains(.hasPrivateRow), let base = object.row {
-      // It has what it set of itself while it was awakened, or changes that came to nothing.
+      // Its private row has values that were set while it was awakened, or changes without effect.
       let slots = context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? []
       var own = PrivateRow(copying: RowPointer(base), object.entity.layout, room: 64, committed: row.base)
       for slot in slots { own.copy(slot, of: row, object.entity.layout) }
@@ -38,7 +38,7 @@ extension SaveOperation {
     object.flags.insert(.ownedByGroup)
   }
 
-  /// The answers of the group that an object leaves become its own, so that nobody asks for them again.
+  /// Copies the group's answers to an object that leaves the group, so that they aren't requested again.
   private func keepAnswers(_ object: ManagedObject) {
     for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount where object.group?.answer(index) != nil {
       if object.plan.toMany[index].isOrdered { _ = object.orderedList(index) }

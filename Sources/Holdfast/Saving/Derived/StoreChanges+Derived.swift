@@ -1,23 +1,23 @@
 import HoldfastStore
 
 extension StoreChanges {
-  // MARK: Rows that are saved anyway
+  // MARK: Rows with other changes
 
   func derivedCells(ofNew object: ManagedObject, _ entity: Int) -> [DerivedValues.Cell] {
     guard let derived, let row = object.row else { return [] }
     return derived.cells(ofNew: RowPointer(row), entity, key: object.objectKey)
   }
 
-  /// Notes that the object's row is written, so that what is set in it needs no other.
+  /// The derived values of a changed object. Records that its row is written, so that values set there need no derived row.
   func derivedCells(ofChanged object: ManagedObject, since committed: RowPointer) -> [DerivedValues.Cell] {
     guard let derived, let row = object.row else { return [] }
     derived.written[object.entity.rootIndex].insert(object.objectKey)
     return derived.cells(ofChanged: RowPointer(row), since: committed, object.entity)
   }
 
-  // MARK: Rows that are not
+  // MARK: Rows with derived changes only
 
-  /// The rows of objects whose derived values changed and nothing else, as the shared cache is to have them.
+  /// The rows in which only derived values changed, for the shared cache.
   func derivedRowsForCache() -> [RowBatch] {
     guard let derived else { return [] }
     return derived.refreshed.flatMap { entity, keys in
@@ -26,7 +26,7 @@ extension StoreChanges {
     }
   }
 
-  /// Rows with new derived values, under the versions that they have.
+  /// Rows with new derived values and unchanged versions.
   func batches(_ rows: [RowPointer], _ entity: Int) -> [RowBatch] {
     guard let derived else { return [] }
     let layout = context.entities[entity].layout
@@ -50,7 +50,7 @@ extension StoreChanges {
 }
 
 extension SaveRequest {
-  /// Adds the derived values that the rows of the request do not say.
+  /// Adds the derived values that aren't in the rows of the request.
   mutating func add(_ derived: DerivedValues, _ part: StoreChanges) {
     let context = part.context
     var keys = [Set<Int64>](repeating: [], count: context.entities.count)

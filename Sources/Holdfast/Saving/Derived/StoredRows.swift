@@ -1,15 +1,15 @@
 import HoldfastStore
 
-/// Rows as the store has them at the moment of a save, whatever the context or the shared cache believe. Read once each.
+/// The store's rows during a save, read once each, regardless of the context and the shared cache.
 final class StoredRows {
   /// A row, with its concrete entity.
   typealias Found = (entity: Int, row: RowPointer)
 
   private let coordinator: PersistentStoreCoordinator
   private let reader: StoreReader
-  /// By root entity and key; nil for rows that are not there.
+  /// By root entity and key; nil for missing rows.
   private var rows: [[Int64: Found?]]
-  /// Keeps the rows alive that are pointed to.
+  /// Keeps the memory of ``rows`` alive.
   private var batches: [RowBatch] = []
 
   init(_ coordinator: PersistentStoreCoordinator, _ reader: StoreReader) {
@@ -18,7 +18,7 @@ final class StoredRows {
     rows = Array(repeating: [:], count: coordinator.model.entities.count)
   }
 
-  /// Reads the rows of some keys that were not read yet, in one request.
+  /// Reads the rows that weren't read yet, in one request.
   func read(root: Int, _ keys: some Sequence<Int64>) throws {
     let missing = Set(keys.lazy.filter { $0 >= 0 && self.rows[root][$0] == nil }).sorted()
     if missing.isEmpty { return }
@@ -28,7 +28,7 @@ final class StoredRows {
     for key in missing where rows[root][key] == nil { rows[root].updateValue(nil, forKey: key) }
   }
 
-  /// Takes rows that came of a fetch, and gives their keys.
+  /// Adds fetched rows and returns their keys.
   @discardableResult
   func take(_ collector: RowCollector) throws -> [Int64] {
     var keys: [Int64] = []
