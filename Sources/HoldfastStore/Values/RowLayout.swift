@@ -30,7 +30,7 @@ public enum ColumnType: Sendable, Hashable, Codable {
 ///
 /// A page contains the fixed parts of all rows, then the bytes of all rows. Reading one slot of many rows therefore doesn't touch any text.
 ///
-/// The offset of a cell depends only on its slot. Code for a slot of a super-entity also reads rows of every sub-entity.
+/// The offset of a cell depends only on its slot. Code for a slot of a superentity also reads rows of every sub-entity.
 public final class RowLayout: Sendable, Hashable {
   /// The type of each slot.
   public let columns: [ColumnType]
