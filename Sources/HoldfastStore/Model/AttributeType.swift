@@ -70,7 +70,7 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
-  /// The range of whole numbers that the type represents, or nil if it isn't a whole-number type.
+  /// The range of whole numbers in the type, or nil for other types.
   public var integerRange: ClosedRange<Int64>? {
     switch self {
     case .integer16: Int64(Int16.min)...Int64(Int16.max)

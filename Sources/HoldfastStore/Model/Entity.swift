@@ -11,7 +11,7 @@ extension ManagedObjectModel {
     public let index: Int
     /// The index of the superentity, or nil for none.
     public let superentityIndex: Int?
-    /// The index of the root of the inheritance tree; its own index if it has no superentity.
+    /// The index of the root entity; its own index if it has no superentity.
     ///
     /// Keys are unique among all entities with the same root.
     public let rootIndex: Int
@@ -226,13 +226,13 @@ extension ManagedObjectModel {
     public let isTransient: Bool
     /// Whether it has any number of destination objects.
     public let isToMany: Bool
-    /// Whether a destination may have any number of sources: the inverse is to-many, or there is none.
+    /// Whether a destination may have several sources: the inverse is to-many, or there is none.
     public let inverseIsToMany: Bool
     /// Whether an object can be saved without a destination object.
     public let isOptional: Bool
     /// What happens to destination objects when the object is deleted.
     public let deleteRule: DeleteRule
-    /// The minimum number of objects in a to-many relationship that isn't empty, or 0 for no bound.
+    /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
     public let minCount: Int
     /// The maximum number of objects in a to-many relationship, or 0 for no bound.
     public let maxCount: Int
@@ -257,7 +257,7 @@ extension ManagedObjectModel {
     public var hasInverse: Bool { inverseIndex >= 0 }
     /// Whether the relationship is its own inverse.
     public var isReflexive: Bool { inverseIndex == index && destinationIndex == entityIndex }
-    /// Whether a destination object belongs to at most one source, so that a new link removes it from another.
+    /// Whether a destination belongs to only one source, so a new link removes the previous one.
     ///
     /// True for a to-many relationship without inverse.
     public var hasTargetsToItself: Bool { isToMany && !hasInverse }

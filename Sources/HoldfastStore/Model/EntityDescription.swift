@@ -21,7 +21,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var relationships: [RelationshipDescription]
   /// The fetched properties in any order, without inherited ones.
   public var fetchedProperties: [FetchedPropertyDescription]
-  /// Groups of properties whose values are unique among all objects of the entity and its sub-entities.
+  /// Groups of properties whose values are unique in the entity and its sub-entities.
   ///
   /// A group contains names of attributes and to-one relationships, own or inherited. As in SQL, an object is exempt if one of its values
   /// is nil.

@@ -3,9 +3,14 @@ internal import HoldfastSupport
 extension ManagedObjectModel {
   /// A hash of each entity's row layout, by entity name.
   ///
-  /// It covers declarations that affect rows but aren't part of Core Data's version hashes: elements of composite attributes, names and
-  /// types of derived attributes, attributes that allow external storage, and relationships that are their own inverse. Each hash is a
-  /// SHA-256. Entities without such declarations are omitted; most models have none.
+  /// It covers declarations that affect rows but aren't part of Core Data's version hashes:
+  ///
+  /// - elements of composite attributes
+  /// - names and types of derived attributes
+  /// - attributes that allow external storage
+  /// - relationships that are their own inverse
+  ///
+  /// Each hash is a SHA-256. Entities without such declarations are omitted; most models have none.
   ///
   /// Stores keep these hashes beside ``entityVersionHashesByName``, and refuse a model with different ones in the same way.
   public var entityLayoutHashesByName: [String: [UInt8]] {

@@ -1,4 +1,4 @@
-/// Declares a fetch request in a model: a *template*, or the request of a fetched property.
+/// Declares a fetch request: a *template*, or the request of a fetched property.
 ///
 /// The predicate is kept as text, including its `$variables`.
 public struct FetchRequestDescription: Sendable, Hashable {

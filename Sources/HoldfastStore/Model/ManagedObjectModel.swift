@@ -11,7 +11,9 @@
 public final class ManagedObjectModel: Sendable {
   /// The declarations, in the order of ``entities``.
   public let declarations: [EntityDescription]
-  /// The entities, in the order of Core Data's entity numbers: the entity at index i has number i + 1.
+  /// The entities, in the order of Core Data's entity numbers.
+  ///
+  /// The entity at index i has the number i + 1.
   ///
   /// Root entities are ordered by name, ignoring case. Each entity is followed by its sub-entities in the same order, so a family is
   /// contiguous. This is a file format: don't change it.

@@ -38,7 +38,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var isTransient: Bool
   /// What happens to destination objects when the object is deleted.
   public var deleteRule: DeleteRule
-  /// The minimum number of objects in a to-many relationship that isn't empty, or 0 for no bound.
+  /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
   ///
   /// Old models have 1 for a to-one relationship, which has no effect except on the version hash.
   public var minCount: Int

@@ -73,7 +73,7 @@ struct BinaryPropertyListLayout {
 }
 
 extension PropertyList {
-  /// Whether bytes are a binary dictionary whose keys are ASCII text and begin with given prefixes.
+  /// Whether bytes are a binary dictionary with ASCII keys that begin with given prefixes.
   ///
   /// The check creates no values. It returns false for damaged bytes, and for dictionaries with more than 14 keys.
   public static func isDictionary(_ bytes: [UInt8], ofKeysBeginningWith prefixes: [StaticString]) -> Bool {

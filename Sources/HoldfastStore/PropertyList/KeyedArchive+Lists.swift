@@ -1,6 +1,6 @@
 /// The keys that Foundation's classes use, for callers that traverse an archive.
 extension KeyedArchive {
-  /// Returns the references in an array or set, in order, or nil for the null object.
+  /// Returns the references in an array or set, or nil for the null object.
   ///
   /// - Throws: ``PropertyListError`` if the object isn't an array or set.
   public func elements(_ reference: PropertyList?) throws(PropertyListError) -> [PropertyList]? {
@@ -14,7 +14,9 @@ extension KeyedArchive {
     }
   }
 
-  /// Returns the keys and references of a dictionary with text keys, in archive order, or nil for the null object.
+  /// Returns the keys and references of a dictionary, or nil for the null object.
+  ///
+  /// The keys are text, and the order is that of the archive.
   ///
   /// - Throws: ``PropertyListError`` if the object isn't a dictionary, or a key isn't text or is a duplicate.
   public func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
@@ -38,7 +40,7 @@ extension KeyedArchive {
     }
   }
 
-  /// Returns the text of a reference, or nil if the object is null or isn't text.
+  /// Returns the text of a reference, or nil for any other object.
   ///
   /// - Throws: ``PropertyListError`` if the reference is invalid.
   public func string(_ reference: PropertyList?) throws(PropertyListError) -> String? {

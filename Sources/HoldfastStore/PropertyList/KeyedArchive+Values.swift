@@ -5,7 +5,7 @@
 #endif
 
 extension KeyedArchive {
-  /// Returns the root of the archive as a property list, if all its objects have plain values.
+  /// Returns the archive's root as a property list, if all objects have plain values.
   ///
   /// Apple's default transformer stores such archives in Transformable attributes. The following classes have plain values, and so do the
   /// mutable and private subclasses that Foundation archives:

@@ -3,8 +3,8 @@ extension PropertyList {
   ///
   /// Parts that the file shares are also shared in memory. An unpaired UTF-16 surrogate becomes U+FFFD.
   ///
-  /// - Throws: ``PropertyListError``; also for a dictionary with a duplicate key or a key that isn't text, and for sets and URLs, which
-  ///   aren't part of property lists.
+  /// - Throws: ``PropertyListError``. A duplicate key, a key that isn't text, and a set or URL, which aren't part of property lists, are
+  ///   errors too.
   public init(binary bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
     if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = try BinaryPropertyListReader(BinaryPropertyListLayout(bytes), limits)

@@ -9,8 +9,8 @@ extension PropertyList {
   ///
   /// Apple's document type is skipped and never loaded. A dictionary whose only key is `CF$UID` is a reference of a keyed archive.
   ///
-  /// - Throws: ``PropertyListError``; also for a document type with its own declarations, for entities other than the five of XML, and for
-  ///   a dictionary with a duplicate key.
+  /// - Throws: ``PropertyListError``. A document type with its own declarations, an entity other than the five of XML, and a duplicate key
+  ///   are errors too.
   public init(xml bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
     if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = XMLPropertyListReader(bytes, limits)

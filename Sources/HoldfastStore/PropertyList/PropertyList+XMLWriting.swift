@@ -5,7 +5,7 @@
 #endif
 
 extension PropertyList {
-  /// Returns the list in the XML format, with Apple's layout: tabs, and dictionaries sorted by key.
+  /// Returns the list as XML in Apple's layout: tabs, and dictionaries sorted by key.
   ///
   /// Dates lose fractions of seconds, which the format doesn't support. References of keyed archives become dictionaries with the key
   /// `CF$UID`.

@@ -1,4 +1,4 @@
-/// A property list as a tree of values, in the binary or XML format of Apple's platforms.
+/// A property list as a tree of values, in Apple's binary or XML format.
 ///
 /// ```swift
 /// let list = try PropertyList(bytes)                    // detects the format
@@ -51,7 +51,7 @@ public enum PropertyList: Sendable, Hashable {
   /// The dictionary, or nil for another type.
   public var dictionary: [String: PropertyList]? { if case .dictionary(let entries) = self { entries } else { nil } }
 
-  /// The value for a key, or nil if there is none or this isn't a dictionary.
+  /// The value for a key. Nil if there is none or this isn't a dictionary.
   public subscript(key: String) -> PropertyList? { dictionary?[key] }
 
   /// Reads a property list. Detects the format from the first bytes.

@@ -3,7 +3,7 @@
 /// A binary list or keyed archive stores a shared part only once, so a small file can describe a huge tree. All limits therefore apply to
 /// the tree: a shared part counts each time it occurs.
 public struct PropertyListLimits: Sendable, Hashable {
-  /// The maximum number of bytes in the file, and in all text and data of the tree.
+  /// The maximum number of bytes in the file, and in the tree's text and data.
   public var bytes: Int
   /// The maximum nesting of lists.
   public var depth: Int

@@ -9,7 +9,7 @@ public struct StoreMetadataList: Sendable {
   /// Creates the list of an existing store.
   public init(_ entries: [String: PropertyList]) { self.entries = entries }
 
-  /// Creates the list of a new store, with the version and layout hashes of its model.
+  /// Creates the list of a new store, with the hashes of its model.
   public init(new model: ManagedObjectModel) {
     entries = [Key.frameworkVersion: .integer(1344), Key.hashesVersion: .integer(StoreMetadataList.knownHashesVersion)]
     setModel(model)

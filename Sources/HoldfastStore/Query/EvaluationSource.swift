@@ -17,7 +17,7 @@ public final class NoFurtherRows: EvaluationSource {
   public func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { [] }
 }
 
-/// The relationships that a query follows on one path: to-one relationships, the last one possibly to-many.
+/// The relationships that a query follows on one path. The last one may be to-many.
 public struct QueryCrossing: Sendable, Hashable {
   /// The relationships, in the order in which they are followed.
   public let relationships: [ManagedObjectModel.Relationship]

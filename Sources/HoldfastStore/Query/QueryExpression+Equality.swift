@@ -49,7 +49,9 @@ extension QueryExpression {
 }
 
 extension QueryExpression: CustomStringConvertible {
-  /// The query as text for errors and logs: `age > 3 AND NOT (name == "Anna")`. Abbreviates long lists and deep nesting.
+  /// The query as text, for errors and logs. Abbreviates long lists and deep nesting.
+  ///
+  /// For example, `age > 3 AND NOT (name == "Anna")`.
   public var description: String { text(levels: 12) }
 
   private func text(levels: Int) -> String {

@@ -1,4 +1,4 @@
-/// A property path resolved in a model: the to-one relationships on the way, and the final property.
+/// A property path resolved in a model, with its to-one relationships and final property.
 public struct ResolvedPath: Sendable, Hashable {
   /// The to-one relationships to follow first.
   public let hops: [ManagedObjectModel.Relationship]

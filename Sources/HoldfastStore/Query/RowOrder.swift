@@ -43,7 +43,9 @@ public struct RowOrder {
     return RowOrder.keyPrecedes(a.key, b.key)
   }
 
-  /// Whether a key sorts before another: ascending saved keys, then temporary keys, which count down from -1.
+  /// Whether a key sorts before another.
+  ///
+  /// Saved keys are ascending. Temporary keys follow, counting down from -1.
   @inlinable public static func keyPrecedes(_ a: Int64, _ b: Int64) -> Bool {
     (a < 0) == (b < 0) ? (a < 0 ? a > b : a < b) : b < 0
   }

@@ -37,7 +37,7 @@ extension SaveRequest {
       rows.layout.columns.indices.filter { isSet(row: row, slot: $0) || isAdded(row: row, slot: $0) }
     }
 
-    /// Whether a row only sets values, so that the result doesn't depend on the stored ones.
+    /// Whether a row only sets values, independently of the stored ones.
     public func isSetOnly(row: Int) -> Bool { addedSlots[row * wordsPerRow..<(row + 1) * wordsPerRow].allSatisfy { $0 == 0 } }
 
     /// The value of a slot after the save.

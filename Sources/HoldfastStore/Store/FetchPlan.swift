@@ -154,7 +154,9 @@ public final class RelationshipAnswer: Sendable {
   public let offsets: [Int32]
   /// The keys of the destination objects.
   public let targets: [Int64]
-  /// The index of each destination's concrete entity, or nil if all are of the declared destination entity.
+  /// The index of each destination's concrete entity.
+  ///
+  /// Nil if all are of the declared destination entity.
   public let entities: [Int]?
   /// The order key of each destination, or nil for an unordered relationship.
   ///

@@ -14,7 +14,7 @@
 ///
 /// No requirement has a default implementation. A store that doesn't support one calls the matching function of ``UnsupportedRequest``.
 ///
-/// Throw ``StoreError``. The coordinator wraps any other error in one.
+/// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
 public protocol IncrementalStore: AnyObject, Sendable {
   /// The operations that the store performs itself; see ``StoreCapabilities``.
   ///
@@ -29,7 +29,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Behaviour*
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
   /// - **O2**: Creates an empty store if none exists, unless it is opened read-only.
-  /// - **O3**: Refuses a store whose model has entities with other version hashes or layout hashes (``ModelCompatibility``), and leaves it
+  /// - **O3**: Refuses a store created with a model whose version hashes or layout hashes differ (``ModelCompatibility``), and leaves it
   ///   unchanged.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   ///
@@ -46,8 +46,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// Begins a read view.
   ///
   /// *Behaviour*
-  /// - **V1**: A view of kind ``ReadViewKind/snapshot`` or ``ReadViewKind/consistent`` reads the generation that was current when the view
-  ///   began, regardless of later saves. Applies if ``StoreCapabilities/snapshots`` is declared.
+  /// - **V1**: If ``StoreCapabilities/snapshots`` is declared, a view of kind ``ReadViewKind/snapshot`` or ``ReadViewKind/consistent``
+  ///   reads the generation that was current when it began, regardless of later saves.
   /// - **V2**: A view of kind ``ReadViewKind/latest`` sees every save that was committed before the call.
   /// - **V3**: Ending a view releases its resources. A view that is released without being ended ends itself.
   ///
@@ -95,7 +95,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **X1**: Returns the bytes that were saved. They stay readable while the row is unchanged. If another save replaces or deletes the
-  ///   value, views that began before that save can still read them.
+  ///   value, they stay readable while a view that began before that save is in use.
   /// - **X2**: Throws if the file is missing or its contents don't match its name; never returns other bytes. The other values of the row
   ///   stay readable.
   ///
@@ -118,8 +118,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``allocateKeys(entity:count:)``.
   ///
   /// *Behaviour*
-  /// - **S1**: Compares every expected version and throws all conflicts at once, each with the persisted row.
-  /// - **S2**: Throws all uniqueness conflicts at once, if ``StoreCapabilities/uniqueness`` is declared.
+  /// - **S1**: If ``StoreCapabilities/versions`` is declared, compares every expected version and throws all conflicts at once, each with
+  ///   the persisted row.
+  /// - **S2**: If ``StoreCapabilities/uniqueness`` is declared, throws all uniqueness conflicts at once.
   /// - **S3**: Reserves the disk space that the save needs.
   /// - **S4**: Readers see no change until ``PreparedSave/commit()``.
   /// - **S5**: If the call throws, the store is unchanged.

@@ -90,7 +90,7 @@ public struct StoreMetadataAccess: Sendable {
   public var read: @Sendable () throws -> PersistentStoreMetadata
   /// Replaces the user metadata, durably. The store's own metadata is unchanged.
   public var write: @Sendable (_ userInfo: [String: StoreValue]) throws -> Void
-  /// Reads the model kept in the store, or nil if it keeps none, as when another program created it.
+  /// Reads the model kept in the store. Nil if there is none, as when another program created the store.
   public var readModel: @Sendable () throws -> ManagedObjectModel?
 
   /// Creates the record.

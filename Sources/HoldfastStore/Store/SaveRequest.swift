@@ -15,9 +15,11 @@
 /// 7. Set the order keys of ordered relationships (``orders``).
 /// 8. Set and add derived values (``EntityChanges/derived``).
 ///
-/// Each step covers all entities before the next one begins. Deletions and updates come before insertions to free the values of
-/// uniqueness constraints. A new row may reuse the value of a deleted row, and two updated rows may exchange values. A store may use
-/// another order if the result is the same.
+/// A store compares versions and checks uniqueness only if it declares ``StoreCapabilities/versions`` and ``StoreCapabilities/uniqueness``.
+///
+/// Each step covers all entities before the next one begins. Deletions and updates come before insertions to free the values of uniqueness
+/// constraints. A new row may reuse the value of a deleted row, and two updated rows may exchange values. A store may use another order if
+/// the result is the same.
 public struct SaveRequest: Sendable, Codable {
   /// Changed rows, and which of their slots changed.
   public struct UpdatedRows: Sendable, Codable {

@@ -103,8 +103,8 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
 ///
 /// The framework performs everything else with the reference evaluator. A store that declares nothing therefore still answers every query.
 ///
-/// A capability means: *for every request that needs only declared capabilities, the store answers like the reference evaluator.* The
-/// conformance kit checks each declared capability, and reports those that work but aren't declared.
+/// A capability means that the store answers every request that needs only declared capabilities exactly like the reference evaluator.
+/// The conformance kit checks each declared capability, and reports those that work but aren't declared.
 ///
 /// Limits are numbers. The framework sends a store the conjuncts of a predicate and the sort terms that stay within all limits, and
 /// evaluates the rest itself.
@@ -139,7 +139,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var maximumNesting = Int.max
   /// The maximum nesting of quantifiers (ANY and ALL). Defaults to no maximum.
   public var maximumQuantifierNesting = Int.max
-  /// The maximum number of to-one relationships that the predicate and sorts of a fetch follow in total.
+  /// The maximum number of to-one relationships that a fetch follows, in its predicate and sorts.
   ///
   /// A prefix that several paths share counts once. Defaults to no maximum.
   public var maximumJoins = Int.max

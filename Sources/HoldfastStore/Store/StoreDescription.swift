@@ -12,7 +12,7 @@ public struct StoreDescription: Sendable {
   /// another configuration or none. Coordinators save only objects of the configuration's entities to the store, and fetch only those from
   /// it.
   public var configuration: String?
-  /// Access to the store's metadata without opening it, or nil if the store doesn't support it.
+  /// Access to the store's metadata without opening it, or nil if not supported.
   public var metadataAccess: StoreMetadataAccess?
   /// Rebuilds the store's file without unused space, or nil if there is nothing to rebuild.
   ///

@@ -19,7 +19,7 @@ public struct StoreError: Error, Sendable {
     public static let general = Code(rawValue: "general")
     /// The file doesn't exist, and the store wasn't opened to create it.
     public static let notFound = Code(rawValue: "notFound")
-    /// The path isn't usable for a store's file: it is empty, too long, or a URL.
+    /// The path isn't usable for a file: it is empty, too long, or a URL.
     public static let invalidPath = Code(rawValue: "invalidPath")
     /// The operating system denied access to the file or its folder.
     public static let notPermitted = Code(rawValue: "notPermitted")
@@ -37,11 +37,11 @@ public struct StoreError: Error, Sendable {
     public static let unsupportedModel = Code(rawValue: "unsupportedModel")
     /// A stored value has a type that its attribute doesn't allow.
     public static let wrongType = Code(rawValue: "wrongType")
-    /// The store can't represent a value, such as NaN in a store that keeps only numbers.
+    /// The store can't represent a value, such as NaN in some stores.
     public static let unstorableValue = Code(rawValue: "unstorableValue")
     /// The disk or a quota is full.
     public static let diskFull = Code(rawValue: "diskFull")
-    /// The file, or the data that a request reads from it, is larger than the store's options allow.
+    /// The file, or what a request reads of it, exceeds a limit in the store's options.
     public static let tooLarge = Code(rawValue: "tooLarge")
     /// Another process replaced, changed or removed the store's file since it was read. Nothing was written.
     public static let storeReplaced = Code(rawValue: "storeReplaced")
@@ -51,7 +51,9 @@ public struct StoreError: Error, Sendable {
     public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
     /// The operating system failed to read or write.
     public static let inputOutput = Code(rawValue: "inputOutput")
-    /// Another connection or process held a lock, or other requests used all connections, for longer than the timeout.
+    /// The wait for a lock or a free connection exceeded the timeout.
+    ///
+    /// Another connection or process holds the lock, or other requests use all connections.
     public static let locked = Code(rawValue: "locked")
     /// The maximum number of snapshots is in use.
     public static let tooManyReadViews = Code(rawValue: "tooManyReadViews")
@@ -81,7 +83,7 @@ public struct StoreError: Error, Sendable {
 
   /// The kind of failure.
   public var code: Code
-  /// The operation that failed, as a verb phrase: "open the store", "save 12 rows of Person".
+  /// The failed operation as a verb phrase: "open the store", "save 12 rows of Person".
   public var operation: String
   /// The path or name of the file, or nil if there is none.
   public var path: String?

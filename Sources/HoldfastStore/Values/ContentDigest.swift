@@ -1,6 +1,6 @@
 import HoldfastSupport
 
-/// A digest that detects damage: XXH64 from the xxHash fast digest algorithm specification, with seed 0.
+/// A digest that detects damage: XXH64 of the xxHash specification, with seed 0.
 ///
 /// It is fast but not secure: anyone can construct different contents with the same digest. Bytes may be added in pieces of any size.
 ///

@@ -5,7 +5,7 @@
 extension ManagedObjectID {
   private static let temporaryMark: UInt8 = 0xFF
 
-  /// The ID in a slot of an attribute, or nil if the bytes aren't an ID.
+  /// The ID in an attribute's slot, or nil if the bytes aren't an ID.
   public init?(rowBytes bytes: UnsafeRawBufferPointer) {
     guard bytes.first == ManagedObjectID.temporaryMark else {
       self.init(uriRepresentation: String(decoding: bytes, as: UTF8.self))

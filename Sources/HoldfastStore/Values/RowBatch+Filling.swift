@@ -7,7 +7,7 @@
 #endif
 
 extension RowBatch {
-  /// Creates a batch that the caller fills directly, for stores whose bytes are nearly in row format.
+  /// Creates a batch that the caller fills directly, for stores with a similar row format.
   ///
   /// - Parameters:
   ///   - layout: The columns of the rows.

@@ -10,7 +10,9 @@
 ///
 /// The lower bits are the store's key, the upper bits the store.
 extension RowBatch {
-  /// Returns a copy of the batch with its keys moved to another range: one `memcpy`, then one write per key.
+  /// Returns a copy of the batch with its keys moved to another range.
+  ///
+  /// The cost is one `memcpy` and one write per key.
   ///
   /// - Parameters:
   ///   - distance: The number to add to each key.
@@ -42,7 +44,7 @@ extension RowBatch {
     return moved
   }
 
-  /// Whether the keys of the selected rows and of their to-one destinations are in a range.
+  /// Whether all keys in the selected rows, with to-one destinations, are in a range.
   package func hasKeys(in range: Range<Int64>, _ rows: RowSelection, checksRowKeys: Bool) -> Bool {
     func holds(_ row: RowPointer) -> Bool {
       if checksRowKeys && !range.contains(row.key) { return false }

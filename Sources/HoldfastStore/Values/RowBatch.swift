@@ -48,7 +48,7 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
     return RowView(batch: self, index: index)
   }
 
-  /// The object ID of the row at an index, or nil for rows that aren't objects.
+  /// The object ID of a row, or nil for rows that aren't objects.
   @inlinable public func objectID(_ index: Int) -> ManagedObjectID? { idPrefix?.withKey(pointer(index).key) }
 }
 

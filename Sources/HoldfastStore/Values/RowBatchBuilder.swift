@@ -77,7 +77,7 @@ public final class RowBatchBuilder {
   /// Whether the page is full. If so, call ``seal()``.
   @inlinable public var isFull: Bool { used + bytesUsed + stride > 65_536 }
 
-  // MARK: The easy way
+  // MARK: Rows from values
 
   /// Appends a row.
   ///
@@ -147,7 +147,7 @@ public final class RowBatchBuilder {
     text.withUTF8 { append(bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  // MARK: The fast way
+  // MARK: Rows slot by slot
 
   /// Begins a row. Call one `append…` method per slot, then ``endRow()``.
   @inlinable public func beginRow(key: Int64, version: Int64) {
@@ -179,12 +179,14 @@ public final class RowBatchBuilder {
   /// Appends text, as valid UTF-8, or bytes to the next slot.
   @inlinable public func append(bytes: UnsafeRawBufferPointer) { store(put(bytes), present: 1) }
 
-  /// Appends the name of an external file to the next slot, for an attribute that allows external storage.
+  /// Appends the name of an external file to the next slot.
+  ///
+  /// Requires an attribute that allows external storage.
   public func append(external id: UUID) {
     withUnsafeBytes(of: id.uuid) { store(put($0) | RowLayout.externalBit, present: 1) }
   }
 
-  /// Copies the text or bytes in a slot of another row to the next slot; or the name of their external file.
+  /// Copies text, bytes or an external file name from another row to the next slot.
   public func append(bytesOf row: RowPointer, _ source: Int) {
     store(put(row.bytes(source)) | (row.isExternal(source) ? RowLayout.externalBit : 0), present: 1)
   }
@@ -235,12 +237,12 @@ public final class RowBatchBuilder {
     endRow()
   }
 
-  /// Replaces the whole number or key in a slot of the last row that was ended.
+  /// Replaces the whole number or key in a slot of the last ended row.
   public func replaceInLastRow(_ slot: Int, integer value: Int64) {
     (base + rowStart).storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
-  /// Removes the value from a slot of the last row that was ended.
+  /// Removes the value from a slot of the last ended row.
   package func removeInLastRow(_ slot: Int) {
     let row = base + rowStart, word = RowLayout.presenceOffset(slot)
     let bits = row.load(fromByteOffset: word, as: UInt64.self)

@@ -36,7 +36,7 @@
     base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0
   }
 
-  /// The whole number, Boolean value or key in the slot, or 0 if there is none.
+  /// The whole number, Boolean value or key in the slot. 0 if there is none.
   @inlinable @inline(__always) public func integer(_ slot: Int) -> Int64 {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
@@ -52,14 +52,14 @@
     return UnsafeRawBufferPointer(start: base + Int(cell & 0x7FFF_FFFF), count: Int(cell >> 32))
   }
 
-  /// Whether a slot of bytes contains the name of an external file instead of a value.
+  /// Whether a slot of bytes contains an external file name instead of a value.
   ///
   /// Always false if the attribute doesn't allow external storage, so callers needn't check it there.
   @inlinable @inline(__always) public func isExternal(_ slot: Int) -> Bool {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self) & (1 << 31) != 0 && isPresent(slot)
   }
 
-  /// The name of the external file in a slot of bytes, or nil if the value isn't external.
+  /// The external file name in a slot of bytes, or nil if there is none.
   public func externalID(_ slot: Int) -> UUID? {
     guard isExternal(slot) else { return nil }
     let bytes = bytes(slot)

@@ -63,7 +63,7 @@ public final class StoreIdentity: Sendable {
     objectID(entityName: entity.name, key: key)
   }
 
-  /// Returns the ID of an entity with key 0, as a prefix for loops that create many IDs.
+  /// Returns an entity's ID with key 0, a prefix for creating many IDs.
   ///
   /// Get other IDs with ``ManagedObjectID/withKey(_:)``.
   public func prefix(for entity: ManagedObjectModel.Entity) -> ManagedObjectID { objectID(entityName: entity.name, key: 0) }
