@@ -5,7 +5,7 @@
 /// ```
 ///
 /// A store with a configuration contains only objects of the entities that the configuration names. A superentity doesn't include its
-/// sub-entities, so objects of one family may be in several stores. An entity may be in several configurations, or in none. Configurations
+/// subentities, so objects of one family may be in several stores. An entity may be in several configurations, or in none. Configurations
 /// aren't part of version hashes.
 public struct ConfigurationDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.

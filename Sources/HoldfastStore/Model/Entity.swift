@@ -2,7 +2,7 @@ extension ManagedObjectModel {
   /// An immutable entity: the layout of its rows, and its relationships.
   ///
   /// **Slots.** Attributes and to-one relationships have slots 0, 1, 2 …, ordered by the UTF-8 bytes of their names. The slots of a
-  /// superentity come first, so they are a prefix of each sub-entity's. To-many relationships are numbered separately in the same order, by
+  /// superentity come first, so they are a prefix of each subentity's. To-many relationships are numbered separately in the same order, by
   /// ``Relationship/toManyIndex``.
   public final class Entity: Sendable {
     /// The name.
@@ -15,15 +15,15 @@ extension ManagedObjectModel {
     ///
     /// Keys are unique among all entities with the same root.
     public let rootIndex: Int
-    /// The indexes of this entity and all its sub-entities, which follow it.
+    /// The indexes of this entity and all its subentities, which follow it.
     public let familyIndexes: Range<Int>
     /// The indexes of the entities in this family that aren't abstract.
     public let concreteIndexes: [Int]
-    /// Whether only sub-entities have objects.
+    /// Whether only subentities have objects.
     public let isAbstract: Bool
     /// The entity's rank in the order that names many-to-many pairs.
     ///
-    /// Entities are ordered by name, with each superentity before its sub-entities. A sub-entity early in the alphabet therefore moves its
+    /// Entities are ordered by name, with each superentity before its subentities. A subentity early in the alphabet therefore moves its
     /// superentities forward. This is a file format: don't change it.
     public let namingRank: Int
     /// The declaration, including class names, custom text and renaming identifiers.
@@ -46,7 +46,7 @@ extension ManagedObjectModel {
     public let transientRelationships: [Relationship]
     /// The stored relationships: the superentity's first, with the same indexes, then its own by name.
     ///
-    /// An inherited relationship has the same value in each sub-entity: ``Relationship/entityIndex`` is the entity that declares it.
+    /// An inherited relationship has the same value in each subentity: ``Relationship/entityIndex`` is the entity that declares it.
     public let relationships: [Relationship]
     /// The to-many relationships. The position of each is its ``Relationship/toManyIndex``.
     public let toManyRelationships: [Relationship]
@@ -118,7 +118,7 @@ extension ManagedObjectModel {
       relationships[(relationships.firstIndex { $0.entityIndex == index } ?? relationships.count)...]
     }
 
-    /// Whether this entity is another entity or one of its sub-entities.
+    /// Whether this entity is another entity or one of its subentities.
     @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
     /// The slots of attributes that allow external storage.

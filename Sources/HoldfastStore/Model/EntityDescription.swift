@@ -1,6 +1,6 @@
 /// Declares an entity: a kind of object, with attributes and relationships.
 ///
-/// A *sub-entity* inherits everything from its superentity:
+/// A *subentity* inherits everything from its superentity:
 ///
 /// ```swift
 /// let animal = EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
@@ -13,7 +13,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var name: String
   /// The entity whose properties, constraints and indexes this one inherits, or nil for none.
   public var superentity: String?
-  /// Whether only sub-entities have objects.
+  /// Whether only subentities have objects.
   public var isAbstract: Bool
   /// The attributes in any order, without inherited ones.
   public var attributes: [AttributeDescription]
@@ -21,7 +21,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var relationships: [RelationshipDescription]
   /// The fetched properties in any order, without inherited ones.
   public var fetchedProperties: [FetchedPropertyDescription]
-  /// Groups of properties whose values are unique in the entity and its sub-entities.
+  /// Groups of properties whose values are unique in the entity and its subentities.
   ///
   /// A group contains names of attributes and to-one relationships, own or inherited. As in SQL, an object is exempt if one of its values
   /// is nil.

@@ -26,7 +26,7 @@ public struct FetchRequestDescription: Sendable, Hashable {
   public var fetchLimit: Int
   /// The number of objects to read at once, or 0 for all.
   public var fetchBatchSize: Int
-  /// Whether the result includes objects of sub-entities.
+  /// Whether the result includes objects of subentities.
   public var includesSubentities: Bool
   /// Whether rows are read together with the objects.
   public var includesPropertyValues: Bool

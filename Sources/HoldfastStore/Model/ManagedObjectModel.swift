@@ -15,7 +15,7 @@ public final class ManagedObjectModel: Sendable {
   ///
   /// The entity at index i has the number i + 1.
   ///
-  /// Root entities are ordered by name, ignoring case. Each entity is followed by its sub-entities in the same order, so a family is
+  /// Root entities are ordered by name, ignoring case. Each entity is followed by its subentities in the same order, so a family is
   /// contiguous. This is a file format: don't change it.
   public let entities: [Entity]
   /// The ordered relationships, in entity order and then by name.
@@ -154,7 +154,7 @@ enum ModelOrder {
 
   /// The rank of each declaration in the order that names many-to-many pairs.
   ///
-  /// Entities are ordered by name, with each superentity before its sub-entities. A sub-entity early in the alphabet therefore moves its
+  /// Entities are ordered by name, with each superentity before its subentities. A subentity early in the alphabet therefore moves its
   /// superentities forward. This is a file format: don't change it.
   static func namingRanks(_ declarations: [EntityDescription]) -> [Int] {
     let indexByName = Dictionary(declarations.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })

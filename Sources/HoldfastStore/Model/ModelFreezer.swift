@@ -10,7 +10,7 @@ struct ModelFreezer {
   private struct Shape {
     var superIndex: Int?
     var attributes: StoredAttributes
-    /// The index after the last sub-entity's.
+    /// The index after the last subentity's.
     var familyEnd: Int
     var slots: [String]
     var relationships: [RelationshipDescription]
@@ -30,12 +30,12 @@ struct ModelFreezer {
     namingRanks = ModelOrder.namingRanks(declarations)
   }
 
-  /// Declarations in the order of Core Data's entity numbers: roots by name, each entity followed by its sub-entities.
+  /// Declarations in the order of Core Data's entity numbers: roots by name, each entity followed by its subentities.
   static func ordered(_ declarations: [EntityDescription]) -> [EntityDescription] {
     let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
     var ordered: [EntityDescription] = []
     ordered.reserveCapacity(sorted.count)
-    // The first sub-entity of each entity, and the next sibling of each. A dictionary of arrays would be another type. Creating it takes a
+    // The first subentity of each entity, and the next sibling of each. A dictionary of arrays would be another type. Creating it takes a
     // process that opens a small file longer than everything else here.
     var first: [String: Int] = [:], firstRoot: Int?
     var next = [Int?](repeating: nil, count: sorted.count)

@@ -111,7 +111,7 @@ public struct FetchPlan: Sendable, Hashable, Codable {
 
 /// A request for the rows with given keys, in any order. Missing keys are skipped.
 public struct FaultRequest: Sendable, Hashable, Codable {
-  /// The index of the declared entity; rows of its sub-entities are included.
+  /// The index of the declared entity; rows of its subentities are included.
   public var entity: Int
   /// The keys, without duplicates.
   public var keys: [Int64]

@@ -2,7 +2,7 @@
 public enum ColumnType: Sendable, Hashable, Codable {
   /// Values of an attribute type.
   case attribute(AttributeType)
-  /// The key of a to-one destination: an object of the entity with this index, or of a sub-entity.
+  /// The key of a to-one destination: an object of the entity with this index, or of a subentity.
   case toOne(destination: Int)
 
   /// How the 8 bytes of the cell are read.
@@ -30,7 +30,7 @@ public enum ColumnType: Sendable, Hashable, Codable {
 ///
 /// A page contains the fixed parts of all rows, then the bytes of all rows. Reading one slot of many rows therefore doesn't touch any text.
 ///
-/// The offset of a cell depends only on its slot. Code for a slot of a superentity also reads rows of every sub-entity.
+/// The offset of a cell depends only on its slot. Code for a slot of a superentity also reads rows of every subentity.
 public final class RowLayout: Sendable, Hashable {
   /// The type of each slot.
   public let columns: [ColumnType]
