@@ -1,20 +1,19 @@
-/// Cuts a stream of bytes into whole blocks for a hash function, whatever the sizes in which the bytes arrive.
+/// Divides a stream of bytes into blocks for a hash function, regardless of the sizes of the inputs.
 ///
-/// Bytes are copied only when a block is completed by more than one call; the middle of a large update is handed on
-/// in place.
+/// Bytes are copied only if several calls fill a block. The middle of a large update is passed on in place.
 struct BlockBuffer {
-  /// The bytes in one block of the hash function.
+  /// The size of a block in bytes.
   let blockSize: Int
-  /// All bytes fed so far. Fewer than 2^61: no process feeds more.
+  /// The total number of bytes. Below 2^61: no process can pass more.
   private(set) var totalCount: UInt64 = 0
-  /// The bytes that wait for the rest of their block: always fewer than ``blockSize`` between calls.
+  /// The bytes of an incomplete block. Between calls, fewer than ``blockSize``.
   private(set) var pending: [UInt8] = []
 
   init(blockSize: Int) {
     self.blockSize = blockSize
   }
 
-  /// Feeds bytes, and calls `process` with one or more whole blocks at a time, in order.
+  /// Adds bytes, and calls `process` with one or more entire blocks at a time, in order.
   mutating func feed(_ bytes: UnsafeRawBufferPointer, process: (UnsafeRawBufferPointer) -> Void) {
     totalCount += UInt64(bytes.count)
     var rest = bytes[...]
@@ -35,25 +34,26 @@ struct BlockBuffer {
     return prefix
   }
 
-  /// The bytes that end a SHA-2 message: a one bit, zero bits, and the length in bits as a big-endian number of
-  /// `lengthFieldSize` bytes, so that the message fills whole blocks. (FIPS 180-4, section 5.1.)
+  /// The padding of a SHA-2 message: a one bit, zero bits, and the length (FIPS 180-4, section 5.1).
+  ///
+  /// The length is in bits, as a big-endian number of `lengthFieldSize` bytes. The padded message consists of entire blocks.
   func secureHashPadding(lengthFieldSize: Int) -> [UInt8] {
     let used = pending.count + 1 + lengthFieldSize
     let zeros = (blockSize - used % blockSize) % blockSize
     var padding: [UInt8] = [0x80]
-    // The upper part of a field wider than a word stays zero: 2^61 bytes are more than a process can feed.
+    // The upper part of a field wider than a word is always zero, because a process can't pass 2^61 bytes.
     padding.append(contentsOf: repeatElement(0, count: zeros + lengthFieldSize - MemoryLayout<UInt64>.size))
     appendBigEndian(totalCount << 3, to: &padding)
     return padding
   }
 }
 
-/// Appends the bytes of an integer, the most significant first.
+/// Appends the bytes of an integer in big-endian order.
 func appendBigEndian(_ word: some FixedWidthInteger, to bytes: inout [UInt8]) {
   withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
 }
 
-/// Calls `body` with the elements of a collection as bytes in memory, copying them only when they are not contiguous.
+/// Calls `body` with the bytes of a collection in memory. Copies them only if they aren't contiguous.
 func withContiguousBytes(of bytes: some Collection<UInt8>, _ body: (UnsafeRawBufferPointer) -> Void) {
   let wasContiguous: Void? = bytes.withContiguousStorageIfAvailable { body(UnsafeRawBufferPointer($0)) }
   if wasContiguous == nil { Array(bytes).withUnsafeBytes(body) }

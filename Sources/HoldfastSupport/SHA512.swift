@@ -1,7 +1,6 @@
-/// The SHA-512 hash function of FIPS 180-4, sections 5 and 6.4.
+/// The SHA-512 hash function (FIPS 180-4, sections 5 and 6.4).
 ///
-/// Not a keyed hash: it proves that bytes are unchanged, not who wrote them. The value may be copied at any moment;
-/// both copies then continue on their own.
+/// It isn't a keyed hash: it proves that bytes are unchanged, but not their author. A copy of the value continues independently.
 ///
 /// ```swift
 /// var hasher = SHA512()
@@ -13,11 +12,11 @@ package struct SHA512: Sendable {
   /// The number of bytes in a digest.
   package static let digestSize = 64
 
-  /// The eight working words between blocks: H0 to H7 of the standard.
+  /// The eight hash words between blocks: H0 to H7 in the standard.
   private var state = initialState
   private var buffer = BlockBuffer(blockSize: 128)
 
-  /// Starts the hash of an empty message.
+  /// Creates a hasher for an empty message.
   package init() {}
 
   /// Appends bytes to the message.
@@ -53,7 +52,7 @@ package struct SHA512: Sendable {
 }
 
 extension SIMD8<UInt64> {
-  /// Takes whole blocks into the working words.
+  /// Processes entire blocks.
   fileprivate mutating func compress(_ blocks: UnsafeRawBufferPointer) {
     withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 80) { schedule in
       roundConstants.withUnsafeBufferPointer { constants in
@@ -84,7 +83,7 @@ extension SIMD8<UInt64> {
     _ schedule: UnsafeMutableBufferPointer<UInt64>, _ constants: UnsafeBufferPointer<UInt64>
   ) -> Self {
     var (a, b, c, d, e, f, g, h) = (self[0], self[1], self[2], self[3], self[4], self[5], self[6], self[7])
-    // Eight rounds at a time: the words change places by name and are never moved (over twice as fast as a plain loop).
+    // Eight rounds at a time: the words are renamed instead of moved, which is over twice as fast as a simple loop.
     for index in stride(from: 0, to: 80, by: 8) {
       step(a, b, c, &d, e, f, g, &h, schedule[index + 0] &+ constants[index + 0])
       step(h, a, b, &c, d, e, f, &g, schedule[index + 1] &+ constants[index + 1])
@@ -99,7 +98,7 @@ extension SIMD8<UInt64> {
   }
 }
 
-/// One round: `d` becomes the new e and `h` the new a; the other words only change their names.
+/// One round. `d` becomes the new e and `h` the new a; the other words are only renamed.
 @inline(__always)
 private func step(
   _ a: UInt64, _ b: UInt64, _ c: UInt64, _ d: inout UInt64,

@@ -1,13 +1,13 @@
-/// The XXH64 hash function of the xxHash fast digest algorithm specification.
+/// The XXH64 hash function (xxHash fast digest algorithm specification).
 ///
-/// Fast, and good at finding damage. Not secure: anybody can make two messages with the same hash; use ``SHA256``
-/// where that matters. The value may be copied at any moment; both copies then continue on their own.
+/// It is fast and detects damage, but it isn't secure: anyone can construct two messages with the same hash. Use ``SHA256`` if that
+/// matters. A copy of the value continues independently.
 package struct XXHash64: Sendable {
   private let seed: UInt64
   private var lanes: SIMD4<UInt64>
   private var buffer = BlockBuffer(blockSize: stripeSize)
 
-  /// Starts the hash of an empty message.
+  /// Creates a hasher for an empty message.
   package init(seed: UInt64 = 0) {
     self.seed = seed
     lanes = initialLanes(seed: seed)
@@ -28,7 +28,7 @@ package struct XXHash64: Sendable {
     buffer.pending.withUnsafeBytes { finish(lanes, seed: seed, totalCount: buffer.totalCount, tail: $0) }
   }
 
-  /// The hash of bytes in memory. Allocates nothing.
+  /// The hash of bytes in memory. Allocates no memory.
   package static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
     let wholeCount = bytes.count - bytes.count % stripeSize
     var lanes = initialLanes(seed: seed)
@@ -42,7 +42,7 @@ package struct XXHash64: Sendable {
   }
 }
 
-/// The bytes that the four lanes take at once.
+/// The number of bytes that the four lanes process at once.
 private let stripeSize = 32
 
 // The five prime numbers of the specification.
@@ -57,15 +57,15 @@ private func initialLanes(seed: UInt64) -> SIMD4<UInt64> {
   SIMD4(seed &+ prime1 &+ prime2, seed &+ prime2, seed, seed &- prime1)
 }
 
-/// One lane after it has taken eight bytes.
+/// A lane after it has processed eight bytes.
 private func mixed(_ lane: UInt64, _ input: UInt64) -> UInt64 {
   (lane &+ input &* prime2).rotatedLeft(31) &* prime1
 }
 
 extension SIMD4<UInt64> {
-  /// Step 2: takes whole stripes into the lanes.
+  /// Step 2: processes entire stripes.
   fileprivate mutating func consume(_ stripes: UnsafeRawBufferPointer) {
-    // Four scalars, because most processors have no 64-bit vector multiplication.
+    // Four scalars, because most processors don't support 64-bit vector multiplication.
     var (first, second, third, fourth) = (self[0], self[1], self[2], self[3])
     for start in stride(from: 0, to: stripes.count, by: stripeSize) {
       first = mixed(first, stripes.word64(at: start))
@@ -76,7 +76,7 @@ extension SIMD4<UInt64> {
     self = SIMD4(first, second, third, fourth)
   }
 
-  /// Step 3: the four lanes as one word.
+  /// Step 3: combines the four lanes into one word.
   fileprivate var converged: UInt64 {
     var word = self[0].rotatedLeft(1) &+ self[1].rotatedLeft(7) &+ self[2].rotatedLeft(12) &+ self[3].rotatedLeft(18)
     for index in indices { word = (word ^ mixed(0, self[index])) &* prime1 &+ prime4 }
@@ -84,7 +84,7 @@ extension SIMD4<UInt64> {
   }
 }
 
-/// Steps 3 to 6: joins the lanes, the length, and the last bytes that fill no stripe.
+/// Steps 3 to 6: combines the lanes, the length, and the last bytes of an incomplete stripe.
 private func finish(_ lanes: SIMD4<UInt64>, seed: UInt64, totalCount: UInt64, tail: UnsafeRawBufferPointer) -> UInt64 {
   var hash = totalCount < UInt64(stripeSize) ? seed &+ prime5 : lanes.converged
   hash &+= totalCount
@@ -103,7 +103,7 @@ private func finish(_ lanes: SIMD4<UInt64>, seed: UInt64, totalCount: UInt64, ta
   return avalanche(hash)
 }
 
-/// Step 6: lets every bit of the input reach every bit of the hash.
+/// Step 6: mixes each bit of the input into each bit of the hash.
 private func avalanche(_ word: UInt64) -> UInt64 {
   var hash = (word ^ (word >> 33)) &* prime2
   hash = (hash ^ (hash >> 29)) &* prime3

@@ -5,7 +5,7 @@ import HoldfastStore
 
 enum PropertyListExamples {
   static func lists(_ bytes: [UInt8]) throws -> (String?, [UInt8]) {
-    let list = try PropertyList(bytes)                    // the first bytes tell the format
+    let list = try PropertyList(bytes)                    // detects the format
     let version = list["NSManagedObjectModel_CurrentVersionName"]?.string
     let changed = PropertyList.dictionary(["name": .string("Rex")]).binary
     return (version, changed)

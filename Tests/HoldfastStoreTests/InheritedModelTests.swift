@@ -97,10 +97,10 @@ import Testing
       ])
     }
     let found = Dictionary(error.problems.map { ($0.path, $0.reason) }, uniquingKeysWith: { a, _ in a })
-    #expect(found["Orphan"]?.contains("no entity Nobody") == true)
+    #expect(found["Orphan"]?.contains("superentity Nobody doesn't exist") == true)
     #expect(found["Self"]?.contains("inherits from itself") == true)
     #expect(["A", "B", "C"].allSatisfy { found[$0]?.contains("inherits from itself") == true })
-    #expect(found["Below.Name"] == "Top, from which it inherits, has a property of this name.")
+    #expect(found["Below.Name"] == "The superentity Top has a property with this name. Rename one of them.")
     #expect(found["Y.tops"]?.contains("declared by Top") == true)
   }
 

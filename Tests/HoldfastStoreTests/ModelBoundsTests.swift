@@ -46,7 +46,7 @@ import Testing
         EntityDescription("A", attributes: attributes(4000, "a")),
         EntityDescription("B", superentity: "A", attributes: attributes(97, "b")),
       ],
-      "4097 properties, inherited ones included")
+      "4097 properties, including inherited ones")
   }
 
   /// `Regex` compiles classes of characters by recursion.
@@ -78,7 +78,7 @@ import Testing
       "[a" + String(repeating: "&&b", count: 3000) + "]", "[a" + String(repeating: "--b", count: 25) + "]",
     ]
     for pattern in refused {
-      expectRefusal(entity(pattern), pattern.utf8.count > 10_000 ? "the maximum is 10000" : "character classes inside each other")
+      expectRefusal(entity(pattern), pattern.utf8.count > 10_000 ? "the maximum is 10000" : "nested character classes")
     }
   }
 

@@ -21,7 +21,7 @@ import Testing
       paths.isSuperset(of: [
         "dog", "2Fast", "Dog.AGE", "Dog.age", "Dog.owner", "Dog.vet", "Dog.toys", "Dog.chip", "Dog", "Person.dogs", "Toy.owner",
       ]))
-    #expect(error.description.contains("Dog.vet: There is no entity Vet to lead to."))
+    #expect(error.description.contains("Dog.vet: The destination entity Vet doesn't exist."))
   }
 
   @Test func whatIsAskedForByNameNeedsOne() throws {
@@ -107,7 +107,7 @@ import Testing
     }
     let problems = error.problems.map(\.description)
     #expect(problems.count { $0.contains("Only one of it and its inverse") } == 2, "\(problems)")
-    #expect(problems.contains { $0.contains("There is no to-many relationship many.") })
+    #expect(problems.contains { $0.contains("The stored to-many relationship many doesn't exist.") })
     #expect(problems.count { $0.contains("A.other") } == 2, "\(problems)")
   }
 

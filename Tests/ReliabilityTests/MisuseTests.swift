@@ -170,19 +170,19 @@ import Testing
 
   @Test func aSlotThatARowDoesNotHaveIsNotRead() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[0][3] }
-    Misuse.expect("Slot 3 of a row with 1 slots was asked for.", child)
+    Misuse.expect("Slot 3 is out of range: the row has 1 slots.", child)
   }
 
   @Test func aRowThatABatchDoesNotHaveIsNotRead() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[1] }
-    Misuse.expect("Row 1 of a batch of 1 rows was asked for.", child)
+    Misuse.expect("Row 1 is out of range: the batch has 1 rows.", child)
   }
 
   @Test func offsetsThatDoNotSpanTheTargetsAreNoAnswer() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = RelationshipAnswer(offsets: [0, 1], targets: [1, 2])
     }
-    Misuse.expect("The offsets of an answer do not span its targets.", child)
+    Misuse.expect("The offsets of an answer don't match its targets.", child)
   }
 
   @Test func negativeOptionsAreNoWayToOpenAFile() async throws {

@@ -12,34 +12,35 @@ public struct AttributeDescription: Sendable, Hashable {
   public var name: String
   /// The type of the values.
   public var type: AttributeType
-  /// Whether an object may be saved without a value. False unless said.
+  /// Whether an object can be saved without a value. Defaults to false.
   public var isOptional: Bool
-  /// Whether the value lives in memory only: no store keeps it.
+  /// Whether the value is kept in memory only, not in stores.
   public var isTransient: Bool
-  /// The value that a new object starts with, or nil for none. Its case must fit ``type``.
+  /// The value of a new object, or nil for none. Its case matches ``type``.
   public var defaultValue: StoreValue?
-  /// What a save demands of values.
+  /// The constraints on values, checked at each save.
   public var validation: AttributeValidation
-  /// The name of the ``CompositeDescription`` whose elements the attribute has; for type ``AttributeType/composite`` alone.
+  /// The name of the attribute's ``CompositeDescription``, for type ``AttributeType/composite`` only.
   public var compositeName: String?
-  /// The expression that a *derived* attribute is worked out by at each save; nil for attributes that are set. See
-  /// ``Derivation`` for what may be said.
+  /// The expression of a *derived* attribute, or nil for other attributes.
+  ///
+  /// Each save computes the value. For the syntax, see ``Derivation``.
   public var derivationExpression: String?
-  /// The name of the transformer of a ``AttributeType/transformable`` attribute; nil for the default one.
+  /// The name of the transformer of a ``AttributeType/transformable`` attribute, or nil for the default one.
   public var valueTransformerName: String?
-  /// The name of the Swift or Objective-C class of the values of a transformable attribute, for generated code.
+  /// The Swift or Objective-C class name of a transformable attribute's values, for generated code.
   public var valueClassName: String?
-  /// Whether a store may keep large values in files of their own. Enters the version hash.
+  /// Whether a store may keep large values in external files. Part of the version hash.
   public var allowsExternalBinaryDataStorage: Bool
-  /// Whether history keeps the last value of deleted objects. Enters the version hash.
+  /// Whether the history keeps the last value of deleted objects. Part of the version hash.
   public var preservesValueInHistoryOnDeletion: Bool
   /// Whether a cloud mirror may encrypt the value.
   public var allowsCloudEncryption: Bool
-  /// Text that enters the version hash, to tell two versions apart that look alike.
+  /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public var versionHashModifier: String?
-  /// The name in the previous version of the model, when it was another.
+  /// The name in the previous version of the model, if it was different.
   public var renamingIdentifier: String?
-  /// Text of the model's author, by key.
+  /// Custom text by key.
   public var userInfo: [String: String]
 
   /// Declares an attribute.
@@ -62,12 +63,12 @@ public struct AttributeDescription: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// Declares an attribute whose values a transformer turns into bytes and back.
+  /// Declares an attribute whose values a transformer converts to bytes and back.
   ///
   /// - Parameters:
-  ///   - name: the name.
-  ///   - transformer: the name under which the transformer is registered; nil for the default one.
-  ///   - isOptional: whether an object may be saved without a value.
+  ///   - name: The name.
+  ///   - transformer: The name under which the transformer is registered, or nil for the default one.
+  ///   - isOptional: Whether an object can be saved without a value. Defaults to false.
   public static func transformable(_ name: String, by transformer: String?, isOptional: Bool = false) -> AttributeDescription {
     var attribute = AttributeDescription(name, .transformable, isOptional: isOptional)
     attribute.valueTransformerName = transformer
@@ -81,15 +82,17 @@ public struct AttributeDescription: Sendable, Hashable {
     return attribute
   }
 
-  /// Declares an attribute that is worked out from others at each save. It is optional: a new object has no value before its
-  /// first save. What somebody sets is overwritten by the next save that changes the object.
+  /// Declares an attribute that each save computes from others.
+  ///
+  /// It is optional: a new object has no value before its first save. The next save that changes the object overwrites a value that you
+  /// set.
   public static func derived(_ name: String, _ type: AttributeType, _ expression: String) -> AttributeDescription {
     var attribute = AttributeDescription(name, type, isOptional: true)
     attribute.derivationExpression = expression
     return attribute
   }
 
-  /// Whether the value is worked out from others.
+  /// Whether the value is derived from others.
   public var isDerived: Bool { derivationExpression != nil }
 }
 
@@ -100,7 +103,7 @@ extension AttributeDescription: Codable {
     case versionHashModifier, renamingIdentifier, userInfo
   }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -120,7 +123,7 @@ extension AttributeDescription: Codable {
     allowsCloudEncryption = try values.decode(.allowsCloudEncryption, default: false)
   }
 
-  /// Encodes the declaration without what has its default.
+  /// Encodes the declaration, without default values.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(name, forKey: .name)
@@ -142,14 +145,14 @@ extension AttributeDescription: Codable {
   }
 }
 
-/// Declares a group of attributes that entities can have as one: a *composite* attribute has the elements of one.
+/// Declares a group of attributes, for use by *composite* attributes.
 ///
 /// ```swift
 /// let place = CompositeDescription("Place", [AttributeDescription("latitude", .double), AttributeDescription("longitude", .double)])
 /// ```
 ///
-/// An element may be composite itself. Stores keep each element that is no group as a value of its own, named by the path to it
-/// (`home.latitude`); queries name it so.
+/// An element may be composite itself. Stores keep each element that isn't a group as a separate value. Stores and queries name it by its
+/// path, such as `home.latitude`.
 public struct CompositeDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.
   public var name: String

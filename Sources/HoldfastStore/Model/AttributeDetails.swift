@@ -1,4 +1,4 @@
-/// What a frozen attribute keeps behind one reference.
+/// The parts of an attribute that are kept behind one reference.
 final class AttributeDetails: Sendable, Hashable {
   let declaration: AttributeDescription
   let derivation: Derivation?

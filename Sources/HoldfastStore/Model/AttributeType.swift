@@ -1,39 +1,39 @@
-/// The type of an attribute's values, named as Core Data names them.
+/// The type of an attribute's values, with Core Data's names.
 public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   /// A whole number from -32,768 to 32,767.
   case integer16
-  /// A whole number of 32 bits.
+  /// A 32-bit whole number.
   case integer32
-  /// A whole number of 64 bits.
+  /// A 64-bit whole number.
   case integer64
   /// A decimal number of up to 38 digits.
   case decimal
-  /// A binary floating-point number of 64 bits.
+  /// A 64-bit binary floating-point number.
   case double
-  /// A binary floating-point number of 32 bits.
+  /// A 32-bit binary floating-point number.
   case float
   /// Unicode text.
   case string
-  /// True or false.
+  /// A Boolean value.
   case boolean
-  /// A point in time, kept as seconds since 2001-01-01T00:00:00Z.
+  /// A date, stored as seconds since 2001-01-01T00:00:00Z.
   case date
   /// Bytes.
   case binaryData
-  /// A UUID, kept as 16 bytes in the order of RFC 4122.
+  /// A UUID, stored as 16 bytes in the order of RFC 4122.
   case uuid
-  /// An absolute or relative URI, kept as text.
+  /// An absolute or relative URI, stored as text.
   case uri
-  /// Values of any type that a transformer turns into bytes and back; stores keep the bytes.
+  /// Values of any type that a transformer converts to bytes and back. Stores keep the bytes.
   case transformable
-  /// The ID of an object of any store, kept as the text of its URI.
+  /// The ID of an object in any store, stored as the text of its URI.
   case objectID
-  /// A group of attributes; see ``CompositeDescription``. No value has this type: the elements have values.
+  /// A group of attributes; see ``CompositeDescription``. The elements have values, the group itself doesn't.
   case composite
-  /// Anything at all, for transient attributes alone.
+  /// Any value, for transient attributes only.
   case undefined
 
-  /// Core Data's number for the type (`NSAttributeType`), which enters version hashes. On disk: do not change.
+  /// Core Data's number for the type (`NSAttributeType`), part of version hashes. This is a file format: don't change it.
   public var coreDataCode: UInt32 {
     switch self {
     case .integer16: 100
@@ -55,13 +55,13 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
-  /// The types of which stores keep values.
+  /// The types that stores keep.
   public static let storedCases = allCases.filter(\.isStored)
 
   /// Whether stores keep values of this type.
   public var isStored: Bool { self != .composite && self != .undefined }
 
-  /// How a value of this type lies in a row; see ``RowLayout``.
+  /// How a cell contains values of this type; see ``RowLayout``.
   public var cellKind: CellKind {
     switch self {
     case .integer16, .integer32, .integer64, .boolean: .integer
@@ -70,7 +70,7 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
-  /// The whole numbers that the type can hold, or nil when it is not a whole-number type.
+  /// The range of whole numbers in the type, or nil for other types.
   public var integerRange: ClosedRange<Int64>? {
     switch self {
     case .integer16: Int64(Int16.min)...Int64(Int16.max)
@@ -82,14 +82,14 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   }
 }
 
-/// How the 8 bytes of a cell are to be read.
+/// How the 8 bytes of a cell are read.
 @frozen public enum CellKind: UInt8, Sendable, Hashable, Codable {
-  /// A signed whole number; truth values are 0 and 1.
+  /// A signed whole number. Boolean values are 0 and 1.
   case integer
   /// A 64-bit floating-point number.
   case real
-  /// Offset and length of bytes that lie behind the row's cells.
+  /// The offset and length of bytes, which follow the cells.
   case bytes
-  /// The key of the object that a to-one relationship points to.
+  /// The key of a to-one destination.
   case key
 }

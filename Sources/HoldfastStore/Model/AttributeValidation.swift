@@ -1,25 +1,27 @@
-/// What a model demands of an attribute's values beyond their type; a save checks it, unset bounds demand nothing.
+/// Constraints on an attribute's values, in addition to their type. They are checked at each save.
 ///
 /// ```swift
 /// let rating = AttributeDescription("rating", .double, validation: .range(.double(0), .double(5)))
 /// let code = AttributeDescription("code", .string, validation: .length(3, 3))
 /// ```
 ///
-/// Bounds are inclusive. They do not enter version hashes, so a model may change them without a migration.
+/// Bounds are inclusive. They aren't part of version hashes, so you can change them without a migration.
 public struct AttributeValidation: Sendable, Hashable, Codable {
-  /// The smallest number or the earliest date, as a value of the attribute's type; nil for no bound.
+  /// The minimum number or date, as a value of the attribute's type. Nil for no bound.
   public var minimum: StoreValue?
-  /// The largest number or the latest date, as a value of the attribute's type; nil for no bound.
+  /// The maximum number or date, as a value of the attribute's type. Nil for no bound.
   public var maximum: StoreValue?
-  /// The least length of a text in UTF-16 code units, which is what Core Data counts; nil for no bound.
+  /// The minimum length of text in UTF-16 code units, as in Core Data. Nil for no bound.
   public var minimumLength: Int?
-  /// The largest length of a text in UTF-16 code units; nil for no bound.
+  /// The maximum length of text in UTF-16 code units. Nil for no bound.
   public var maximumLength: Int?
-  /// A regular expression that a whole text must match, in the syntax of Swift's `Regex`, which covers what is common in ICU's. At most 10,000
-  /// bytes, with 24 character classes inside each other. A pattern is code: some run for any time on a short text.
+  /// A regular expression that the entire text must match, in the syntax of Swift's `Regex`.
+  ///
+  /// The syntax includes the common features of ICU. A pattern has at most 10,000 bytes, with character classes nested at most 24 deep.
+  /// Treat patterns as code: some run indefinitely on short text.
   public var regularExpression: String?
 
-  /// Makes a rule; without arguments it demands nothing.
+  /// Creates constraints. By default there are none.
   public init(
     minimum: StoreValue? = nil, maximum: StoreValue? = nil, minimumLength: Int? = nil, maximumLength: Int? = nil,
     regularExpression: String? = nil
@@ -31,20 +33,20 @@ public struct AttributeValidation: Sendable, Hashable, Codable {
     self.regularExpression = regularExpression
   }
 
-  /// Demands nothing.
+  /// No constraints.
   public static let none = AttributeValidation()
 
-  /// Numbers or dates from the first to the second; nil for no bound.
+  /// Numbers or dates from `minimum` to `maximum`. Nil for no bound.
   public static func range(_ minimum: StoreValue?, _ maximum: StoreValue?) -> AttributeValidation {
     AttributeValidation(minimum: minimum, maximum: maximum)
   }
 
-  /// Texts of at least the first and at most the second number of UTF-16 code units; nil for no bound.
+  /// Text of `minimum` to `maximum` UTF-16 code units. Nil for no bound.
   public static func length(_ minimum: Int?, _ maximum: Int?) -> AttributeValidation {
     AttributeValidation(minimumLength: minimum, maximumLength: maximum)
   }
 
-  /// Texts that match a regular expression as a whole.
+  /// Text that entirely matches a regular expression.
   public static func pattern(_ regularExpression: String) -> AttributeValidation {
     AttributeValidation(regularExpression: regularExpression)
   }

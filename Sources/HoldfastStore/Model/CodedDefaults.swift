@@ -1,5 +1,5 @@
-/// Declarations are coded without what has its default value: a store's embedded model stays small, and what was coded before a
-/// property was added decodes with its default.
+/// Declarations are encoded without default values. The model embedded in a store stays small, and models encoded before a property existed
+/// decode with its default.
 extension KeyedEncodingContainer {
   mutating func encode<Value: Encodable & Equatable>(_ value: Value, ifNot standard: Value, forKey key: Key) throws {
     if value != standard { try encode(value, forKey: key) }

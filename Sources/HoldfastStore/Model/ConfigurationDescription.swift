@@ -1,12 +1,12 @@
-/// Declares a configuration: a named subset of a model's entities, which a store can be opened with.
+/// Declares a configuration: a named subset of a model's entities, for opening a store.
 ///
 /// ```swift
 /// let cloud = ConfigurationDescription("cloud", ["Person", "Address"])
 /// ```
 ///
-/// A store with a configuration has the objects of exactly the entities that the configuration names. Sub-entities are not
-/// included by their super entity, so the objects of one family may lie in several stores. An entity may stand in several
-/// configurations, or in none. Configurations do not enter the version hashes.
+/// A store with a configuration contains only objects of the entities that the configuration names. A superentity doesn't include its
+/// subentities, so objects of one family may be in several stores. An entity may be in several configurations, or in none. Configurations
+/// aren't part of version hashes.
 public struct ConfigurationDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.
   public var name: String
@@ -21,7 +21,7 @@ public struct ConfigurationDescription: Sendable, Hashable, Codable {
 }
 
 extension ManagedObjectModel {
-  /// The entities of a configuration, in the order of ``entities``; nil when the model has no configuration of that name.
+  /// The entities of a configuration, in the order of ``entities``. Nil if the configuration doesn't exist.
   public func entities(inConfiguration name: String) -> [Entity]? {
     guard let configuration = configurations.first(where: { $0.name == name }) else { return nil }
     return entities.filter { configuration.entities.contains($0.name) }
@@ -29,37 +29,37 @@ extension ManagedObjectModel {
 }
 
 extension ModelCheck {
-  /// Every contradiction in configurations.
+  /// Finds the problems of configurations.
   static func problems(in configurations: [ConfigurationDescription], of entities: [EntityDescription]) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     let known = Set(entities.map(\.name))
     for (place, configuration) in configurations.enumerated() {
       let path = "configuration \(configuration.name)"
       func report(_ reason: String) { found.append(ModelError.Problem(path: path, reason: reason)) }
-      if configuration.name.isEmpty { report("A configuration needs a name.") }
+      if configuration.name.isEmpty { report("The configuration has no name. Give it one.") }
       if configurations[..<place].contains(where: { $0.name == configuration.name }) {
-        report("There are two configurations of this name.")
+        report("Another configuration has this name. Rename one of them.")
       }
       var named: Set<String> = []
       for name in configuration.entities {
-        if !known.contains(name) { report("There is no entity \(name).") }
-        if !named.insert(name).inserted { report("It names \(name) twice.") }
+        if !known.contains(name) { report("The entity \(name) doesn't exist.") }
+        if !named.insert(name).inserted { report("It contains the entity \(name) twice.") }
       }
     }
     return found
   }
 
-  /// Every contradiction in fetch-request templates.
+  /// Finds the problems of fetch request templates.
   static func problems(in templates: [FetchRequestDescription], of entities: [EntityDescription]) -> [ModelError.Problem] {
     var found = repeated(templates.map(\.name)).map {
-      ModelError.Problem(path: "fetch request \($0)", reason: "There are two fetch requests of this name.")
+      ModelError.Problem(path: "fetch request \($0)", reason: "Another fetch request has this name. Rename one of them.")
     }
     if templates.contains(where: \.name.isEmpty) {
-      found.append(ModelError.Problem(path: "fetch request", reason: "A fetch request that programs ask for by name needs one."))
+      found.append(ModelError.Problem(path: "fetch request", reason: "The fetch request has no name. Give it one."))
     }
     let known = Set(entities.map(\.name))
     for template in templates where !known.contains(template.entity) {
-      found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "There is no entity \(template.entity) to ask."))
+      found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "Its entity \(template.entity) doesn't exist."))
     }
     return found
   }

@@ -1,38 +1,38 @@
-/// How a derived attribute is worked out from other properties, as Core Data's `NSDerivedAttributeDescription` has it.
+/// How a derived attribute is computed, as in Core Data's `NSDerivedAttributeDescription`.
 ///
 /// | text | value |
 /// |---|---|
-/// | `name`, `owner.name` | a copy of an attribute of the object, or of one that to-one relationships lead to |
-/// | `uppercase:(name)` `lowercase:(name)` | its text in capital or small letters |
-/// | `canonical:(name)` | its text without case and diacritics, which is what searches compare |
-/// | `walks.@count`, `count:(walks)` | the number of objects of a to-many relationship |
-/// | `walks.minutes.@sum`, `sum:(walks.minutes)` | the sum of a number over them; nil counts as 0 |
+/// | `name`, `owner.name` | a copy of an attribute of the object, or of a to-one destination |
+/// | `uppercase:(name)` `lowercase:(name)` | its text in upper or lower case |
+/// | `canonical:(name)` | its text without case and diacritics, which searches compare |
+/// | `walks.@count`, `count:(walks)` | the number of objects in a to-many relationship |
+/// | `walks.minutes.@sum`, `sum:(walks.minutes)` | the sum of a number over these objects; nil counts as 0 |
 /// | `now()` | the date of the save that changed the object |
 public enum Derivation: Sendable, Hashable {
-  /// What is done with text.
+  /// A conversion of text.
   public enum TextFunction: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Capital letters.
+    /// Upper case.
     case uppercase
-    /// Small letters.
+    /// Lower case.
     case lowercase
     /// Without case and diacritics.
     case canonical
   }
 
-  /// The value of an attribute, possibly through to-one relationships.
+  /// The value of an attribute, of this object or through to-one relationships.
   case copy(PropertyPath)
-  /// A text, changed.
+  /// Converted text of an attribute.
   case text(TextFunction, PropertyPath)
-  /// The number of objects that a to-many relationship leads to.
+  /// The number of objects in a to-many relationship.
   case count(relationship: String)
-  /// The sum of an attribute of the objects that a to-many relationship leads to.
+  /// The sum of an attribute over the objects in a to-many relationship.
   case sum(relationship: String, attribute: String)
   /// The date of the save.
   case now
 
-  /// Reads an expression.
+  /// Parses an expression.
   ///
-  /// - Returns: nil for text that says none of these.
+  /// - Returns: Nil if the text isn't one of these expressions.
   public init?(_ text: String) {
     let text = Derivation.trimmed(text)
     if text == "now()" {
@@ -40,7 +40,7 @@ public enum Derivation: Sendable, Hashable {
     } else if let call = Derivation.call(text) {
       self.init(function: call.name, of: call.argument)
     } else if let at = text.utf8.firstIndex(of: UInt8(ascii: "@")), text[..<at].hasSuffix(".") {
-      // As Core Data has it, the operator stands last.
+      // As in Core Data, the operator is the last component.
       self.init(function: String(text[text.index(after: at)...]), of: String(text[..<at].dropLast()))
       if case .text = self { return nil }
     } else if let path = Derivation.path(text) {
@@ -50,7 +50,7 @@ public enum Derivation: Sendable, Hashable {
     }
   }
 
-  /// Whether the value follows from other objects, so that it changes when they do.
+  /// Whether the value depends on other objects, so that it changes with them.
   public var followsOthers: Bool {
     switch self {
     case .copy(let path), .text(_, let path): !path.rest.isEmpty
@@ -70,7 +70,7 @@ public enum Derivation: Sendable, Hashable {
     }
   }
 
-  /// `name:(argument)`, taken apart.
+  /// Splits `name:(argument)` into its parts.
   private static func call(_ text: String) -> (name: String, argument: String)? {
     guard text.hasSuffix(")"), let colon = text.firstIndex(of: ":") else { return nil }
     let rest = trimmed(String(text[text.index(after: colon)...]))
@@ -93,7 +93,7 @@ public enum Derivation: Sendable, Hashable {
 }
 
 extension Derivation: CustomStringConvertible {
-  /// The expression as Core Data describes it, which enters version hashes. On disk: do not change.
+  /// The expression in Core Data's format, part of version hashes. This is a file format: don't change it.
   public var description: String {
     switch self {
     case .copy(let path): path.description

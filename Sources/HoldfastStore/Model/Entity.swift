@@ -1,65 +1,70 @@
 extension ManagedObjectModel {
-  /// A frozen entity: what a row of it looks like and where its relationships lead.
+  /// An immutable entity: the layout of its rows, and its relationships.
   ///
-  /// **Slots.** Attributes and to-one relationships have slots 0, 1, 2 … in the order of their names' UTF-8 bytes;
-  /// a super entity's slots come first, so that they are a prefix of each sub-entity's. To-many relationships are
-  /// counted apart, by ``Relationship/toManyIndex``, in the same order.
+  /// **Slots.** Attributes and to-one relationships have slots 0, 1, 2 …, ordered by the UTF-8 bytes of their names. The slots of a
+  /// superentity come first, so they are a prefix of each subentity's. To-many relationships are numbered separately in the same order, by
+  /// ``Relationship/toManyIndex``.
   public final class Entity: Sendable {
     /// The name.
     public let name: String
-    /// The place in ``ManagedObjectModel/entities``.
+    /// The index in ``ManagedObjectModel/entities``.
     public let index: Int
-    /// The place of the super entity; nil for none.
+    /// The index of the superentity, or nil for none.
     public let superentityIndex: Int?
-    /// The place of the entity at the root of the inheritance tree; its own when it has no super entity. Keys are
-    /// unique among all entities with the same root.
+    /// The index of the root entity; its own index if it has no superentity.
+    ///
+    /// Keys are unique among all entities with the same root.
     public let rootIndex: Int
-    /// The places of this entity and all its sub-entities, which stand behind it.
+    /// The indexes of this entity and all its subentities, which follow it.
     public let familyIndexes: Range<Int>
-    /// The places of those of the family that have objects: all that are not abstract.
+    /// The indexes of the entities in this family that aren't abstract.
     public let concreteIndexes: [Int]
-    /// Whether only sub-entities have objects.
+    /// Whether only subentities have objects.
     public let isAbstract: Bool
-    /// The place in the order in which many-to-many pairs get their names: entities by name, but a super entity before its
-    /// sub-entities, so that a sub-entity early in the alphabet pulls those above it forward. On disk: do not change.
+    /// The entity's rank in the order that names many-to-many pairs.
+    ///
+    /// Entities are ordered by name, with each superentity before its subentities. A subentity early in the alphabet therefore moves its
+    /// superentities forward. This is a file format: don't change it.
     public let namingRank: Int
-    /// What was declared: names of classes, text of the author, what the entity was called before.
+    /// The declaration, including class names, custom text and renaming identifiers.
     public let declaration: EntityDescription
-    /// What each slot holds.
+    /// The property in each slot.
     public let slots: [Slot]
-    /// The attributes that stores keep, in slot order; the elements of composite ones each for itself.
+    /// The stored attributes in slot order. Elements of composite attributes are separate.
     public let attributes: [Attribute]
-    /// The composite attributes, the super entity's first, then its own in the order of their names; those within another follow it.
+    /// The composite attributes: the superentity's first, then its own by name. Nested ones follow their group.
     public let composites: [CompositeAttribute]
-    /// The attributes that live in memory only, the super entity's first, then its own in the order of their names; the
-    /// position of each is its ``TransientAttribute/index``.
+    /// The transient attributes: the superentity's first, then its own by name.
+    ///
+    /// The position of each is its ``TransientAttribute/index``.
     public let transientAttributes: [TransientAttribute]
-    /// The attributes that are worked out from others, in slot order.
+    /// The derived attributes, in slot order.
     public let derivedAttributes: [Attribute]
-    /// The fetched properties, the super entity's first, then its own in the order of their names.
+    /// The fetched properties: the superentity's first, then its own by name.
     public let fetchedProperties: [FetchedPropertyDescription]
-    /// The relationships that live in memory only and that no store sees: the super entity's first, then its own in the order of their
-    /// names.
+    /// The transient relationships, which stores don't see: the superentity's first, then its own by name.
     public let transientRelationships: [Relationship]
-    /// The relationships that stores keep: the super entity's first, at the same places as there, then its own in the order of their names.
-    /// An inherited one is the same value in each sub-entity: it names the entity that declares it.
+    /// The stored relationships: the superentity's first, with the same indexes, then its own by name.
+    ///
+    /// An inherited relationship has the same value in each subentity: ``Relationship/entityIndex`` is the entity that declares it.
     public let relationships: [Relationship]
-    /// The to-many relationships; the position of each is its ``Relationship/toManyIndex``.
+    /// The to-many relationships. The position of each is its ``Relationship/toManyIndex``.
     public let toManyRelationships: [Relationship]
-    /// The shape of a row.
+    /// The layout of a row.
     public let layout: RowLayout
-    /// The slots of each uniqueness constraint, the super entity's first, then its own in declared order.
+    /// The slots of each uniqueness constraint: the superentity's first, then its own in declaration order.
     public let uniqueSlots: [[Int]]
-    /// The names of each uniqueness constraint, in the same order.
+    /// The property names of each uniqueness constraint, in the same order.
     public let uniquenessConstraints: [[String]]
-    /// How many of the constraints are inherited: those hold among all objects of the entity that declares them.
+    /// The number of inherited constraints. They apply to all objects of the entity that declares them.
     public let inheritedConstraintCount: Int
-    /// The indexes to keep, not those that are inherited or ignored.
+    /// The indexes to create, without inherited and ignored ones.
     public let indexes: [FetchIndexDescription]
     /// Core Data's version hash of the entity: 32 bytes.
     public let versionHash: [UInt8]
-    /// The to-many relationships without inverse that lead to objects of this entity. A store removes their links when it
-    /// removes an object.
+    /// The to-many relationships without inverse whose destination is this entity.
+    ///
+    /// A store removes their links when it deletes an object.
     public let linksWithoutInverse: [Relationship]
     let properties: [String: Property]
     /// The names and version hashes of all properties.
@@ -113,44 +118,44 @@ extension ManagedObjectModel {
       relationships[(relationships.firstIndex { $0.entityIndex == index } ?? relationships.count)...]
     }
 
-    /// Whether objects of this entity are objects of another: it is that entity or one of its sub-entities.
+    /// Whether this entity is another entity or one of its subentities.
     @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
-    /// The slots of attributes whose values a store may keep in files of their own.
+    /// The slots of attributes that allow external storage.
     public var externalSlots: [Int] { attributes.compactMap { $0.allowsExternalBinaryDataStorage ? $0.slot : nil } }
 
-    /// The property of that name, or nil.
+    /// Returns the property with this name, or nil.
     public func property(named name: String) -> Property? { properties[name] }
 
-    /// The slot of the attribute or to-one relationship of that name, or nil.
+    /// Returns the slot of the attribute or to-one relationship with this name, or nil.
     public func slot(named name: String) -> Int? { properties[name]?.slot }
 
-    /// The relationship of that name, or nil; not a transient one.
+    /// Returns the relationship with this name, or nil. Excludes transient relationships.
     public func relationship(named name: String) -> Relationship? {
       if case .relationship(let relationship)? = properties[name] { relationship } else { nil }
     }
 
-    /// The relationship whose targets lie in a slot, or nil when the slot holds an attribute.
+    /// Returns the to-one relationship in a slot, or nil if the slot contains an attribute.
     public func relationship(inSlot slot: Int) -> Relationship? {
       if case .toOne(let relationship) = slots[slot] { relationship } else { nil }
     }
   }
 
-  /// A frozen attribute that stores keep.
+  /// An immutable stored attribute.
   public struct Attribute: Sendable, Hashable {
-    /// The name; an element of a composite attribute is named by the path to it: `home.latitude`.
+    /// The name. For an element of a composite attribute, the path: `home.latitude`.
     public let name: String
     /// The type of the values.
     public let type: AttributeType
-    /// Whether an object may be saved without a value. True for an element of a composite attribute that is optional itself.
+    /// Whether an object can be saved without a value. True for all elements of an optional composite attribute.
     public let isOptional: Bool
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?
-    /// Where the value lies in a row.
+    /// The slot of the value in a row.
     public let slot: Int
-    /// Whether a store may keep a large value in a file of its own; never for an element of a composite attribute.
+    /// Whether a store may keep large values in external files. False for elements of composite attributes.
     public let allowsExternalBinaryDataStorage: Bool
-    /// The declaration and what was worked out of it, in one reference: attributes are handed about a lot.
+    /// The declaration and values computed from it, behind one reference, because attributes are copied often.
     private let details: AttributeDetails
 
     init(name: String, _ declared: AttributeDescription, isOptional: Bool, defaultValue: StoreValue?, slot: Int) {
@@ -159,104 +164,110 @@ extension ManagedObjectModel {
       self.isOptional = isOptional
       self.defaultValue = defaultValue
       self.slot = slot
-      // An element of a composite attribute stays in the row: structs are read from rows alone.
+      // Elements of composite attributes stay in the row, because structs are read from rows only.
       allowsExternalBinaryDataStorage = declared.allowsExternalBinaryDataStorage && name == declared.name
       details = AttributeDetails(declared)
     }
 
-    /// What was declared. An element of a composite attribute has its own name there, not the path.
+    /// The declaration. For an element of a composite attribute, its name isn't the path.
     public var declaration: AttributeDescription { details.declaration }
 
-    /// How the value is worked out; nil for an attribute that is set.
+    /// How the value is derived, or nil for other attributes.
     public var derivation: Derivation? { details.derivation }
   }
 
-  /// A frozen attribute that lives in memory only.
+  /// An immutable transient attribute.
   public struct TransientAttribute: Sendable, Hashable {
     /// The name.
     public let name: String
-    /// The type of the values; ``AttributeType/undefined`` for anything.
+    /// The type of the values. ``AttributeType/undefined`` allows any value.
     public let type: AttributeType
-    /// Whether an object may be saved without a value.
+    /// Whether an object can be saved without a value.
     public let isOptional: Bool
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?
-    /// The place among the entity's transient attributes.
+    /// The index in the entity's transient attributes.
     public let index: Int
-    /// What was declared.
+    /// The declaration.
     public let declaration: AttributeDescription
   }
 
-  /// A frozen composite attribute: a group of elements that lie side by side in a row.
+  /// An immutable composite attribute: a group of elements in consecutive slots.
   public struct CompositeAttribute: Sendable, Hashable {
-    /// The name; one within another is named by the path to it.
+    /// The name. For a nested composite attribute, the path.
     public let name: String
-    /// What was declared.
+    /// The declaration.
     public let declaration: AttributeDescription
-    /// Whether an object may be saved without any of the elements.
+    /// Whether an object can be saved without any of the elements.
     public let isOptional: Bool
-    /// Where the values of the elements lie in a row, those of groups within the group included; empty for a group of nothing.
+    /// The slots of the elements, including nested groups. Empty if there are no elements.
     public let slots: Range<Int>
 
     /// The name of the ``CompositeDescription``.
     public var compositeName: String { declaration.compositeName ?? "" }
   }
 
-  /// A frozen relationship. It names other parts of the model by index; ``ManagedObjectModel/destination(of:)``
-  /// and ``ManagedObjectModel/inverse(of:)`` look them up.
+  /// An immutable relationship.
+  ///
+  /// It refers to other parts of the model by index. Look them up with ``ManagedObjectModel/destination(of:)`` and
+  /// ``ManagedObjectModel/inverse(of:)``.
   public struct Relationship: Sendable, Hashable {
     /// The name.
     public let name: String
     /// The index of the entity that declares it.
     public let entityIndex: Int
-    /// The place among the entity's relationships, or among its transient ones.
+    /// The index in the entity's relationships, or in its transient relationships.
     public let index: Int
-    /// The index of the entity at the other end.
+    /// The index of the destination entity.
     public let destinationIndex: Int
-    /// The place of the inverse among the destination's relationships, or among its transient ones; -1 for none.
+    /// The index of the inverse in the destination's relationships, or in its transient ones. -1 for none.
     public let inverseIndex: Int
-    /// Whether it lives in memory only.
+    /// Whether it is kept in memory only.
     public let isTransient: Bool
-    /// Whether it leads to any number of objects.
+    /// Whether it has any number of destination objects.
     public let isToMany: Bool
-    /// Whether any number of objects can lead to one: the inverse is to-many, or there is none.
+    /// Whether a destination may have several sources: the inverse is to-many, or there is none.
     public let inverseIsToMany: Bool
-    /// Whether an object may be saved while it leads nowhere.
+    /// Whether an object can be saved without a destination object.
     public let isOptional: Bool
-    /// What happens to the other objects when one is deleted.
+    /// What happens to destination objects when the object is deleted.
     public let deleteRule: DeleteRule
-    /// The least number of objects of a to-many relationship that is not empty; 0 for no bound.
+    /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
     public let minCount: Int
-    /// The largest number of objects of a to-many relationship; 0 for no bound.
+    /// The maximum number of objects in a to-many relationship, or 0 for no bound.
     public let maxCount: Int
-    /// Whether the objects of a to-many relationship have an order of their own.
+    /// Whether the objects of a to-many relationship have an order.
     public let isOrdered: Bool
-    /// Where the target's key lies in a row; -1 for a to-many relationship and for a transient one.
+    /// The slot of the destination's key in a row. -1 for a to-many or transient relationship.
     public let slot: Int
-    /// The place among the entity's to-many relationships; -1 for a to-one relationship. Of a transient relationship, to-one or to-many,
-    /// it is negative: `-1 - index`.
+    /// The index in the entity's to-many relationships, or -1 for a to-one relationship.
+    ///
+    /// For a transient relationship, to-one or to-many, it is `-1 - index`.
     public let toManyIndex: Int
-    /// For a many-to-many pair: whether saves and stores name links from this side. Exactly one of the two is the
-    /// naming side: the first met when entities, then relationships, are walked in the order of their names.
+    /// Whether saves and stores name the links of a many-to-many pair from this side.
+    ///
+    /// True for exactly one side: the first, by naming rank of the entities and then by relationship name.
     public let namesLinks: Bool
 
-    /// Whether links are pairs of their own and not a key in a row: both sides lead to any number of objects, or the
-    /// relationship is to-many and has no inverse.
+    /// Whether links are separate pairs, and not a key in a row.
+    ///
+    /// True if both sides are to-many, or the relationship is to-many and has no inverse.
     public var isManyToMany: Bool { isToMany && inverseIsToMany }
-    /// Whether there is a relationship that leads back.
+    /// Whether the relationship has an inverse.
     public var hasInverse: Bool { inverseIndex >= 0 }
     /// Whether the relationship is its own inverse.
     public var isReflexive: Bool { inverseIndex == index && destinationIndex == entityIndex }
-    /// Whether an object can be the target of one object at the most, so that a new link takes it away from another: a to-many
-    /// relationship without inverse.
+    /// Whether a destination belongs to only one source, so a new link removes the previous one.
+    ///
+    /// True for a to-many relationship without inverse.
     public var hasTargetsToItself: Bool { isToMany && !hasInverse }
   }
 
-  /// What a slot holds.
+  /// The property in a slot.
   public enum Slot: Sendable, Hashable {
     /// A value of an attribute.
     case attribute(Attribute)
-    /// The key of a to-one relationship's target.
+    /// The key of a to-one destination.
     case toOne(Relationship)
 
     /// The name of the property.
@@ -267,7 +278,7 @@ extension ManagedObjectModel {
       }
     }
 
-    /// Whether an object may be saved without a value.
+    /// Whether an object can be saved without a value.
     public var isOptional: Bool {
       switch self {
       case .attribute(let attribute): attribute.isOptional
@@ -275,12 +286,12 @@ extension ManagedObjectModel {
       }
     }
 
-    /// Whether a store may keep a large value in a file of its own.
+    /// Whether a store may keep large values in external files.
     public var allowsExternalData: Bool {
       if case .attribute(let attribute) = self { attribute.allowsExternalBinaryDataStorage } else { false }
     }
 
-    /// The column in a row.
+    /// The type of the column in a row.
     public var columnType: ColumnType {
       switch self {
       case .attribute(let attribute): .attribute(attribute.type)
@@ -289,22 +300,24 @@ extension ManagedObjectModel {
     }
   }
 
-  /// A property found by name.
+  /// A property, as found by name.
   public enum Property: Sendable, Hashable {
-    /// An attribute that stores keep.
+    /// A stored attribute.
     case attribute(Attribute)
-    /// A relationship that stores keep.
+    /// A stored relationship.
     case relationship(Relationship)
-    /// A relationship that lives in memory only.
+    /// A transient relationship.
     case transientRelationship(Relationship)
     /// A composite attribute.
     case composite(CompositeAttribute)
-    /// An attribute that lives in memory only.
+    /// A transient attribute.
     case transient(TransientAttribute)
     /// A fetched property.
     case fetched(FetchedPropertyDescription)
 
-    /// The slot; nil for what has none: to-many and transient relationships, composite and transient attributes, fetched properties.
+    /// The slot, or nil for a property without one.
+    ///
+    /// To-many and transient relationships, composite and transient attributes, and fetched properties have no slot.
     public var slot: Int? {
       switch self {
       case .attribute(let attribute): attribute.slot

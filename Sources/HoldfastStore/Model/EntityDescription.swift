@@ -1,39 +1,42 @@
-/// Declares an entity: a kind of object with its attributes and relationships.
+/// Declares an entity: a kind of object, with attributes and relationships.
 ///
-/// A *sub-entity* has all that its super entity has and more:
+/// A *subentity* inherits everything from its superentity:
 ///
 /// ```swift
 /// let animal = EntityDescription("Animal", isAbstract: true, attributes: [AttributeDescription("name", .string)])
 /// let dog = EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("breed", .string)])
 /// ```
 ///
-/// Declarations are plain values. ``ManagedObjectModel`` takes them, checks them all together and freezes them.
+/// Declarations are plain values. ``ManagedObjectModel`` checks and freezes all of them together.
 public struct EntityDescription: Sendable, Hashable {
   /// The name, unique in the model.
   public var name: String
-  /// The name of the entity whose properties, constraints and indexes this one inherits; nil for none.
+  /// The entity whose properties, constraints and indexes this one inherits, or nil for none.
   public var superentity: String?
-  /// Whether only sub-entities have objects.
+  /// Whether only subentities have objects.
   public var isAbstract: Bool
-  /// The attributes, in any order; not those that are inherited.
+  /// The attributes in any order, without inherited ones.
   public var attributes: [AttributeDescription]
-  /// The relationships, in any order; not those that are inherited.
+  /// The relationships in any order, without inherited ones.
   public var relationships: [RelationshipDescription]
-  /// The fetched properties, in any order; not those that are inherited.
+  /// The fetched properties in any order, without inherited ones.
   public var fetchedProperties: [FetchedPropertyDescription]
-  /// Groups of attribute or to-one names, own or inherited, whose values no two objects of the entity and its sub-entities
-  /// may share. Objects in which one of the values is nil are left out, as in SQL.
+  /// Groups of properties whose values are unique in the entity and its subentities.
+  ///
+  /// A group contains names of attributes and to-one relationships, own or inherited. As in SQL, an object is exempt if one of its values
+  /// is nil.
   public var uniquenessConstraints: [[String]]
-  /// Indexes that stores which have indexes should keep.
+  /// The indexes to create, in stores that support them.
   public var indexes: [FetchIndexDescription]
-  /// Text that enters the version hash, to tell two versions apart that look alike.
+  /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public var versionHashModifier: String?
-  /// The name in the previous version of the model, when it was another.
+  /// The name in the previous version of the model, if it was different.
   public var renamingIdentifier: String?
-  /// The name of the class of the entity's objects, for generated code; nil for none. `.Name` stands for a class of the current
-  /// Swift module, as in Xcode.
+  /// The class name of the entity's objects for generated code, or nil for none.
+  ///
+  /// As in Xcode, `.Name` is a class of the current Swift module.
   public var managedObjectClassName: String?
-  /// Text of the model's author, by key.
+  /// Custom text by key.
   public var userInfo: [String: String]
 
   /// Declares an entity.
@@ -64,7 +67,7 @@ extension EntityDescription: Codable {
     case renamingIdentifier, managedObjectClassName, userInfo
   }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(

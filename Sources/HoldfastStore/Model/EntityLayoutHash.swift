@@ -1,11 +1,18 @@
 internal import HoldfastSupport
 
 extension ManagedObjectModel {
-  /// What decides how rows lie in a store and does not enter Core Data's version hashes, hashed with SHA-256, by the entity's name: the
-  /// elements of composite attributes, names and types of derived ones, which values may lie in files of their own, which relationships
-  /// are their own inverse. Entities without any of these are not in it, and most models have none.
+  /// A hash of each entity's row layout, by entity name.
   ///
-  /// Stores keep it beside ``entityVersionHashesByName`` and refuse a model in which it differs, as one with other version hashes.
+  /// It covers declarations that affect rows but aren't part of Core Data's version hashes:
+  ///
+  /// - elements of composite attributes
+  /// - names and types of derived attributes
+  /// - attributes that allow external storage
+  /// - relationships that are their own inverse
+  ///
+  /// Each hash is a SHA-256. Entities without such declarations are omitted; most models have none.
+  ///
+  /// Stores keep these hashes beside ``entityVersionHashesByName``, and refuse a model with different ones in the same way.
   public var entityLayoutHashesByName: [String: [UInt8]] {
     var hashes: [String: [UInt8]] = [:]
     for entity in entities {
@@ -15,7 +22,7 @@ extension ManagedObjectModel {
     return hashes
   }
 
-  /// A line for each such part that the entity declares itself. On disk, by its hash: do not change.
+  /// One line per such declaration of the entity itself. Its hash is a file format: don't change it.
   private func layoutText(_ entity: Entity) -> String {
     var text = ""
     for slot in entity.slots[(entity.superentityIndex.map { entities[$0].slots.count } ?? 0)...] {
@@ -28,7 +35,7 @@ extension ManagedObjectModel {
     return text
   }
 
-  /// All such parts as one text; empty for a model without any.
+  /// A digest of all layout hashes. Empty if the model has none.
   public var layoutDigest: String {
     let hashes = entityLayoutHashesByName
     return hashes.isEmpty ? "" : ModelVersionHash.digest(hashes)

@@ -1,5 +1,6 @@
-/// Declares an index that helps fetches. It changes what a fetch costs, never what it answers, and does not
-/// enter the version hash, so a model can gain one without a migration.
+/// Declares an index that speeds up fetches.
+///
+/// An index doesn't change the results of fetches. It isn't part of the version hash, so you can add one without a migration.
 ///
 /// ```swift
 /// let newest = FetchIndexDescription("newest", elements: [FetchIndexElement("date", isAscending: false), FetchIndexElement("name")])
@@ -7,13 +8,13 @@
 public struct FetchIndexDescription: Sendable, Hashable {
   /// The name, unique in the entity.
   public var name: String
-  /// What it is ordered by, the most significant first.
+  /// The elements, most significant first.
   public var elements: [FetchIndexElement]
-  /// Whether the index has no effect: stores don't create it. Defaults to false.
+  /// Whether the index is ignored: stores don't create it. Defaults to false.
   ///
-  /// Model files contain indexes that no store can keep: on a to-many relationship, on `self`, or with the name of another index. Reading
-  /// a file sets this property for them, so that the model is usable and nothing is lost when it is written again. The elements and the
-  /// name of such an index aren't checked.
+  /// Model files may contain indexes that stores can't create: on a to-many relationship, on `self`, or with the name of another index.
+  /// Reading a file sets this property for them. The model is then usable, and writing it again loses nothing. The elements and name of an
+  /// ignored index aren't checked.
   public var isIgnored: Bool
 
   /// Declares an index.
@@ -23,31 +24,32 @@ public struct FetchIndexDescription: Sendable, Hashable {
     self.isIgnored = isIgnored
   }
 
-  /// Declares an index whose elements are all ascending, by the names of attributes and to-one relationships.
+  /// Declares an index with ascending elements, by names of attributes and to-one relationships.
   public init(_ name: String, _ properties: [String]) {
     self.init(name, elements: properties.map { FetchIndexElement($0) })
   }
 
-  /// The names of attributes and to-one relationships, the most significant first.
+  /// The names of attributes and to-one relationships, most significant first.
   public var properties: [String] { elements.map(\.property) }
 }
 
-/// One element of a ``FetchIndexDescription``.
+/// An element of a ``FetchIndexDescription``.
 public struct FetchIndexElement: Sendable, Hashable {
-  /// How an index is made.
+  /// The type of an index.
   public enum Kind: String, Sendable, Hashable, Codable {
     /// For comparisons and order.
     case binary
-    /// For ranges in several dimensions. Stores keep the declaration and make no index of this kind.
+    /// For ranges in several dimensions. Stores keep the declaration, but don't create an index of this type.
     case rTree
   }
 
-  /// The name of an attribute or to-one relationship, own or inherited; `place.latitude` for an element of a composite one. An index
-  /// that is ignored may name anything.
+  /// The name of an attribute or to-one relationship, own or inherited.
+  ///
+  /// `place.latitude` names an element of a composite attribute. An ignored index may name anything.
   public var property: String
-  /// Whether small values come first.
+  /// Whether the order is ascending.
   public var isAscending: Bool
-  /// How it is made.
+  /// The type of the index.
   public var kind: Kind
 
   /// Declares an element.
@@ -61,7 +63,7 @@ public struct FetchIndexElement: Sendable, Hashable {
 extension FetchIndexDescription: Codable {
   private enum CodingKeys: String, CodingKey { case name, properties, descending, rTree, isIgnored }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     let descending: [String] = try values.decode(.descending, default: []), rTree: [String] = try values.decode(.rTree, default: [])

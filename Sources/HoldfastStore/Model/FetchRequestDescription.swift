@@ -1,12 +1,12 @@
-/// Declares a fetch request in a model: a *template* that programs ask for by name, or what a fetched property asks for.
+/// Declares a fetch request: a *template*, or the request of a fetched property.
 ///
-/// The predicate is kept as the text that the model's author wrote, with its `$variables`.
+/// The predicate is kept as text, including its `$variables`.
 public struct FetchRequestDescription: Sendable, Hashable {
-  /// What a request answers with; the numbers are those of Core Data's `NSFetchRequestResultType`.
+  /// The result of a request, with the numbers of Core Data's `NSFetchRequestResultType`.
   public enum ResultType: Int, Sendable, Hashable, Codable {
     /// Objects.
     case managedObjects = 0
-    /// The IDs of objects.
+    /// Object IDs.
     case managedObjectIDs = 1
     /// Dictionaries of values.
     case dictionaries = 2
@@ -16,28 +16,28 @@ public struct FetchRequestDescription: Sendable, Hashable {
 
   /// The name, unique among the model's templates.
   public var name: String
-  /// The name of the entity that is asked.
+  /// The name of the entity to fetch.
   public var entity: String
-  /// The text of the predicate; nil for all objects.
+  /// The text of the predicate, or nil for all objects.
   public var predicateFormat: String?
-  /// What the request answers with.
+  /// The kind of result.
   public var resultType: ResultType
-  /// The largest number of objects; 0 for no limit.
+  /// The maximum number of objects, or 0 for no maximum.
   public var fetchLimit: Int
-  /// How many objects are read at once; 0 for all.
+  /// The number of objects to read at once, or 0 for all.
   public var fetchBatchSize: Int
-  /// Whether objects of sub-entities are asked, too.
+  /// Whether the result includes objects of subentities.
   public var includesSubentities: Bool
-  /// Whether rows come with the objects.
+  /// Whether rows are read together with the objects.
   public var includesPropertyValues: Bool
-  /// Whether unsaved changes are seen.
+  /// Whether the result includes unsaved changes.
   public var includesPendingChanges: Bool
-  /// Whether objects may be faults.
+  /// Whether the result may contain faults.
   public var returnsObjectsAsFaults: Bool
-  /// Whether each dictionary comes once.
+  /// Whether duplicate dictionaries are removed.
   public var returnsDistinctResults: Bool
 
-  /// Declares a request with the standard settings.
+  /// Declares a request with default settings.
   public init(_ name: String, entity: String, predicateFormat: String? = nil) {
     self.name = name
     self.entity = entity
@@ -53,24 +53,25 @@ public struct FetchRequestDescription: Sendable, Hashable {
   }
 }
 
-/// Declares a fetched property: what an object has by asking for it, not by links.
+/// Declares a fetched property, whose objects are the result of a fetch request.
 ///
-/// The predicate of its request may name the object itself, as `$FETCH_SOURCE`, and the property, as `$FETCHED_PROPERTY`.
+/// The predicate of the request may contain `$FETCH_SOURCE`, the object itself, and `$FETCHED_PROPERTY`, the property.
 public struct FetchedPropertyDescription: Sendable, Hashable {
   /// The name, unique among the entity's properties.
   public var name: String
-  /// What is asked for.
+  /// The request.
   public var fetchRequest: FetchRequestDescription
-  /// Kept for Core Data's sake, where it enters the version hash; a fetched property is never checked.
+  /// Kept because it is part of Core Data's version hash. A fetched property is never validated.
   public var isOptional: Bool
-  /// Kept for Core Data's sake, where a transient one does not enter the version hash, as it is in models that programs make; no
-  /// store keeps a fetched property in any case.
+  /// Kept for Core Data, whose version hash excludes transient properties. Models created by programs contain them.
+  ///
+  /// Stores never keep a fetched property.
   public var isTransient: Bool
-  /// Text that enters the version hash, to tell two versions apart that look alike.
+  /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public var versionHashModifier: String?
-  /// The name in the previous version of the model, when it was another.
+  /// The name in the previous version of the model, if it was different.
   public var renamingIdentifier: String?
-  /// Text of the model's author, by key.
+  /// Custom text by key.
   public var userInfo: [String: String]
 
   /// Declares a fetched property.
@@ -94,7 +95,7 @@ extension FetchRequestDescription: Codable {
     case includesPendingChanges, returnsObjectsAsFaults, returnsDistinctResults
   }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -110,7 +111,7 @@ extension FetchRequestDescription: Codable {
     returnsDistinctResults = try values.decode(.returnsDistinctResults, default: false)
   }
 
-  /// Encodes the declaration without what has its default.
+  /// Encodes the declaration, without default values.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(name, forKey: .name)
@@ -132,7 +133,7 @@ extension FetchedPropertyDescription: Codable {
     case name, fetchRequest, isOptional, isTransient, versionHashModifier, renamingIdentifier, userInfo
   }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -143,7 +144,7 @@ extension FetchedPropertyDescription: Codable {
       userInfo: try values.decode(.userInfo, default: [:]))
   }
 
-  /// Encodes the declaration without what has its default.
+  /// Encodes the declaration, without default values.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(name, forKey: .name)

@@ -4,10 +4,11 @@
   import Foundation
 #endif
 
-/// The canonical form of a model: its declarations as JSON, in which stores keep the model that they were made with.
+/// The canonical form of a model: its declarations as JSON. Stores keep their model in this form.
 extension ManagedObjectModel {
-  /// The declarations as JSON in UTF-8 without white space, keys sorted: equal models give equal bytes. Numbers that JSON does not have
-  /// are the texts `Infinity`, `-Infinity` and `NaN`.
+  /// Returns the declarations as JSON in UTF-8, without white space and with sorted keys.
+  ///
+  /// Equal models have equal bytes. Numbers that JSON doesn't support are the strings `Infinity`, `-Infinity` and `NaN`.
   ///
   /// - Throws: `EncodingError` for a default value that is a temporary object ID.
   public func canonicalJSON() throws -> [UInt8] {
@@ -17,9 +18,9 @@ extension ManagedObjectModel {
     return Array(try encoder.encode(CodableModel(self)))
   }
 
-  /// The model that a canonical form says. Other white space and another order of keys do not matter.
+  /// Returns the model of a canonical form. White space and the order of keys don't matter.
   ///
-  /// - Throws: `DecodingError` for what is no canonical form, ``ModelError`` for declarations that contradict each other.
+  /// - Throws: `DecodingError` if the bytes aren't a canonical form, ``ModelError`` if the model is invalid.
   public static func decoded(canonicalJSON bytes: [UInt8]) throws -> ManagedObjectModel {
     let decoder = JSONDecoder()
     decoder.nonConformingFloatDecodingStrategy = .convertFromString(

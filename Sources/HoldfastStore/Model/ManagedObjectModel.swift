@@ -1,8 +1,7 @@
-/// A frozen description of all kinds of objects and how they relate.
+/// An immutable description of all entities and their relationships.
 ///
-/// A model is made from declarations in one step, which checks everything and reports all that is wrong at once.
-/// After that it never changes, so it can be shared by threads, contexts and stores. Two models are equal when
-/// their declarations are; it is coded as its declarations.
+/// A model is created from declarations in one step, which checks them and reports all problems at once. Threads, contexts and stores can
+/// share a model. Models with equal declarations are equal, and a model is encoded as its declarations.
 ///
 /// ```swift
 /// let model = try ManagedObjectModel(entities: [
@@ -10,32 +9,35 @@
 /// ])
 /// ```
 public final class ManagedObjectModel: Sendable {
-  /// The declarations, sorted as ``entities``.
+  /// The declarations, in the order of ``entities``.
   public let declarations: [EntityDescription]
-  /// The frozen entities in the order of Core Data's entity numbers (entity at index i has number i + 1): entities
-  /// without a super entity by name without regard to case, and behind each entity its sub-entities in the same order,
-  /// so that a family stands together. On disk: do not change.
+  /// The entities, in the order of Core Data's entity numbers.
+  ///
+  /// The entity at index i has the number i + 1.
+  ///
+  /// Root entities are ordered by name, ignoring case. Each entity is followed by its subentities in the same order, so a family is
+  /// contiguous. This is a file format: don't change it.
   public let entities: [Entity]
-  /// The relationships that have an order, in the order of ``entities`` and then of names, each once: under the entity that
-  /// declares it.
+  /// The ordered relationships, in entity order and then by name.
+  ///
+  /// Each occurs once, under the entity that declares it.
   public let orderedRelationships: [Relationship]
-  /// Free text that tells this version from others, kept with a store.
+  /// Text that distinguishes this version of the model from others. Kept in stores.
   public let versionIdentifiers: [String]
-  /// The named subsets of entities that stores can be opened with, as declared.
+  /// The configurations, as declared.
   public let configurations: [ConfigurationDescription]
-  /// The groups of attributes that composite attributes have, as declared.
+  /// The composites of composite attributes, as declared.
   public let composites: [CompositeDescription]
-  /// The fetch requests that programs ask for by name, as declared.
+  /// The fetch request templates, as declared.
   public let fetchRequestTemplates: [FetchRequestDescription]
   let indexByName: [String: Int]
 
-  /// Freezes declarations.
+  /// Creates a model from declarations.
   ///
-  /// A model has up to 4,096 entities and 4,096 composites. An entity has up to 4,096 properties, inherited ones included, and 100
-  /// superentities; a row has up to 8,192 values. Composites are nested up to 32 deep.
+  /// A model has at most 4,096 entities and 4,096 composites. An entity has at most 4,096 properties, including inherited ones, and 100
+  /// superentities. A row has at most 8,192 values. Composites are nested at most 32 deep.
   ///
-  /// - Throws: ``ModelError`` with every contradiction that was found, each with the path of the thing at fault; or with the first bound that
-  ///   is exceeded.
+  /// - Throws: ``ModelError`` with every problem and the path of its declaration, or with the first limit that is exceeded.
   public init(
     entities declarations: [EntityDescription], versionIdentifiers: [String] = [], configurations: [ConfigurationDescription] = [],
     composites: [CompositeDescription] = [], fetchRequestTemplates: [FetchRequestDescription] = []
@@ -69,20 +71,20 @@ public final class ManagedObjectModel: Sendable {
     return ordered
   }
 
-  /// The entity of that name, or nil.
+  /// Returns the entity with this name, or nil.
   public func entity(named name: String) -> Entity? {
     indexByName[name].map { entities[$0] }
   }
 
-  /// The template of that name, or nil.
+  /// Returns the fetch request template with this name, or nil.
   public func fetchRequestTemplate(named name: String) -> FetchRequestDescription? {
     fetchRequestTemplates.first { $0.name == name }
   }
 
-  /// The destination entity of a relationship.
+  /// Returns the destination entity of a relationship.
   public func destination(of relationship: Relationship) -> Entity { entities[relationship.destinationIndex] }
 
-  /// The relationship that leads back; nil for none.
+  /// Returns the inverse of a relationship, or nil if there is none.
   public func inverse(of relationship: Relationship) -> Relationship? {
     guard relationship.hasInverse else { return nil }
     let destination = entities[relationship.destinationIndex]
@@ -91,7 +93,7 @@ public final class ManagedObjectModel: Sendable {
 }
 
 extension ManagedObjectModel: Hashable {
-  /// Models are equal when all that was declared is, and their version identifiers.
+  /// Models are equal if their declarations and version identifiers are equal.
   public static func == (a: ManagedObjectModel, b: ManagedObjectModel) -> Bool {
     a === b
       || (a.declarations == b.declarations && a.versionIdentifiers == b.versionIdentifiers && a.configurations == b.configurations
@@ -102,30 +104,29 @@ extension ManagedObjectModel: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(declarations) }
 }
 
-/// The coded form: a type of its own because a class cannot finish decoding through a throwing designated
-/// initialiser of its own in one step.
+/// The encoded form. It is a separate type because a class can't decode itself through its own throwing designated initialiser in one step.
 private struct CodedModel: Codable {
   var entities: [EntityDescription]
   var versionIdentifiers: [String]
-  /// Nil in what was coded before there were configurations, and where there are none.
+  /// Nil if there are none, and in models encoded before configurations were supported.
   var configurations: [ConfigurationDescription]?
-  /// Nil where there are none.
+  /// Nil if there are none.
   var composites: [CompositeDescription]?
-  /// Nil where there are none.
+  /// Nil if there are none.
   var fetchRequestTemplates: [FetchRequestDescription]?
 }
 
-/// A frozen model that can be coded; wraps ``ManagedObjectModel``, which is a class.
+/// A codable wrapper of ``ManagedObjectModel``, which is a class.
 public struct CodableModel: Sendable, Hashable, Codable {
   /// The model.
   public let model: ManagedObjectModel
 
-  /// Wraps a model.
+  /// Creates a wrapper of a model.
   public init(_ model: ManagedObjectModel) { self.model = model }
 
-  /// Decodes declarations and freezes them.
+  /// Decodes declarations and creates a model.
   ///
-  /// - Throws: ``ModelError`` when they contradict each other, or a decoding error.
+  /// - Throws: ``ModelError`` if the model is invalid, or a decoding error.
   public init(from decoder: any Decoder) throws {
     let coded = try CodedModel(from: decoder)
     model = try ManagedObjectModel(
@@ -144,16 +145,17 @@ public struct CodableModel: Sendable, Hashable, Codable {
   }
 }
 
-/// How entity names are ordered: case-insensitively (ASCII), ties by their bytes. On disk: do not change.
+/// The order of entity names: ignoring ASCII case, then by bytes. This is a file format: don't change it.
 enum ModelOrder {
   static func precedes(_ a: String, _ b: String) -> Bool {
     let left = a.utf8.map(lowered), right = b.utf8.map(lowered)
     return left == right ? bytewise(a, b) : left.lexicographicallyPrecedes(right)
   }
 
-  /// For each of the declarations its place in the order in which many-to-many pairs get their names: by name, but a super
-  /// entity before its sub-entities, so that a sub-entity early in the alphabet pulls those above it forward. On disk: do
-  /// not change.
+  /// The rank of each declaration in the order that names many-to-many pairs.
+  ///
+  /// Entities are ordered by name, with each superentity before its subentities. A subentity early in the alphabet therefore moves its
+  /// superentities forward. This is a file format: don't change it.
   static func namingRanks(_ declarations: [EntityDescription]) -> [Int] {
     let indexByName = Dictionary(declarations.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     var ranks = [Int](repeating: -1, count: declarations.count)
@@ -168,7 +170,7 @@ enum ModelOrder {
     return ranks
   }
 
-  /// The order of UTF-8 bytes, which is that of slots.
+  /// The order of UTF-8 bytes, which slots use.
   static func bytewise(_ a: String, _ b: String) -> Bool {
     a.utf8.lexicographicallyPrecedes(b.utf8)
   }

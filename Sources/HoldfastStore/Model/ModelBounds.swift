@@ -1,19 +1,19 @@
-/// The size that a model may have. Models come from files, so their checks must not take time or memory out of proportion.
+/// Size limits of models. Models come from files, so checking one takes bounded time and memory.
 package enum ModelBounds {
   /// The maximum number of entities.
   static let entities = 4096
-  /// The maximum number of properties of an entity, inherited ones included.
+  /// The maximum number of properties of an entity, including inherited ones.
   static let properties = 4096
-  /// The maximum number of values in a row, with the elements of composite attributes.
+  /// The maximum number of values in a row, including elements of composite attributes.
   package static let values = 8192
   /// The maximum number of superentities of an entity.
   static let superentities = 100
-  /// The maximum number of composites inside each other.
+  /// The maximum nesting of composites.
   static let nestedComposites = 32
   /// The maximum number of composites.
   static let composites = 4096
 
-  /// What exceeds a bound. It takes time in proportion to the declarations, so it is asked first.
+  /// The first limit that is exceeded. Runs before other checks, in time proportional to the declarations.
   static func problems(_ entities: [EntityDescription], _ composites: [CompositeDescription]) -> [ModelError.Problem] {
     if entities.count > Self.entities { return [problem("model", "It has \(entities.count) entities; the maximum is \(Self.entities).")] }
     if composites.count > Self.composites {
@@ -30,14 +30,14 @@ package enum ModelBounds {
     return []
   }
 
-  /// Whether a row of an entity would have too many values. Only for a model without other problems.
+  /// The entities whose rows have too many values. Requires a model without other problems.
   static func problems(_ entities: [EntityDescription], _ check: ModelCheck) -> [ModelError.Problem] {
     func valueCount(_ entity: EntityDescription) -> Int {
       entity.attributes.reduce(entity.relationships.count) { $0 + check.composites.valueCount($1) }
     }
     return entities.compactMap { entity in
       let count = check.superentities(of: entity).reduce(valueCount(entity)) { $0 + valueCount($1) }
-      return count > values ? problem(entity.name, "A row of it has \(count) values; the maximum is \(values).") : nil
+      return count > values ? problem(entity.name, "Its rows have \(count) values; the maximum is \(values).") : nil
     }
   }
 
@@ -46,14 +46,14 @@ package enum ModelBounds {
     var next = entity
     var count = propertyCount(entity)
     while let above = next.superentity.flatMap({ byName[$0] }) {
-      // One that inherits from itself is reported as such.
+      // A circle is reported as inheritance from itself.
       if names.contains(above.name) { return nil }
       names.append(above.name)
       count += propertyCount(above)
       next = above
       if names.count > superentities + 1 { return "It has more than \(superentities) superentities." }
     }
-    return count > properties ? "It has \(count) properties, inherited ones included; the maximum is \(properties)." : nil
+    return count > properties ? "It has \(count) properties, including inherited ones; the maximum is \(properties)." : nil
   }
 
   private static func propertyCount(_ entity: EntityDescription) -> Int {

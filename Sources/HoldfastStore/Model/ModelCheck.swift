@@ -1,4 +1,4 @@
-/// Finds every contradiction in declarations.
+/// Finds all problems of declarations.
 struct ModelCheck {
   private let entities: [EntityDescription]
   let byName: [String: EntityDescription]
@@ -14,10 +14,10 @@ struct ModelCheck {
 
   func problems() -> [ModelError.Problem] {
     var found = ModelCheck.repeated(entities.map(\.name)).map {
-      problem($0, "There are two entities of this name; names must differ, also apart from case.")
+      problem($0, "Another entity has this name, ignoring case. Rename one of them.")
     }
     found += composites.problems
-    if composites.byName[""] != nil { found.append(problem("composite", "A composite needs a name.")) }
+    if composites.byName[""] != nil { found.append(problem("composite", "A composite has no name. Give it one.")) }
     for entity in entities { found += problems(in: entity) }
     return found
   }
@@ -30,19 +30,19 @@ struct ModelCheck {
     found += problemsOfInheritance(entity)
     let names = propertyNames(entity)
     found += ModelCheck.repeated(names).map {
-      problem("\(entity.name).\($0)", "There are two properties of this name; names must differ, also apart from case.")
+      problem("\(entity.name).\($0)", "Another property of the entity has this name, ignoring case. Rename one of them.")
     }
     for name in names where !ModelCheck.isName(name) { found.append(problem("\(entity.name).\(name)", ModelCheck.nameRule)) }
     for attribute in entity.attributes { found += problems(in: attribute, of: entity) }
     for property in entity.fetchedProperties where byName[property.fetchRequest.entity] == nil {
-      found.append(problem("\(entity.name).\(property.name)", "There is no entity \(property.fetchRequest.entity) to ask."))
+      found.append(problem("\(entity.name).\(property.name)", "The entity \(property.fetchRequest.entity) of its request doesn't exist."))
     }
     for relationship in entity.relationships { found += problems(in: relationship, of: entity) }
     found += problemsInGroups(of: entity)
     return found
   }
 
-  /// The entities above one, the nearest first; those of a circle once each.
+  /// The superentities of an entity, nearest first. In a circle, each occurs once.
   func superentities(of entity: EntityDescription) -> [EntityDescription] {
     var found: [EntityDescription] = []
     var next = entity.superentity.flatMap { byName[$0] }
@@ -55,18 +55,18 @@ struct ModelCheck {
 
   private func problemsOfInheritance(_ entity: EntityDescription) -> [ModelError.Problem] {
     guard let name = entity.superentity else { return [] }
-    guard byName[name] != nil else { return [problem(entity.name, "There is no entity \(name) to inherit from.")] }
+    guard byName[name] != nil else { return [problem(entity.name, "The superentity \(name) doesn't exist.")] }
     let above = superentities(of: entity)
     if name == entity.name || above.last?.superentity == entity.name {
       return [
-        problem(entity.name, "It inherits from itself, by way of \(([name] + above.dropFirst().map(\.name)).joined(separator: ", ")).")
+        problem(entity.name, "It inherits from itself, through \(([name] + above.dropFirst().map(\.name)).joined(separator: ", ")).")
       ]
     }
     let own = propertyNames(entity).map { ($0, $0.lowercased()) }
     return above.flatMap { above in
       let inherited = Set(propertyNames(above).map { $0.lowercased() })
       return own.filter { inherited.contains($0.1) }.map {
-        problem("\(entity.name).\($0.0)", "\(above.name), from which it inherits, has a property of this name.")
+        problem("\(entity.name).\($0.0)", "The superentity \(above.name) has a property with this name. Rename one of them.")
       }
     }
   }
@@ -75,14 +75,14 @@ struct ModelCheck {
     entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name)
   }
 
-  static let nameRule = "A name is a letter or underscore followed by letters, digits and underscores, in ASCII."
+  static let nameRule = "The name is invalid. Use ASCII letters, digits and underscores, and don't begin with a digit."
 
   static func isName(_ name: String) -> Bool {
     guard let first = name.utf8.first, !(48...57).contains(first) else { return false }
     return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
   }
 
-  /// Whether a path leads to an element of a group, however deep.
+  /// Whether a path names an element of a group, at any depth.
   static func isElement(_ path: String, of group: String) -> Bool {
     path.utf8.count > group.utf8.count && path.utf8.starts(with: group.utf8) && path.utf8.dropFirst(group.utf8.count).first == 46
   }
@@ -95,7 +95,7 @@ struct ModelCheck {
   private func problems(in relationship: RelationshipDescription, of entity: EntityDescription) -> [ModelError.Problem] {
     let path = "\(entity.name).\(relationship.name)"
     guard let destination = byName[relationship.destination] else {
-      return [problem(path, "There is no entity \(relationship.destination) to lead to.")]
+      return [problem(path, "The destination entity \(relationship.destination) doesn't exist.")]
     }
     var found: [ModelError.Problem] = []
     if let name = relationship.inverse { found += problems(ofInverse: name, of: relationship, destination, entity) }
@@ -113,7 +113,7 @@ struct ModelCheck {
         found.append(
           problem(
             path,
-            "Its inverse \(destination.name).\(inverse.name) leads to \(inverse.destination).\(inverse.inverse ?? "nothing"), not back here."
+            "Its inverse \(destination.name).\(inverse.name) points to \(inverse.destination) and has \(inverse.inverse ?? "nothing") as its inverse."
           ))
       }
       if inverse.isTransient != relationship.isTransient {
@@ -124,9 +124,9 @@ struct ModelCheck {
     } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == name } }) {
       found.append(
         problem(
-          path, "Its inverse is declared by \(above.name), whose other objects would have it too; let it lead to \(above.name)."))
+          path, "Its inverse is declared by \(above.name). Make \(above.name) the destination."))
     } else {
-      found.append(problem(path, "There is no relationship \(destination.name).\(name) to be its inverse."))
+      found.append(problem(path, "Its inverse \(destination.name).\(name) doesn't exist."))
     }
     return found
   }
@@ -134,13 +134,13 @@ struct ModelCheck {
   private func problems(inCountsOf relationship: RelationshipDescription, _ path: String) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     if relationship.isToMany {
-      // Models made by programs say -1 for no bound, and the number enters the version hash.
-      if relationship.minCount < 0 || relationship.maxCount < -1 { found.append(problem(path, "A count cannot be negative.")) }
+      // In models created by programs, -1 means no bound. The number is part of the version hash.
+      if relationship.minCount < 0 || relationship.maxCount < -1 { found.append(problem(path, "A minimum or maximum count is negative.")) }
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
-        found.append(problem(path, "The least count \(relationship.minCount) is above the largest count \(relationship.maxCount)."))
+        found.append(problem(path, "The minimum count \(relationship.minCount) is above the maximum count \(relationship.maxCount)."))
       }
       if relationship.maxCount == 1 {
-        found.append(problem(path, "A to-many relationship of at most one object is a to-one relationship."))
+        found.append(problem(path, "The maximum count is 1. Make it a to-one relationship."))
       }
     }
     return found
@@ -155,15 +155,15 @@ struct ModelCheck {
     let groups = entity.uniquenessConstraints.map { ("uniqueness constraint", $0) } + indexes.map { ("index \($0.name)", $0.properties) }
     let external = Set(family.flatMap(\.attributes).filter(\.allowsExternalBinaryDataStorage).map(\.name))
     for name in Set(entity.uniquenessConstraints.joined()).intersection(external).sorted() {
-      found.append(problem("\(entity.name).\(name)", "Values that may lie in files of their own cannot be compared, so not be unique."))
+      found.append(problem("\(entity.name).\(name)", "Attributes that allow external storage can't be unique."))
     }
     for (kind, names) in groups {
-      if names.isEmpty { found.append(problem(entity.name, "A \(kind) names no property.")) }
+      if names.isEmpty { found.append(problem(entity.name, "The \(kind) has no properties.")) }
       for name in names where !stored.contains(name) {
         found.append(
           problem(
             "\(entity.name).\(name)",
-            "The \(kind) names a property that is neither an attribute that stores keep nor a to-one relationship."))
+            "The \(kind) names a property that isn't a stored attribute or a stored to-one relationship."))
       }
     }
     let following = Set(
@@ -171,11 +171,11 @@ struct ModelCheck {
     for name in Set(entity.uniquenessConstraints.joined()).sorted() where following.contains(name) {
       found.append(
         problem(
-          "\(entity.name).\(name)", "A value that follows from other objects changes without its own, so nobody could refuse a second one.")
+          "\(entity.name).\(name)", "An attribute derived from other objects can't be unique: it changes when they are saved.")
       )
     }
-    if entity.indexes.contains(where: \.name.isEmpty) { found.append(problem(entity.name, "An index needs a name.")) }
-    found += ModelCheck.repeated(indexes.map(\.name)).map { problem("\(entity.name).\($0)", "There are two indexes of this name.") }
+    if entity.indexes.contains(where: \.name.isEmpty) { found.append(problem(entity.name, "An index has no name. Give it one.")) }
+    found += ModelCheck.repeated(indexes.map(\.name)).map { problem("\(entity.name).\($0)", "Another index has this name.") }
     return found
   }
 }

@@ -1,22 +1,22 @@
-/// All that contradicts itself in a model's declarations.
+/// The problems found in a model's declarations.
 public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// One contradiction.
+  /// A problem in a model.
   public struct Problem: Sendable, Hashable, CustomStringConvertible {
-    /// Where it is: "Person", "Person.age".
+    /// The declaration with the problem: "Person", "Person.age".
     public let path: String
-    /// What is wrong and what would be right, as a sentence.
+    /// What is wrong and how to correct it, in sentences.
     public let reason: String
 
-    /// The path and the reason in a line.
+    /// The path and the reason, in one line.
     public var description: String { "\(path): \(reason)" }
   }
 
-  /// Every contradiction that was found, in the order of the entities.
+  /// All problems found, in entity order.
   public let problems: [Problem]
 
-  /// All problems, a line each.
+  /// All problems, one per line.
   public var description: String {
-    "The model contradicts itself in \(problems.count) \(problems.count == 1 ? "place" : "places"):\n"
+    "The model is invalid in \(problems.count) \(problems.count == 1 ? "place" : "places"):\n"
       + problems.map { "  \("\($0)".escapingControlCharacters())" }.joined(separator: "\n")
   }
 }

@@ -1,16 +1,16 @@
-/// Turns checked declarations, already in entity order, into frozen entities.
+/// Creates entities from checked declarations, which are in entity order.
 struct ModelFreezer {
   private let declarations: [EntityDescription]
   private let indexByName: [String: Int]
   private let shapes: [Shape]
-  /// The place of each entity in the order in which links are named.
+  /// The rank of each entity in the order that names links.
   private let namingRanks: [Int]
 
-  /// What an entity declares itself, sorted, and how much it inherits.
+  /// The declarations of an entity, sorted, and the number of inherited ones.
   private struct Shape {
     var superIndex: Int?
     var attributes: StoredAttributes
-    /// The index behind the last sub-entity's.
+    /// The index after the last subentity's.
     var familyEnd: Int
     var slots: [String]
     var relationships: [RelationshipDescription]
@@ -30,13 +30,13 @@ struct ModelFreezer {
     namingRanks = ModelOrder.namingRanks(declarations)
   }
 
-  /// Declarations in the order of Core Data's entity numbers: roots by name, and behind each entity its sub-entities.
+  /// Declarations in the order of Core Data's entity numbers: roots by name, each entity followed by its subentities.
   static func ordered(_ declarations: [EntityDescription]) -> [EntityDescription] {
     let sorted = declarations.sorted { ModelOrder.precedes($0.name, $1.name) }
     var ordered: [EntityDescription] = []
     ordered.reserveCapacity(sorted.count)
-    // The first sub-entity of each, and behind each entity the next one below the same parent. A dictionary of arrays would be another
-    // type, which a process that opens a small file takes longer to make than all of this.
+    // The first subentity of each entity, and the next sibling of each. A dictionary of arrays would be another type. Creating it takes a
+    // process that opens a small file longer than everything else here.
     var first: [String: Int] = [:], firstRoot: Int?
     var next = [Int?](repeating: nil, count: sorted.count)
     for index in sorted.indices.reversed() {
@@ -130,7 +130,7 @@ struct ModelFreezer {
 
   private func composites(_ shape: Shape) -> [ManagedObjectModel.CompositeAttribute] {
     shape.attributes.groups.map { group in
-      // The elements' names have this beginning and lie side by side in the order of bytes.
+      // Element names begin with the group's name, so they are contiguous in byte order.
       let first = shape.slots.firstIndex { ModelCheck.isElement($0, of: group.name) } ?? 0
       let count = shape.slots.count { ModelCheck.isElement($0, of: group.name) }
       let start = shape.inheritedSlots + first
@@ -166,7 +166,7 @@ struct ModelFreezer {
     }
   }
 
-  /// The transient relationships that an entity declares itself. They have a numbering of their own, so that stores see none of them.
+  /// The transient relationships that an entity declares itself. They are numbered separately, so stores don't see them.
   private func frozenTransientRelationships(of index: Int) -> [ManagedObjectModel.Relationship] {
     let shape = shapes[index]
     return shape.transientRelationships.enumerated().map { offset, declared in

@@ -1,14 +1,15 @@
 internal import HoldfastSupport
 
-/// Core Data's version hash of an entity (COREDATA: `NSStoreModelVersionHashesVersion` 3): which declarations make a
-/// store compatible with a model. Default values, validation, delete rules, indexes, transient properties and the requests of fetched
-/// properties do not count; of a derived attribute only its expression does.
+/// Core Data's version hash of an entity (`NSStoreModelVersionHashesVersion` 3).
+///
+/// A store opens with a model whose version hashes are equal. Default values, validation, delete rules, indexes, transient properties and
+/// requests of fetched properties aren't part of the hash. For a derived attribute, only its expression is.
 enum ModelVersionHash {
   /// The hash of an entity.
   ///
   /// - Parameters:
-  ///   - superentity: the super entity's hash; nil for none.
-  ///   - properties: names and hashes of all properties, inherited ones included.
+  ///   - superentity: The superentity's hash, or nil if there is none.
+  ///   - properties: The names and hashes of all properties, including inherited ones.
   static func hash(of entity: EntityDescription, superentity: [UInt8]?, _ properties: [(name: String, hash: [UInt8])]) -> [UInt8] {
     var bytes = Array(entity.name.utf8) + [entity.isAbstract ? 1 : 0] + (superentity ?? [])
     for (_, hash) in properties.sorted(by: { ModelOrder.bytewise($0.name, $1.name) }) { bytes += hash }
@@ -17,7 +18,7 @@ enum ModelVersionHash {
     return SHA256.hash(bytes)
   }
 
-  /// The names with points between them. By hand: the first `joined()` of a process makes types for longer than ten hashes take.
+  /// The names separated by points. Written by hand: the first `joined()` of a process takes longer than ten hashes, to create types.
   private static func joined(_ names: [String]) -> String {
     var text = names.first ?? ""
     for name in names.dropFirst() {
@@ -27,19 +28,19 @@ enum ModelVersionHash {
     return text
   }
 
-  /// All hashes as one, names included.
+  /// One digest of all hashes, including names.
   static func digest(_ hashes: [String: [UInt8]]) -> String {
     Base64.encode(SHA512.hash(byName(hashes).flatMap { Array($0.key.utf8) + $0.value }))
   }
 
-  /// All hashes as one.
+  /// One digest of all hashes, without names.
   static func checksum(_ hashes: [String: [UInt8]]) -> String { Base64.encode(SHA256.hash(byName(hashes).flatMap(\.value))) }
 
   private static func byName(_ hashes: [String: [UInt8]]) -> [(key: String, value: [UInt8])] {
     hashes.sorted { ModelOrder.bytewise($0.key, $1.key) }
   }
 
-  /// Names and hashes of the properties that an entity declares itself.
+  /// The names and hashes of the properties that an entity declares itself.
   static func properties(of entity: EntityDescription) -> [(name: String, hash: [UInt8])] {
     entity.attributes.filter { !$0.isTransient }.map { ($0.name, hash(of: $0)) }
       + entity.relationships.filter { !$0.isTransient }.map { ($0.name, hash(of: $0, in: entity)) }
@@ -78,25 +79,29 @@ enum ModelVersionHash {
 }
 
 extension ManagedObjectModel {
-  /// The digest of all entities' names and version hashes that Core Data keeps with a store as
-  /// `NSStoreModelVersionHashesDigest`: base64 of a SHA-512.
+  /// The digest of all entity names and version hashes: SHA-512 in base64.
+  ///
+  /// Core Data stores it as `NSStoreModelVersionHashesDigest`.
   public var versionDigest: String {
     ModelVersionHash.digest(entityVersionHashesByName)
   }
 
-  /// The checksum of all entities' version hashes that Core Data keeps as `NSStoreModelVersionChecksumKey`: base64 of
-  /// a SHA-256.
+  /// The digest of all version hashes: SHA-256 in base64.
+  ///
+  /// Core Data stores it as `NSStoreModelVersionChecksumKey`.
   public var versionChecksum: String {
     ModelVersionHash.checksum(entityVersionHashesByName)
   }
 
-  /// The version hash of each entity, 32 bytes, by the entity's name: what stores keep of the model that they were made with.
+  /// The version hash of each entity, by entity name. Each has 32 bytes.
+  ///
+  /// Stores keep these hashes of the model that they were created with.
   public var entityVersionHashesByName: [String: [UInt8]] {
     Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.versionHash) })
   }
 }
 
-/// Base64 of RFC 4648 without line breaks.
+/// Base64 (RFC 4648) without line breaks.
 enum Base64 {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

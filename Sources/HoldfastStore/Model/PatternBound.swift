@@ -1,34 +1,37 @@
-/// The size of a regular expression that Swift's `Regex` compiles on a small stack. It compiles character classes by recursion, and a process
-/// whose stack overflows ends.
+/// Limits for regular expressions, so that Swift's `Regex` can compile them on a small stack.
+///
+/// `Regex` compiles character classes by recursion, and a stack overflow terminates the process.
 enum PatternBound {
-  /// The maximum number of bytes of a pattern, as UTF-8.
+  /// The maximum size of a pattern, in UTF-8 bytes.
   static let byteCount = 10_000
-  /// The maximum number of character classes inside each other, and of operators between sets in all classes.
+  /// The maximum nesting of character classes, and the maximum number of set operators in all classes.
   static let depth = 24
 
-  /// Why a pattern is refused; nil when it is not.
+  /// Why a pattern is refused, or nil if it isn't.
   static func problem(_ pattern: String) -> String? {
     let bytes = Array(pattern.utf8)
     if bytes.count > byteCount { return "The pattern has \(bytes.count) bytes; the maximum is \(byteCount). Shorten it." }
     var scan = PatternScan(bytes)
     scan.run()
     if scan.deepest > depth || scan.operatorCount > depth {
-      return "The pattern has more than \(depth) character classes inside each other, or operators between them. Use fewer."
+      return "The pattern has more than \(depth) nested character classes, or operators between them. Use fewer."
     }
     return nil
   }
 }
 
-/// Counts the character classes of a pattern that are inside each other: never fewer than `Regex` does, and as many for usual patterns.
+/// Measures the nesting of character classes in a pattern.
+///
+/// The result is never less than `Regex` sees, and equal for usual patterns.
 private struct PatternScan {
   private(set) var deepest = 0
   private(set) var operatorCount = 0
   private let bytes: [UInt8]
   private var place = 0
   private var depth = 0
-  /// Whether a bracket can close a class. Not behind a construct in which brackets are literal without a backslash.
+  /// Whether a bracket can close a class. False after a construct in which unescaped brackets are literal.
   private var closes = true
-  /// Where a closing bracket would be the first character of its class, which may be literal.
+  /// The position at which a closing bracket would be the first character of its class, where it may be literal.
   private var classStart = -1
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -58,17 +61,17 @@ private struct PatternScan {
   }
 
   private mutating func close() {
-    // With a mark behind it, it is another character.
+    // A combining mark after the bracket makes it another character.
     let isPlain = (byte(place + 1) ?? 0) < 0x80
     if closes && depth > 0 && place != classStart && isPlain { depth -= 1 }
   }
 
-  /// Skips what a backslash makes of the characters behind it: a name or number in braces, or one character.
+  /// Skips an escape sequence: a name or number in braces, or one character.
   private mutating func skipEscape() {
     place += 1
     guard let letter = byte(place) else { return }
     switch letter {
-    // A quotation, and control characters, which take one more character or two.
+    // A quotation, or a control character, which takes one or two more characters.
     case UInt8(ascii: "Q"), UInt8(ascii: "c"), UInt8(ascii: "C"), UInt8(ascii: "M"): closes = false
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
       guard byte(place + 1) == UInt8(ascii: "{") else { return }
@@ -78,7 +81,7 @@ private struct PatternScan {
     }
   }
 
-  /// Comments, and options with which white space and what is behind `#` are no part of the pattern.
+  /// Handles comments, and options that exclude white space and text after `#` from the pattern.
   private mutating func checkGroup() {
     guard byte(place + 1) == UInt8(ascii: "?") else { return }
     for option in bytes[(place + 2)...] {

@@ -1,12 +1,12 @@
-/// What happens to the objects at the other end of a relationship when an object is deleted.
+/// What happens to the destination objects of a relationship when its object is deleted.
 public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Nothing: the other objects keep pointing to an object that no longer exists.
+  /// Nothing: the destination objects still point to an object that no longer exists.
   case noAction
-  /// The other objects no longer point to the deleted one.
+  /// The destination objects no longer point to the deleted object.
   case nullify
-  /// The other objects are deleted too.
+  /// The destination objects are deleted too.
   case cascade
-  /// The object cannot be deleted while there are other objects.
+  /// The object can't be deleted while the relationship has destination objects.
   case deny
 }
 
@@ -19,38 +19,40 @@ public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
 public struct RelationshipDescription: Sendable, Hashable {
   /// The name, unique among the entity's properties.
   public var name: String
-  /// The name of the entity at the other end.
+  /// The name of the destination entity.
   public var destination: String
-  /// The name of the relationship that leads back, which may be this one itself; nil for none.
+  /// The name of the inverse relationship, which may be this one itself. Nil for none.
   ///
-  /// Without an inverse nobody tells the object that it points to something that was deleted: a to-one relationship then
-  /// leads to an object without a row. A to-many relationship without an inverse has its objects to itself, as in Core
-  /// Data's files: an object that is saved in one object's relationship leaves the relationship of another.
+  /// Without an inverse, an object isn't updated when a destination object is deleted: a to-one relationship then points to an object
+  /// without a row. As in Core Data's files, a to-many relationship without an inverse owns its objects. Saving an object in one such
+  /// relationship removes it from that of another object.
   public var inverse: String?
-  /// Whether it leads to any number of objects instead of at most one.
+  /// Whether it has any number of destination objects, and not at most one.
   public var isToMany: Bool
-  /// Whether an object may be saved while the relationship leads nowhere.
+  /// Whether an object can be saved without a destination object.
   public var isOptional: Bool
-  /// Whether the relationship lives in memory only. Defaults to false.
+  /// Whether the relationship is kept in memory only. Defaults to false.
   ///
-  /// No store has a transient relationship, no query can follow it, and it isn't part of the version hash. Its inverse must be transient,
-  /// too.
+  /// Stores don't keep transient relationships, queries can't follow them, and they aren't part of version hashes. The inverse of a
+  /// transient relationship is transient too.
   public var isTransient: Bool
-  /// What happens to the other objects when one is deleted.
+  /// What happens to destination objects when the object is deleted.
   public var deleteRule: DeleteRule
-  /// The least number of objects of a to-many relationship that is not empty; 0 for no bound. Models of old have 1 for a to-one
-  /// relationship, which demands nothing and enters the version hash.
+  /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
+  ///
+  /// Old models have 1 for a to-one relationship, which has no effect except on the version hash.
   public var minCount: Int
-  /// The largest number of objects of a to-many relationship; 0 for no bound. Some of Core Data's models have -1 for no bound, which is
-  /// another version of the model.
+  /// The maximum number of objects in a to-many relationship, or 0 for no bound.
+  ///
+  /// Some of Core Data's models have -1 for no bound, which gives them another version hash.
   public var maxCount: Int
-  /// Whether the objects of a to-many relationship have an order of their own, which is kept.
+  /// Whether the objects of a to-many relationship have an order, which stores keep.
   public var isOrdered: Bool
-  /// Text that enters the version hash, to tell two versions apart that look alike.
+  /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public var versionHashModifier: String?
-  /// The name in the previous version of the model, when it was another.
+  /// The name in the previous version of the model, if it was different.
   public var renamingIdentifier: String? = nil
-  /// Text of the model's author, by key.
+  /// Custom text by key.
   public var userInfo: [String: String] = [:]
 
   /// Declares a relationship to at most one object.
@@ -64,7 +66,7 @@ public struct RelationshipDescription: Sendable, Hashable {
       minCount: 0, maxCount: 1, isOrdered: false, versionHashModifier: versionHashModifier)
   }
 
-  /// Declares a relationship to any number of objects, which have an order of their own when it is ordered.
+  /// Declares a relationship to any number of objects, optionally ordered.
   public static func toMany(
     _ name: String, to destination: String, inverse: String?, isOptional: Bool = true, isTransient: Bool = false,
     deleteRule: DeleteRule = .nullify, minCount: Int = 0, maxCount: Int = 0, isOrdered: Bool = false, versionHashModifier: String? = nil
@@ -82,7 +84,7 @@ extension RelationshipDescription: Codable {
     case renamingIdentifier, userInfo, isTransient
   }
 
-  /// Decodes a declaration; what is not there has its default.
+  /// Decodes a declaration. Missing keys have their default values.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     name = try values.decode(String.self, forKey: .name)

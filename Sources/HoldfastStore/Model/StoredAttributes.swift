@@ -1,4 +1,4 @@
-/// The attributes of an entity as stores see them: without transient ones, and each element of a composite one for itself.
+/// The attributes of an entity as stores keep them: without transient ones, and with composites expanded.
 struct StoredAttributes {
   /// One value in a row.
   struct Leaf {
@@ -6,7 +6,7 @@ struct StoredAttributes {
     let name: String
     let declaration: AttributeDescription
     let isOptional: Bool
-    /// Nil within a group that may be missing as a whole, which new objects begin without.
+    /// Nil within an optional group, because a new object begins without the group.
     let defaultValue: StoreValue?
   }
 
@@ -20,7 +20,7 @@ struct StoredAttributes {
   private(set) var leaves: [Leaf] = []
   private(set) var groups: [Group] = []
 
-  /// Expands the attributes that an entity declares itself. The composites have been checked.
+  /// Expands the attributes that an entity declares itself. Requires valid composites.
   init(_ attributes: [AttributeDescription], _ composites: [String: CompositeDescription]) {
     for attribute in attributes where !attribute.isTransient { add(attribute, prefix: "", isOptional: false, composites) }
     groups.sort { ModelOrder.bytewise($0.name, $1.name) }

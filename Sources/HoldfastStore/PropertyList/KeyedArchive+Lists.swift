@@ -1,36 +1,38 @@
-/// What the classes of Foundation keep under which keys, for readers who walk an archive.
+/// The keys that Foundation's classes use, for callers that traverse an archive.
 extension KeyedArchive {
-  /// The references that an array or set holds, in their order; nil when the reference leads to no object.
+  /// Returns the references in an array or set, or nil for the null object.
   ///
-  /// - Throws: ``PropertyListError`` when it leads to something else than an array or set.
+  /// - Throws: ``PropertyListError`` if the object isn't an array or set.
   public func elements(_ reference: PropertyList?) throws(PropertyListError) -> [PropertyList]? {
     switch try object(reference) {
     case .null: return nil
     case .value(.array(let references)): return references
-    case .value: throw PropertyListError(.damaged, "A plain value stands where a list should be.")
+    case .value: throw PropertyListError(.damaged, "A list is expected, but this is a plain value.")
     case .instance(let instance):
       guard Self.listClasses.contains(instance.className) else { throw Self.isNo("list", instance) }
       return try elements(of: instance)
     }
   }
 
-  /// Keys and references of a dictionary whose keys are texts, in the order of the archive; nil when the reference leads to no object.
+  /// Returns the keys and references of a dictionary, or nil for the null object.
   ///
-  /// - Throws: ``PropertyListError`` when it leads to something else, or a key is no text or stands twice.
+  /// The keys are text, and the order is that of the archive.
+  ///
+  /// - Throws: ``PropertyListError`` if the object isn't a dictionary, or a key isn't text or is a duplicate.
   public func entries(_ reference: PropertyList?) throws(PropertyListError) -> [(key: String, value: PropertyList)]? {
     switch try object(reference) {
     case .null: return nil
-    case .value: throw PropertyListError(.damaged, "A plain value stands where a dictionary should be.")
+    case .value: throw PropertyListError(.damaged, "A dictionary is expected, but this is a plain value.")
     case .instance(let instance):
       guard Self.dictionaryClasses.contains(instance.className) else { throw Self.isNo("dictionary", instance) }
       let (keys, values) = try entries(of: instance)
       var found: [(key: String, value: PropertyList)] = [], names: Set<String> = []
       for (key, value) in zip(keys, values) {
         guard let name = try string(key) else {
-          throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that is no text.")
+          throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that isn't text.")
         }
         guard names.insert(name).inserted else {
-          throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a key twice.")
+          throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a duplicate key.")
         }
         found.append((name, value))
       }
@@ -38,9 +40,9 @@ extension KeyedArchive {
     }
   }
 
-  /// The text that a reference leads to; nil for no object and for anything else.
+  /// Returns the text of a reference, or nil for any other object.
   ///
-  /// - Throws: ``PropertyListError`` when the reference leads nowhere.
+  /// - Throws: ``PropertyListError`` if the reference is invalid.
   public func string(_ reference: PropertyList?) throws(PropertyListError) -> String? {
     switch try object(reference) {
     case .value(.string(let text)): return text
@@ -58,18 +60,18 @@ extension KeyedArchive {
   static let dictionaryClasses: Set<String> = ["NSDictionary", "NSMutableDictionary", "NSKnownKeysDictionary1"]
 
   static func damaged(_ instance: Instance) -> PropertyListError {
-    PropertyListError(.damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) lacks what it consists of.")
+    PropertyListError(.damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) is incomplete.")
   }
 
   private static func isNo(_ what: String, _ instance: Instance) -> PropertyListError {
     PropertyListError(
-      .damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) stands where a \(what) should be.")
+      .damaged, at: .object(instance.number), "An object of \(instance.className.prefix(100)) isn't a \(what).")
   }
 
-  /// The references of a list.
+  /// The references in a list.
   func elements(of instance: Instance) throws(PropertyListError) -> [PropertyList] { try references(instance, "NS.objects", "NS.object.") }
 
-  /// The references to keys and values of a dictionary, as many of each.
+  /// The references to the keys and values of a dictionary, in equal number.
   func entries(of instance: Instance) throws(PropertyListError) -> (keys: [PropertyList], values: [PropertyList]) {
     if instance.className == "NSKnownKeysDictionary1" { return try knownEntries(of: instance) }
     let keys = try references(instance, "NS.keys", "NS.key."), values = try references(instance, "NS.objects", "NS.object.")
@@ -77,7 +79,7 @@ extension KeyedArchive {
     return (keys, values)
   }
 
-  /// References in an array under one key, or in older archives each under a key that ends in its place.
+  /// Returns the references in an array under one key or, in older archives, each under a numbered key.
   private func references(_ instance: Instance, _ key: String, _ prefix: String) throws(PropertyListError) -> [PropertyList] {
     if let found = instance[key] {
       guard let array = found.array else { throw Self.damaged(instance) }
@@ -85,7 +87,7 @@ extension KeyedArchive {
     }
     var found: [PropertyList] = []
     while let next = instance["\(prefix)\(found.count)"] { found.append(next) }
-    // Nothing else is under the keys of an old empty list.
+    // An empty list in an old archive has no other keys.
     if found.isEmpty,
       instance.fields.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") && $0 != Instance.classKey })
     {
@@ -94,12 +96,12 @@ extension KeyedArchive {
     return found
   }
 
-  /// Keys and values of a dictionary of known keys. Keys without a value are left out.
+  /// The keys and values of a dictionary with known keys. Omits keys without a value.
   private func knownEntries(of instance: Instance) throws(PropertyListError) -> (keys: [PropertyList], values: [PropertyList]) {
     guard case .instance(let mapping) = try object(instance["searchMapping"]), let keys = try elements(mapping["keys"]),
       let values = try elements(instance["values"]), keys.count == values.count
     else { throw Self.damaged(instance) }
-    // One object stands for all values that are missing.
+    // One object represents all missing values.
     let missing = instance["emptyToken"]
     var found: (keys: [PropertyList], values: [PropertyList]) = ([], [])
     for (key, value) in zip(keys, values) where value != missing {

@@ -5,20 +5,27 @@
 #endif
 
 extension KeyedArchive {
-  /// The archive's root as a property list, when all its objects are of classes that have such values.
+  /// Returns the archive's root as a property list, if all objects have plain values.
   ///
-  /// That is what Apple's default transformer keeps in Transformable attributes. These classes have values, and so have their
-  /// mutable and private forms that Foundation archives: `NSString`, `NSNumber`, `NSData`, `NSDate`, `NSArray`, `NSDictionary`
-  /// with texts as keys, `NSSet` and `NSOrderedSet` (as arrays), `NSNull` (as ``PropertyList/null``), `NSUUID` (as text in upper
-  /// case), `NSURL` (as text), `NSKnownKeysDictionary1`.
+  /// Apple's default transformer stores such archives in Transformable attributes. The following classes have plain values, and so do the
+  /// mutable and private subclasses that Foundation archives:
   ///
-  /// - Throws: ``PropertyListError``: with code ``PropertyListError/Code/unsupportedClass`` and the class's name for any other
-  ///   class, ``PropertyListError/Code/cyclic`` for an object that contains itself.
+  /// - `NSString`, `NSNumber`, `NSData`, `NSDate`
+  /// - `NSArray`, `NSSet` and `NSOrderedSet`, as arrays
+  /// - `NSDictionary` and `NSKnownKeysDictionary1`, with text keys
+  /// - `NSNull`, as ``PropertyList/null``
+  /// - `NSUUID`, as text in upper case
+  /// - `NSURL`, as text
+  ///
+  /// An object of any other class is an error.
+  ///
+  /// - Throws: ``PropertyListError`` with code ``PropertyListError/Code/unsupportedClass`` and the class name for any other class, or
+  ///   ``PropertyListError/Code/cyclic`` for an object that contains itself.
   public func propertyListValue(limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) -> PropertyList {
     try propertyListValue(of: root, limits: limits)
   }
 
-  /// The object that a reference leads to, as a property list; see ``propertyListValue(limits:)``.
+  /// Returns the object of a reference as a property list; see ``propertyListValue(limits:)``.
   public func propertyListValue(of reference: PropertyList, limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError)
     -> PropertyList
   {
@@ -32,7 +39,7 @@ private struct ArchiveValueReader {
 
   let archive: KeyedArchive
   let limits: PropertyListLimits
-  /// The objects that were read, by number; nil while an object is being read.
+  /// The objects read so far, by index; nil while an object is being read.
   private var known: [Int: Part?] = [:]
 
   init(archive: KeyedArchive, limits: PropertyListLimits) {
@@ -60,7 +67,7 @@ private struct ArchiveValueReader {
     switch value {
     case .string(let text): return (value, PropertyListExtent(bytes: text.utf8.count))
     case .data(let bytes): return (value, PropertyListExtent(bytes: bytes.count))
-    case .array, .dictionary, .uid: throw PropertyListError(.damaged, "A value stands where a reference should be.")
+    case .array, .dictionary, .uid: throw PropertyListError(.damaged, "A reference is expected, but this is a value.")
     default: return (value, PropertyListExtent())
     }
   }
@@ -75,7 +82,7 @@ private struct ArchiveValueReader {
       return try dictionary(instance, keys, values, depth)
     default:
       throw PropertyListError(
-        .unsupportedClass, at: .object(instance.number), "An object of the class \(instance.className.prefix(100)) is no plain value.",
+        .unsupportedClass, at: .object(instance.number), "An object of the class \(instance.className.prefix(100)) has no plain value.",
         className: instance.className)
     }
   }
@@ -96,10 +103,10 @@ private struct ArchiveValueReader {
     var entries: [String: PropertyList] = [:], extent = PropertyListExtent.emptyList
     for (key, value) in zip(keys, values) {
       guard let name = try part(key, instance, depth, &extent).string else {
-        throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that is no text.")
+        throw PropertyListError(.unsupported, at: .object(instance.number), "A dictionary has a key that isn't text.")
       }
       if entries.updateValue(try part(value, instance, depth, &extent), forKey: name) != nil {
-        throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a key twice.")
+        throw PropertyListError(.damaged, at: .object(instance.number), "A dictionary has a duplicate key.")
       }
     }
     return (.dictionary(entries), extent)
@@ -109,7 +116,7 @@ private struct ArchiveValueReader {
     _ reference: PropertyList, _ list: KeyedArchive.Instance, _ depth: Int, _ extent: inout PropertyListExtent
   ) throws(PropertyListError) -> PropertyList {
     let place = PropertyListError.Place.object(list.number)
-    if depth >= limits.depth { throw PropertyListError(.tooDeep, at: place, "More than \(limits.depth) lists lie in one another.") }
+    if depth >= limits.depth { throw PropertyListError(.tooDeep, at: place, "Lists are nested more than \(limits.depth) deep.") }
     let part = try value(reference, depth: depth + 1)
     extent.add(part.extent)
     try extent.check(limits, at: place)
@@ -134,7 +141,7 @@ private struct ArchiveValueReader {
     throw KeyedArchive.damaged(instance)
   }
 
-  /// A plain value under a key, there or by reference.
+  /// A plain value for a key, stored directly or by reference.
   private func inner(_ instance: KeyedArchive.Instance, _ key: String) throws(PropertyListError) -> PropertyList? {
     if case .value(let value) = try archive.object(instance[key]) { value } else { nil }
   }
@@ -148,9 +155,9 @@ private struct ArchiveValueReader {
     ).uuidString
   }
 
-  /// A URL is its text, or one beside another to which it is relative.
+  /// The text of a URL, which may be relative to another URL.
   private func text(ofURL instance: KeyedArchive.Instance, hops: Int) throws(PropertyListError) -> String? {
-    guard hops > 0 else { throw PropertyListError(.tooDeep, at: .object(instance.number), "A URL is relative to too many others.") }
+    guard hops > 0 else { throw PropertyListError(.tooDeep, at: .object(instance.number), "A URL has too many levels of base URLs.") }
     guard case .value(.string(let relative)) = try archive.object(instance["NS.relative"]) else { return nil }
     switch try archive.object(instance["NS.base"]) {
     case .null: return relative

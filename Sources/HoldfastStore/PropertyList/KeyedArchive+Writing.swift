@@ -1,9 +1,8 @@
 extension KeyedArchive {
-  /// A keyed archive of a property list, in the binary format: what Apple's default transformer keeps in Transformable
-  /// attributes and reads back.
+  /// Returns a keyed archive of a property list, in the binary format.
   ///
-  /// Lists and dictionaries become `NSArray` and `NSDictionary`, dates `NSDate`, ``PropertyList/null`` `NSNull`.
-  /// ``propertyListValue(limits:)`` gives the same property list again.
+  /// Apple's default transformer stores such archives in Transformable attributes and reads them. Arrays and dictionaries become `NSArray`
+  /// and `NSDictionary`, dates `NSDate`, and ``PropertyList/null`` `NSNull`. ``propertyListValue(limits:)`` returns the same property list.
   ///
   /// - Throws: ``PropertyListError`` with code ``PropertyListError/Code/unsupported`` for a reference of another archive.
   public static func bytes(of value: PropertyList) throws(PropertyListError) -> [UInt8] {
@@ -18,7 +17,7 @@ extension KeyedArchive {
 
 private struct KeyedArchiveWriter {
   private(set) var objects: [PropertyList] = [.string("$null")]
-  /// Texts and the descriptions of classes, which stand once.
+  /// Texts and class descriptions, each stored once.
   private var texts: [String: PropertyList] = [:]
   private var classes: [String: PropertyList] = [:]
 
@@ -27,14 +26,14 @@ private struct KeyedArchiveWriter {
     return .uid(UInt64(objects.count - 1))
   }
 
-  /// Archives a value and gives the reference to it.
+  /// Archives a value and returns the reference to it.
   mutating func reference(_ value: PropertyList) throws(PropertyListError) -> PropertyList {
     switch value {
     case .null: return add(.dictionary(["$class": classReference("NSNull")]))
     case .date(let seconds): return add(.dictionary(["$class": classReference("NSDate"), "NS.time": .real(seconds)]))
     case .string(let text): return reference(text: text)
     case .bool, .integer, .unsigned, .real, .data: return add(value)
-    case .uid: throw PropertyListError(.unsupported, "A reference of a keyed archive means nothing in another.")
+    case .uid: throw PropertyListError(.unsupported, "A reference of a keyed archive isn't valid in another one.")
     case .array(let values): return try list("NSArray", ["NS.objects": values])
     case .dictionary(let entries):
       let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
@@ -44,7 +43,7 @@ private struct KeyedArchiveWriter {
 
   private mutating func reference(text: String) -> PropertyList {
     if let known = texts[text] { return known }
-    // The word for no object, meant as text, needs an object around it.
+    // Text that is equal to the name of the null object is wrapped in an object.
     let new =
       text == "$null" ? add(.dictionary(["$class": classReference("NSString"), "NS.string": .string(text)])) : add(.string(text))
     texts[text] = new
@@ -52,7 +51,7 @@ private struct KeyedArchiveWriter {
   }
 
   private mutating func list(_ className: String, _ parts: [String: [PropertyList]]) throws(PropertyListError) -> PropertyList {
-    // A list stands before its parts, as in Apple's archives.
+    // As in Apple's archives, a list precedes its parts.
     let place = objects.count
     objects.append(.null)
     var values: [String: PropertyList] = [:]

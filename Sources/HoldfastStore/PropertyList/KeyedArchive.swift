@@ -1,7 +1,6 @@
-/// The objects of a keyed archive (`NSKeyedArchiver`), as plain values. No class is ever looked up or made.
+/// The objects of a keyed archive (`NSKeyedArchiver`) as plain values. Classes are never instantiated.
 ///
-/// Two faces: whoever knows the structure walks it with ``root`` and ``object(_:)``, and who wants plain data takes
-/// ``propertyListValue(limits:)``.
+/// If you know the structure, traverse it with ``root`` and ``object(_:)``. For plain data, use ``propertyListValue(limits:)``.
 ///
 /// ```swift
 /// let archive = try KeyedArchive(bytes)
@@ -10,47 +9,47 @@
 /// return entities.map(\.key)
 /// ```
 ///
-/// It is not a decoder: what a class's keys mean is the reader's to know.
+/// It isn't a decoder: the caller interprets the keys of each class.
 public struct KeyedArchive: Sendable {
   /// An object of an archive.
   public enum Object: Sendable, Hashable {
     /// No object.
     case null
-    /// A text, number, truth value, date or bytes that the archive keeps as it is.
+    /// Text, a number, Boolean value, date or bytes that the archive stores directly.
     case value(PropertyList)
     /// An object of a class.
     case instance(Instance)
   }
 
-  /// An object of a class: its class's names and the values under its keys.
+  /// An object of a class, with its class names and the values of its keys.
   public struct Instance: Sendable, Hashable {
-    /// The number of the object in the archive, by which objects are told apart.
+    /// The index of the object in the archive, which identifies it.
     public let number: Int
     /// The name of the class.
     public let className: String
-    /// The names of the class and its superclasses, as far as the archive says them.
+    /// The names of the class and its superclasses, as far as the archive contains them.
     public let classNames: [String]
-    /// What is kept under each key, and the class under `$class`: as it is in the archive, without a copy.
+    /// The values by key, including `$class`, shared with the archive without a copy.
     package let fields: [String: PropertyList]
 
-    /// What is kept under each key. References to other objects are ``PropertyList/uid(_:)``. Takes time in proportion to the keys.
+    /// The values by key. References to other objects are ``PropertyList/uid(_:)``. Takes time proportional to the number of keys.
     public var values: [String: PropertyList] { fields.filter { $0.key != Instance.classKey } }
 
-    /// What is kept under a key; nil for nothing.
+    /// The value for a key, or nil if there is none.
     public subscript(key: String) -> PropertyList? { key == Instance.classKey ? nil : fields[key] }
 
     package static let classKey = "$class"
 
-    /// Whether it is of a class or of one of its subclasses.
+    /// Whether the object is of a class or one of its subclasses.
     public func isKind(of name: String) -> Bool { className == name || classNames.contains(name) }
   }
 
-  /// What the archive gives names to: mostly one object named `root`.
+  /// The named objects of the archive, usually only `root`.
   public let top: [String: PropertyList]
   private let objects: [PropertyList]
   private let classes: [Int: (name: String, names: [String])]
 
-  /// How many objects there are.
+  /// The number of objects.
   public var count: Int { objects.count }
 
   /// Reads an archive in the binary or the XML format.
@@ -60,22 +59,22 @@ public struct KeyedArchive: Sendable {
     try self.init(PropertyList(bytes, limits: limits))
   }
 
-  /// Takes a property list as an archive.
+  /// Creates an archive from a property list.
   ///
-  /// - Throws: ``PropertyListError`` when it is none.
+  /// - Throws: ``PropertyListError`` if the list isn't a keyed archive.
   public init(_ list: PropertyList) throws(PropertyListError) {
     guard let archiver = list["$archiver"]?.string, let top = list["$top"]?.dictionary, let objects = list["$objects"]?.array else {
-      throw PropertyListError(.notAPropertyList, "It is a property list, but not a keyed archive.")
+      throw PropertyListError(.notAPropertyList, "The property list isn't a keyed archive.")
     }
     guard list["$version"]?.integer == 100_000 else {
-      throw PropertyListError(.unsupported, "The keyed archive, by \(archiver.prefix(40)), has a version that is not known.")
+      throw PropertyListError(.unsupported, "The keyed archive, by \(archiver.prefix(40)), has an unknown version.")
     }
     self.top = top
     self.objects = objects
     classes = Self.classes(objects)
   }
 
-  /// The classes, by the numbers of the objects that describe them.
+  /// The classes, by the indexes of the objects that describe them.
   private static func classes(_ objects: [PropertyList]) -> [Int: (name: String, names: [String])] {
     var classes: [Int: (name: String, names: [String])] = [:]
     for (number, object) in objects.enumerated() {
@@ -85,32 +84,34 @@ public struct KeyedArchive: Sendable {
     return classes
   }
 
-  /// The reference to the outermost object: the one named `root`, or the only one.
+  /// The reference to the root object: the one named `root`, or the only one.
   ///
-  /// - Throws: ``PropertyListError`` when there is none, or more than one and none is named so.
+  /// - Throws: ``PropertyListError`` if there is none, or if there are several and none has this name.
   public var root: PropertyList {
     get throws(PropertyListError) {
       let found = top["root"] ?? (top.count == 1 ? top.first?.value : nil)
       guard let found, found.uid != nil else {
-        throw PropertyListError(.damaged, "The keyed archive does not say which object is its root.")
+        throw PropertyListError(.damaged, "The keyed archive has no root object.")
       }
       return found
     }
   }
 
-  /// The object that a reference leads to. Nothing and values that are no references are objects too: no object, and themselves.
+  /// Returns the object of a reference.
   ///
-  /// - Throws: ``PropertyListError`` when a reference leads nowhere, or to an object without class.
+  /// Nil is the null object, and a value that isn't a reference is returned unchanged.
+  ///
+  /// - Throws: ``PropertyListError`` if the reference is invalid or its object has no class.
   public func object(_ reference: PropertyList?) throws(PropertyListError) -> Object {
     guard let reference else { return .null }
     guard case .uid(let uid) = reference else { return .value(reference) }
     guard let number = Int(exactly: uid), number < objects.count else {
-      throw PropertyListError(.damaged, "The keyed archive has no object \(uid).")
+      throw PropertyListError(.damaged, "The object \(uid) doesn't exist in the keyed archive.")
     }
     switch objects[number] {
     case .string("$null"): return .null
     case .dictionary(let values): return .instance(try instance(number, values))
-    case .uid, .array, .null: throw PropertyListError(.damaged, at: .object(number), "It is no object.")
+    case .uid, .array, .null: throw PropertyListError(.damaged, at: .object(number), "The value isn't an object.")
     case let value: return .value(value)
     }
   }

@@ -4,10 +4,11 @@
   import Foundation
 #endif
 
-/// Values of the user's metadata as parts of a property list. Types that property lists do not have become the nearest
-/// that they have, and their names are kept beside them.
+/// User metadata as property list values.
+///
+/// A value of a type that property lists don't support becomes the nearest supported type, and the name of its type is stored separately.
 enum MetadataValue {
-  /// The value as a part of the list, and the name of its type where the part does not say it.
+  /// Returns the property list value, and the name of the type if the value doesn't imply it.
   static func coded(_ value: StoreValue) -> (PropertyList, String?) {
     switch value {
     case .bool(let value): (.bool(value), nil)
@@ -16,7 +17,7 @@ enum MetadataValue {
     case .date(let value): (.date(value), nil)
     case .string(let value): (.string(value), nil)
     case .data(let value): (.data(Array(value)), nil)
-    // Refused before.
+    // Rejected earlier.
     case .externalData: (.string(""), "null")
     case .null: (.string(""), "null")
     case .int16(let value): (.integer(Int64(value)), "int16")
@@ -29,8 +30,10 @@ enum MetadataValue {
     }
   }
 
-  /// As ``coded(_:)``, for a list in the XML format: dates that are no whole seconds of a year of four digits are numbers there, and
-  /// text with characters that no XML document can have is bytes.
+  /// Returns the same as ``coded(_:)``, for the XML format.
+  ///
+  /// Dates with fractions of seconds or years without four digits become numbers. Text with characters that XML doesn't allow becomes
+  /// bytes.
   static func codedForXML(_ value: StoreValue) -> (PropertyList, String?) {
     switch value {
     case .date(let seconds) where seconds.rounded() != seconds || XMLPropertyListText.text(ofDate: seconds) == nil:
@@ -41,7 +44,7 @@ enum MetadataValue {
     }
   }
 
-  /// The value of a part of the list; nil for parts that are no value.
+  /// Returns the metadata value for a property list value, or nil if there is none.
   static func value(_ part: PropertyList, type: String?) -> StoreValue? {
     if let type, let value = typed(part, type) { return value }
     switch part {

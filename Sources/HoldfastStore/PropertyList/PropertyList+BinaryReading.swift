@@ -1,12 +1,12 @@
 extension PropertyList {
   /// Reads the binary format (`bplist00`).
   ///
-  /// What the file keeps once and names often is kept once in memory too. Half of a pair of UTF-16 units becomes U+FFFD.
+  /// Parts that the file shares are also shared in memory. An unpaired UTF-16 surrogate becomes U+FFFD.
   ///
-  /// - Throws: ``PropertyListError``; also when a dictionary has a key twice or one that is no text, and for sets and URLs,
-  ///   which no property list has.
+  /// - Throws: ``PropertyListError``. A duplicate key, a key that isn't text, and a set or URL, which aren't part of property lists, are
+  ///   errors too.
   public init(binary bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
-    if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list has more than \(limits.bytes) bytes.") }
+    if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = try BinaryPropertyListReader(BinaryPropertyListLayout(bytes), limits)
     self = try reader.object(reader.layout.top, depth: 0).value
   }
@@ -15,22 +15,22 @@ extension PropertyList {
 private struct BinaryPropertyListReader {
   typealias Part = (value: PropertyList, extent: PropertyListExtent)
 
-  /// What is known of an object.
+  /// The state of an object.
   private enum State {
     case unread
-    /// It is being read: whoever names it now is a part of it.
+    /// The object is being read. A reference to it now means that it contains itself.
     case open
     case read(Part)
   }
 
   let layout: BinaryPropertyListLayout
   private let limits: PropertyListLimits
-  /// By the object's number.
+  /// By object index.
   private var states: [State]
 
   init(_ layout: BinaryPropertyListLayout, _ limits: PropertyListLimits) throws(PropertyListError) {
-    // An object that nobody names is legal, but there is no use in so many of them.
-    if layout.count > limits.objects { throw PropertyListError(.tooLarge, "There are more than \(limits.objects) values.") }
+    // Unreferenced objects are legal, but this many of them serve no purpose.
+    if layout.count > limits.objects { throw PropertyListError(.tooLarge, "The list has more than \(limits.objects) values.") }
     self.layout = layout
     self.limits = limits
     states = Array(repeating: .unread, count: layout.count)
@@ -71,28 +71,28 @@ private struct BinaryPropertyListReader {
     case (3, 3): return .date(Double(bitPattern: try layout.number(start + 1, 8)))
     case (8, 0...7): return .uid(try layout.number(start + 1, low + 1))
     case (0, 12), (0, 13), (0, 14), (11, _), (12, _):
-      throw PropertyListError(.unsupported, at: .byte(start), "It is a set, URL or UUID, which is not a part of property lists.")
+      throw PropertyListError(.unsupported, at: .byte(start), "Sets, URLs and UUIDs aren't supported in property lists.")
     default: throw layout.damaged(start)
     }
   }
 
-  /// Whole numbers of 16 bytes. Core Foundation writes them for those above `Int64.max`.
+  /// 16-byte whole numbers. Core Foundation uses them for numbers above `Int64.max`.
   private func longInteger(_ start: Int) throws(PropertyListError) -> PropertyList {
     let high = try layout.number(start + 1, 8)
     let low = try layout.number(start + 9, 8)
     switch (high, low >> 63) {
     case (0, 0), (UInt64.max, 1): return .integer(Int64(bitPattern: low))
     case (0, _): return .unsigned(low)
-    default: throw PropertyListError(.unsupported, at: .byte(start), "A whole number needs more than 64 bits.")
+    default: throw PropertyListError(.unsupported, at: .byte(start), "A whole number has more than 64 bits.")
     }
   }
 
-  /// How long an object is that may have any length, in its own units, and where they begin.
+  /// The length of a variable-size object in its own units, and the offset of its first unit.
   private func length(_ marker: UInt8, _ start: Int) throws(PropertyListError) -> (count: Int, body: Int) {
     if marker & 15 < 15 { return (Int(marker & 15), start + 1) }
     let kind = try layout.marker(start + 1)
     guard kind >> 4 == 1, kind & 15 <= 3, let count = Int(exactly: try layout.number(start + 2, 1 << (kind & 15))),
-      // Every unit takes a byte at least. Products of counts and sizes are then small.
+      // Each unit takes at least one byte. This keeps products of counts and sizes small.
       count <= layout.bytes.count
     else { throw layout.damaged(start) }
     return (count, start + 2 + (1 << Int(kind & 15)))
@@ -134,16 +134,16 @@ private struct BinaryPropertyListReader {
       guard let key = try part(body + place * size, depth, &extent).string else { throw layout.damaged(start) }
       let value = try part(body + (count + place) * size, depth, &extent)
       if entries.updateValue(value, forKey: key) != nil {
-        throw PropertyListError(.damaged, at: .byte(start), "A dictionary has a key twice.")
+        throw PropertyListError(.damaged, at: .byte(start), "A dictionary has a duplicate key.")
       }
     }
     return (.dictionary(entries), extent)
   }
 
-  /// A value of a list, which is counted in its extent.
+  /// Reads a value of a list, and adds it to the list's extent.
   private mutating func part(_ place: Int, _ depth: Int, _ extent: inout PropertyListExtent) throws(PropertyListError) -> PropertyList {
-    // The stack is as deep as the lists, so this one is checked before they are read.
-    if depth >= limits.depth { throw PropertyListError(.tooDeep, at: .byte(place), "More than \(limits.depth) lists lie in one another.") }
+    // The stack grows with the nesting of lists, so it is checked before a list is read.
+    if depth >= limits.depth { throw PropertyListError(.tooDeep, at: .byte(place), "Lists are nested more than \(limits.depth) deep.") }
     let part = try object(try layout.reference(place), depth: depth + 1)
     extent.add(part.extent)
     try extent.check(limits, at: .byte(place))

@@ -1,6 +1,7 @@
 extension PropertyList {
-  /// The binary format (`bplist00`). Dictionaries are written in the order of their keys and every text once, so equal lists
-  /// have equal bytes.
+  /// The list in the binary format (`bplist00`).
+  ///
+  /// Dictionaries are sorted by key and each text is stored once, so equal lists have equal bytes.
   public var binary: [UInt8] {
     var writer = BinaryPropertyListWriter()
     let top = writer.flatten(self)
@@ -9,7 +10,7 @@ extension PropertyList {
 }
 
 private struct BinaryPropertyListWriter {
-  /// An object whose parts are already numbers of objects.
+  /// An object whose parts are object indexes.
   private enum Item {
     case leaf(PropertyList)
     case array([Int])
@@ -19,7 +20,7 @@ private struct BinaryPropertyListWriter {
   private var items: [Item] = []
   private var strings: [String: Int] = [:]
 
-  /// Gives a value and all its parts numbers.
+  /// Assigns indexes to a value and all its parts.
   mutating func flatten(_ value: PropertyList) -> Int {
     if case .string(let text) = value, let known = strings[text] { return known }
     let number = items.count
@@ -52,7 +53,7 @@ private struct BinaryPropertyListWriter {
     return out
   }
 
-  /// How many bytes a number takes: 1, 2, 4 or 8.
+  /// The number of bytes for a number: 1, 2, 4 or 8.
   private static func size(_ number: Int) -> Int { number < 1 << 8 ? 1 : number < 1 << 16 ? 2 : number < 1 << 32 ? 4 : 8 }
 
   private func append(_ item: Item, _ referenceSize: Int, to out: inout [UInt8]) {
@@ -120,7 +121,7 @@ private struct BinaryPropertyListWriter {
     }
   }
 
-  /// The lowest bytes of a number, the most significant first.
+  /// Appends the lowest bytes of a number, big-endian.
   private func append(_ number: UInt64, _ size: Int, to out: inout [UInt8]) {
     for place in stride(from: size - 1, through: 0, by: -1) { out.append(UInt8(truncatingIfNeeded: number >> (8 * place))) }
   }

@@ -5,15 +5,14 @@
 #endif
 
 extension PropertyList {
-  /// Reads the XML format: a document in UTF-8, or an element `plist` alone.
+  /// Reads the XML format: a document in UTF-8, or only a `plist` element.
   ///
-  /// Apple's document type is passed over and never looked up. A dictionary with the key `CF$UID` alone is a reference of a
-  /// keyed archive.
+  /// Apple's document type is skipped and never loaded. A dictionary whose only key is `CF$UID` is a reference of a keyed archive.
   ///
-  /// - Throws: ``PropertyListError``; also for a document type with declarations of its own, for entities beyond the five of XML,
-  ///   and when a dictionary has a key twice.
+  /// - Throws: ``PropertyListError``. A document type with its own declarations, an entity other than the five of XML, and a duplicate key
+  ///   are errors too.
   public init(xml bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {
-    if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list has more than \(limits.bytes) bytes.") }
+    if bytes.count > limits.bytes { throw PropertyListError(.tooLarge, "The property list is larger than \(limits.bytes) bytes.") }
     var reader = XMLPropertyListReader(bytes, limits)
     self = try reader.document()
   }
@@ -22,7 +21,7 @@ extension PropertyList {
 private struct XMLPropertyListReader {
   private var scanner: XMLPropertyListScanner
   private let limits: PropertyListLimits
-  /// How many values and keys there were so far.
+  /// The number of values and keys so far.
   private var objects = 0
 
   init(_ bytes: [UInt8], _ limits: PropertyListLimits) {
@@ -33,21 +32,21 @@ private struct XMLPropertyListReader {
   mutating func document() throws(PropertyListError) -> PropertyList {
     do { try scanner.skipProlog() } catch {
       guard error.code == .damaged else { throw error }
-      throw PropertyListError(.notAPropertyList, at: error.place, "It is not a property list. \(error.reason)")
+      throw PropertyListError(.notAPropertyList, at: error.place, "The data isn't a property list. \(error.reason)")
     }
     guard (try? scanner.tag()) == .start("plist") else {
-      throw PropertyListError(.notAPropertyList, at: scanner.line, "It is not a property list: there is no element plist.")
+      throw PropertyListError(.notAPropertyList, at: scanner.line, "The data isn't a property list: it has no plist element.")
     }
     let value = try value(try scanner.tag(), depth: 0)
-    guard try scanner.tag() == .end("plist") else { throw scanner.damaged("The element plist holds more than one value.") }
+    guard try scanner.tag() == .end("plist") else { throw scanner.damaged("The plist element has more than one value.") }
     try scanner.skipMisc()
-    if !scanner.isAtEnd { throw scanner.damaged("There is something behind the element plist.") }
+    if !scanner.isAtEnd { throw scanner.damaged("The plist element is followed by other content.") }
     return value
   }
 
   private mutating func count() throws(PropertyListError) {
     objects += 1
-    if objects > limits.objects { throw PropertyListError(.tooLarge, at: scanner.line, "There are more than \(limits.objects) values.") }
+    if objects > limits.objects { throw PropertyListError(.tooLarge, at: scanner.line, "The list has more than \(limits.objects) values.") }
   }
 
   private mutating func value(_ tag: XMLPropertyListScanner.Tag, depth: Int) throws(PropertyListError) -> PropertyList {
@@ -60,14 +59,14 @@ private struct XMLPropertyListReader {
     case .start("array"): return .array(try array(depth: try inner(depth)))
     case .start("dict"): return try dictionary(depth: try inner(depth))
     case .start(let name):
-      guard Self.leaves.contains(name) else { throw scanner.damaged("There is an element \(name.prefix(20)).") }
+      guard Self.leaves.contains(name) else { throw scanner.damaged("The element \(name.prefix(20)) is unknown.") }
       return try leaf(name, try scanner.text(of: name))
     }
   }
 
   private func inner(_ depth: Int) throws(PropertyListError) -> Int {
     if depth < limits.depth { return depth + 1 }
-    throw PropertyListError(.tooDeep, at: scanner.line, "More than \(limits.depth) lists lie in one another.")
+    throw PropertyListError(.tooDeep, at: scanner.line, "Lists are nested more than \(limits.depth) deep.")
   }
 
   // MARK: Lists
@@ -85,14 +84,14 @@ private struct XMLPropertyListReader {
     var entries: [String: PropertyList] = [:]
     while let key = try key() {
       if entries.updateValue(try value(try scanner.tag(), depth: depth), forKey: key) != nil {
-        throw scanner.damaged("A dictionary has a key twice.")
+        throw scanner.damaged("A dictionary has a duplicate key.")
       }
     }
     if entries.count == 1, case .integer(let number)? = entries["CF$UID"], number >= 0 { return .uid(UInt64(number)) }
     return .dictionary(entries)
   }
 
-  /// The next key of a dictionary; nil at its end.
+  /// The next key of a dictionary, or nil at its end.
   private mutating func key() throws(PropertyListError) -> String? {
     switch try scanner.tag() {
     case .end("dict"): return nil
@@ -102,7 +101,7 @@ private struct XMLPropertyListReader {
     case .start("key"):
       try count()
       return try scanner.text(of: "key")
-    default: throw scanner.damaged("A dictionary has something else where a key should be.")
+    default: throw scanner.damaged("A dictionary has another element instead of a key.")
     }
   }
 
@@ -124,12 +123,12 @@ private struct XMLPropertyListReader {
       if let data = Data(base64Encoded: Data(code)) { return .data(Array(data)) }
     default: break
     }
-    throw scanner.damaged("There is an element \(name.prefix(20)) whose text is none.")
+    throw scanner.damaged("The text of an element \(name.prefix(20)) is invalid.")
   }
 }
 
 extension String {
-  /// Without white space at both ends.
+  /// The text without white space at both ends.
   fileprivate var trimmed: Substring {
     let isSpace = { (character: Character) in character == " " || character == "\n" || character == "\t" }
     let rest = drop(while: isSpace)

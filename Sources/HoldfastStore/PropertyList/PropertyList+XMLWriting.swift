@@ -5,14 +5,14 @@
 #endif
 
 extension PropertyList {
-  /// The XML format, laid out as Apple's: tabs, and dictionaries in the order of their keys.
+  /// Returns the list as XML in Apple's layout: tabs, and dictionaries sorted by key.
   ///
-  /// Dates lose fractions of seconds, for which the format has no room. References of keyed archives become dictionaries with
-  /// the key `CF$UID`.
+  /// Dates lose fractions of seconds, which the format doesn't support. References of keyed archives become dictionaries with the key
+  /// `CF$UID`.
   ///
-  /// - Parameter isDocument: Whether the XML declaration and the document type stand before the element `plist`.
-  /// - Throws: ``PropertyListError`` with code ``PropertyListError/Code/unsupported`` for ``null``, for text with characters that no
-  ///   XML document can have, and for dates outside the years 0 to 9999.
+  /// - Parameter isDocument: Whether to include the XML declaration and the document type. Defaults to true.
+  /// - Throws: ``PropertyListError`` with code ``PropertyListError/Code/unsupported`` for ``null``, for text with characters that XML
+  ///   doesn't allow, and for dates outside the years 0 to 9999.
   public func xml(isDocument: Bool = true) throws(PropertyListError) -> String {
     var out = isDocument ? XMLPropertyListWriter.prolog : ""
     out += "<plist version=\"1.0\">\n"
@@ -33,7 +33,7 @@ private enum XMLPropertyListWriter {
     let tabs = String(repeating: "\t", count: indentation)
     out += tabs
     switch value {
-    case .null: throw PropertyListError(.unsupported, "XML property lists have no word for nothing.")
+    case .null: throw PropertyListError(.unsupported, "XML property lists can't represent null.")
     case .bool(let value): out += value ? "<true/>\n" : "<false/>\n"
     case .integer(let value): out += "<integer>\(value)</integer>\n"
     case .unsigned(let value): out += "<integer>\(value)</integer>\n"
@@ -80,12 +80,12 @@ private enum XMLPropertyListWriter {
 
   private static func append(date seconds: Double, to out: inout String) throws(PropertyListError) {
     guard let text = XMLPropertyListText.text(ofDate: seconds) else {
-      throw PropertyListError(.unsupported, "XML property lists have dates of the years 0 to 9999 only.")
+      throw PropertyListError(.unsupported, "XML property lists only support dates in the years 0 to 9999.")
     }
     out += "<date>\(text)</date>\n"
   }
 
-  /// Base64 in lines of 68 characters, as Apple's.
+  /// Base64 in lines of 68 characters, as Apple writes it.
   private static func lines(_ bytes: [UInt8]) -> [Substring] {
     var rest = Substring(Data(bytes).base64EncodedString())
     var lines: [Substring] = []
@@ -100,13 +100,13 @@ private enum XMLPropertyListWriter {
     var out = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       guard XMLPropertyListScanner.isCharacter(scalar) else {
-        throw PropertyListError(.unsupported, "A text has a control character, which no XML document can have.")
+        throw PropertyListError(.unsupported, "Text has a control character, which XML doesn't allow.")
       }
       switch scalar {
       case "<": out.append(contentsOf: "&lt;".unicodeScalars)
       case ">": out.append(contentsOf: "&gt;".unicodeScalars)
       case "&": out.append(contentsOf: "&amp;".unicodeScalars)
-      // Readers make line feeds of these.
+      // Parsers convert carriage returns to line feeds.
       case "\r": out.append(contentsOf: "&#13;".unicodeScalars)
       default: out.append(scalar)
       }

@@ -1,22 +1,21 @@
-/// A property list as a tree of values: what Apple's platforms keep beside models and stores, read and written in the binary
-/// and in the XML format.
+/// A property list as a tree of values, in Apple's binary or XML format.
 ///
 /// ```swift
-/// let list = try PropertyList(bytes)                    // the first bytes tell the format
+/// let list = try PropertyList(bytes)                    // detects the format
 /// let version = list["NSManagedObjectModel_CurrentVersionName"]?.string
 /// let changed = PropertyList.dictionary(["name": .string("Rex")]).binary
 /// ```
 ///
-/// Reading is bounded by ``PropertyListLimits`` and throws ``PropertyListError``; it never traps, whatever the bytes are. A
-/// keyed archive is a property list too: ``KeyedArchive`` follows its references.
+/// Reading is limited by ``PropertyListLimits`` and throws ``PropertyListError``. It never traps, whatever the bytes are. A keyed archive
+/// is also a property list; ``KeyedArchive`` resolves its references.
 public enum PropertyList: Sendable, Hashable {
-  /// Nothing. The binary format has a mark for it, the XML format has none.
+  /// No value. Only the binary format can represent it.
   case null
-  /// True or false.
+  /// A Boolean value.
   case bool(Bool)
   /// A whole number.
   case integer(Int64)
-  /// A whole number above `Int64.max`. Smaller ones are always ``integer(_:)``.
+  /// A whole number above `Int64.max`. Smaller numbers are always ``integer(_:)``.
   case unsigned(UInt64)
   /// A floating-point number.
   case real(Double)
@@ -26,36 +25,36 @@ public enum PropertyList: Sendable, Hashable {
   case data([UInt8])
   /// Text.
   case string(String)
-  /// A keyed archive's reference: the place of an object.
+  /// A reference in a keyed archive: the index of an object.
   case uid(UInt64)
-  /// Values in order.
+  /// An array of values.
   case array([PropertyList])
-  /// Values by name.
+  /// Values by key.
   case dictionary([String: PropertyList])
 
-  /// The truth value, if it is one.
+  /// The Boolean value, or nil for another type.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-  /// The whole number, if it is one that 64 bits with a sign can hold.
+  /// The whole number, or nil for another type or a number above `Int64.max`.
   public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
-  /// The floating-point number, if it is one. Whole numbers are not.
+  /// The floating-point number, or nil for another type. Whole numbers aren't converted.
   public var real: Double? { if case .real(let number) = self { number } else { nil } }
-  /// The point in time as seconds since 2001-01-01T00:00:00Z, if it is one.
+  /// The date as seconds since 2001-01-01T00:00:00Z, or nil for another type.
   public var date: Double? { if case .date(let seconds) = self { seconds } else { nil } }
-  /// The bytes, if they are.
+  /// The bytes, or nil for another type.
   public var data: [UInt8]? { if case .data(let bytes) = self { bytes } else { nil } }
-  /// The text, if it is one.
+  /// The text, or nil for another type.
   public var string: String? { if case .string(let text) = self { text } else { nil } }
-  /// A keyed archive's reference, if it is one.
+  /// The reference of a keyed archive, or nil for another type.
   public var uid: UInt64? { if case .uid(let number) = self { number } else { nil } }
-  /// The values in order, if it is an array.
+  /// The array, or nil for another type.
   public var array: [PropertyList]? { if case .array(let values) = self { values } else { nil } }
-  /// The dictionary, if it is one.
+  /// The dictionary, or nil for another type.
   public var dictionary: [String: PropertyList]? { if case .dictionary(let entries) = self { entries } else { nil } }
 
-  /// The value of a key; nil when there is none, or when it is no dictionary.
+  /// The value for a key. Nil if there is none or this isn't a dictionary.
   public subscript(key: String) -> PropertyList? { dictionary?[key] }
 
-  /// Reads a property list in either format, which the first bytes tell.
+  /// Reads a property list. Detects the format from the first bytes.
   ///
   /// - Throws: ``PropertyListError``.
   public init(_ bytes: [UInt8], limits: PropertyListLimits = PropertyListLimits()) throws(PropertyListError) {

@@ -1,45 +1,45 @@
-/// Why bytes are not a property list or keyed archive that can be read, or why values cannot be written as one.
+/// An error in reading a property list or keyed archive, or in writing one.
 ///
-/// It never holds values of the list, but for names of keys and classes of keyed archives.
+/// It contains no values of the list, except names of keys and of classes in keyed archives.
 public struct PropertyListError: Error, Sendable, Hashable {
-  /// What kind of failure it is.
+  /// The kind of failure.
   public enum Code: String, Sendable, Hashable {
-    /// The bytes are something else.
+    /// The bytes aren't a property list.
     case notAPropertyList
-    /// The bytes contradict the format.
+    /// The bytes violate the format.
     case damaged
-    /// The bytes are well formed and say something that is not read here, or a value has no form in the format to write.
+    /// The bytes contain a feature that isn't supported, or the format can't represent a value.
     case unsupported
-    /// There is more than ``PropertyListLimits/bytes`` or ``PropertyListLimits/objects`` allow.
+    /// The size exceeds ``PropertyListLimits/bytes`` or ``PropertyListLimits/objects``.
     case tooLarge
-    /// Lists lie in lists more than ``PropertyListLimits/depth`` allows.
+    /// The nesting of lists exceeds ``PropertyListLimits/depth``.
     case tooDeep
     /// A list contains itself.
     case cyclic
-    /// A keyed archive has an object of a class that has no value; ``PropertyListError/className`` names it.
+    /// A keyed archive contains an object of a class without a plain value; see ``PropertyListError/className``.
     case unsupportedClass
   }
 
-  /// Where in the bytes it is.
+  /// A position in a property list.
   public enum Place: Sendable, Hashable {
-    /// The byte of a binary property list, counted from 0.
+    /// The offset in a binary property list, from 0.
     case byte(Int)
-    /// The line of an XML property list, counted from 1.
+    /// The line of an XML property list, from 1.
     case line(Int)
-    /// The object of a keyed archive, counted from 0.
+    /// The index of an object in a keyed archive, from 0.
     case object(Int)
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public let code: Code
-  /// Where in the bytes it is; nil when it concerns them as a whole.
+  /// The position of the failure, or nil if it concerns the entire list.
   public let place: Place?
-  /// Why it failed, as sentences.
+  /// Why it failed, in sentences.
   public let reason: String
-  /// The class that has no value, with code ``Code/unsupportedClass``.
+  /// The class without a plain value, with code ``Code/unsupportedClass``.
   public let className: String?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(_ code: Code, at place: Place? = nil, _ reason: String, className: String? = nil) {
     self.code = code
     self.place = place
@@ -49,15 +49,15 @@ public struct PropertyListError: Error, Sendable, Hashable {
 }
 
 extension PropertyListError: CustomStringConvertible {
-  /// One line that tells where and why.
+  /// Where and why it failed, in one line.
   public var description: String { "\(sentence) [\(code.rawValue)]" }
 
-  /// Where it failed and why.
+  /// Where and why it failed.
   var sentence: String {
     let beginning =
       switch place {
       case .byte(let number): "At byte \(number): "
-      case .line(let number): "In line \(number): "
+      case .line(let number): "On line \(number): "
       case .object(let number): "In object \(number) of the archive: "
       case nil: ""
       }

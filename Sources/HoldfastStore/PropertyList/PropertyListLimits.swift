@@ -1,21 +1,22 @@
-/// How much a property list may hold before reading it is refused.
+/// Limits for reading a property list.
 ///
-/// Within a binary list and a keyed archive, a part may stand in many places and be kept once, so that a small file could
-/// describe a huge tree. All limits therefore hold for the tree: what is shared counts wherever it stands.
+/// A binary list or keyed archive stores a shared part only once, so a small file can describe a huge tree. All limits therefore apply to
+/// the tree: a shared part counts each time it occurs.
 public struct PropertyListLimits: Sendable, Hashable {
-  /// The most bytes of the file, and the most bytes of text and data of the tree.
+  /// The maximum number of bytes in the file, and in the tree's text and data.
   public var bytes: Int
-  /// How many lists may lie in one another.
+  /// The maximum nesting of lists.
   public var depth: Int
-  /// The most values of the tree, keys included.
+  /// The maximum number of values in the tree, including keys.
   public var objects: Int
 
-  /// Makes limits.
+  /// Creates limits.
   ///
   /// - Parameters:
-  ///   - bytes: 64 MiB unless said.
-  ///   - depth: 128 unless said. Reading uses the stack for each level, so more than a few hundred need a large one.
-  ///   - objects: 1,000,000 unless said.
+  ///   - bytes: The maximum number of bytes. Defaults to 64 MiB.
+  ///   - depth: The maximum nesting of lists. Defaults to 128. Each level uses stack space, so more than a few hundred levels require a
+  ///     large stack.
+  ///   - objects: The maximum number of values. Defaults to 1,000,000.
   public init(bytes: Int = 64 << 20, depth: Int = 128, objects: Int = 1_000_000) {
     self.bytes = bytes
     self.depth = depth
@@ -23,40 +24,40 @@ public struct PropertyListLimits: Sendable, Hashable {
   }
 }
 
-/// How large a part of a tree is, with everything that is shared counted wherever it stands.
+/// The size of a part of a tree. A shared part counts each time it occurs.
 struct PropertyListExtent {
   private(set) var objects = 1
   private(set) var bytes = 0
-  /// How many lists lie in one another: 0 for a value that is no list.
+  /// The nesting of lists; 0 for a value that isn't a list.
   private(set) var height = 0
 
-  /// A value that is no list, of so many bytes of text or data.
+  /// The extent of a value that isn't a list, with its number of text or data bytes.
   init(bytes: Int = 0) { self.bytes = bytes }
 
-  /// A list without values.
+  /// The extent of an empty list.
   static var emptyList: PropertyListExtent {
     var extent = PropertyListExtent()
     extent.height = 1
     return extent
   }
 
-  /// Counts a value in a list.
+  /// Adds a value of the list.
   mutating func add(_ part: PropertyListExtent) {
     objects = Self.sum(objects, part.objects)
     bytes = Self.sum(bytes, part.bytes)
     height = max(height, Self.sum(part.height, 1))
   }
 
-  /// The sum, or the largest number when it is larger: limits may be as large as that.
+  /// The sum, or `Int.max` if it overflows, because limits may be that large.
   private static func sum(_ first: Int, _ second: Int) -> Int {
     let (sum, isLarger) = first.addingReportingOverflow(second)
     return isLarger ? Int.max : sum
   }
 
-  /// Refuses what is beyond the limits.
+  /// Throws if a limit is exceeded.
   func check(_ limits: PropertyListLimits, at place: PropertyListError.Place?) throws(PropertyListError) {
-    if objects > limits.objects { throw PropertyListError(.tooLarge, at: place, "There are more than \(limits.objects) values.") }
-    if bytes > limits.bytes { throw PropertyListError(.tooLarge, at: place, "Texts and data have more than \(limits.bytes) bytes.") }
-    if height > limits.depth { throw PropertyListError(.tooDeep, at: place, "More than \(limits.depth) lists lie in one another.") }
+    if objects > limits.objects { throw PropertyListError(.tooLarge, at: place, "The list has more than \(limits.objects) values.") }
+    if bytes > limits.bytes { throw PropertyListError(.tooLarge, at: place, "Text and data have more than \(limits.bytes) bytes.") }
+    if height > limits.depth { throw PropertyListError(.tooDeep, at: place, "Lists are nested more than \(limits.depth) deep.") }
   }
 }

@@ -1,21 +1,21 @@
-/// The property list that Core Data keeps with a store of any type: what it says of the model with which the store was made, the
-/// user's own metadata, and whatever else programs put there, which stays.
+/// The property list that Core Data keeps in stores of every type.
 ///
-/// Keys with certain beginnings belong to stores: those of Core Data, and ours, `_Holdfast`. All others are the user's.
+/// It describes the store's model and contains the user metadata. Other programs' entries are kept. Keys with certain prefixes are reserved
+/// for stores: Core Data's, and `_Holdfast`. All other keys belong to the user.
 public struct StoreMetadataList: Sendable {
-  /// The list.
+  /// The entries of the list.
   public private(set) var entries: [String: PropertyList]
 
-  /// Takes over the list of an existing store.
+  /// Creates the list of an existing store.
   public init(_ entries: [String: PropertyList]) { self.entries = entries }
 
-  /// The list of a new store, with what Core Data says of the model, and what of it decides how rows lie.
+  /// Creates the list of a new store, with the hashes of its model.
   public init(new model: ManagedObjectModel) {
     entries = [Key.frameworkVersion: .integer(1344), Key.hashesVersion: .integer(StoreMetadataList.knownHashesVersion)]
     setModel(model)
   }
 
-  /// Says that the store is one of that model.
+  /// Replaces the description of the store's model.
   public mutating func setModel(_ model: ManagedObjectModel) {
     entries[Key.hashes] = .dictionary(model.entityVersionHashesByName.mapValues { .data($0) })
     entries[Key.identifiers] = .array(model.versionIdentifiers.map { .string($0) })
@@ -38,42 +38,43 @@ public struct StoreMetadataList: Sendable {
     static let valueTypes = "_HoldfastValueTypes"
   }
 
-  /// What a key says, for keys that belong to the store.
+  /// The value of a reserved key.
   public subscript(key: String) -> PropertyList? {
     get { entries[key] }
     set { entries[key] = newValue }
   }
 
-  /// The beginnings of keys that belong to stores.
+  /// The prefixes of keys that are reserved for stores.
   public static let reservedPrefixes: [StaticString] = ["NSStore", "NSPersistence", "NSPersistentStore", "_NS", "_Holdfast"]
 
-  /// Whether a key belongs to the store and not to the user.
+  /// Whether a key is reserved for stores.
   public static func isReserved(_ key: String) -> Bool {
     reservedPrefixes.contains { key.utf8.starts(with: UnsafeBufferPointer(start: $0.utf8Start, count: $0.utf8CodeUnitCount)) }
   }
 
   // MARK: Compatibility
 
-  /// The version hash of each entity of the model with which the store was made, by the entity's name; nil when the list has none.
+  /// The version hash of each entity in the store's model, by entity name. Nil if the list has none.
   public var versionHashes: [String: [UInt8]]? { entries[Key.hashes]?.dictionary?.compactMapValues(\.data) }
 
-  /// What else of that model decides how rows lie, by the entity's name; see ``ManagedObjectModel/entityLayoutHashesByName``. A list of
-  /// another program does not tell, and has none.
+  /// The layout hashes of the store's model, by entity name; see ``ManagedObjectModel/entityLayoutHashesByName``.
+  ///
+  /// Empty for a list from another program.
   public var layoutHashes: [String: [UInt8]] { (entries[Key.layouts]?.dictionary ?? [:]).compactMapValues(\.data) }
 
-  /// Refuses version hashes that were worked out in a way that is not known.
+  /// Throws if the version hashes were computed by an unknown method.
   ///
   /// - Throws: ``StoreError`` with code `newerFormat`.
   public func checkHashesVersion(path: String?) throws(StoreError) {
     guard let version = entries[Key.hashesVersion]?.integer, version > StoreMetadataList.knownHashesVersion else { return }
     throw StoreError(
       .newerFormat, operation: "open the store", path: path,
-      reason: "Its version hashes are of kind \(version); the newest kind known is \(StoreMetadataList.knownHashesVersion).")
+      reason: "Its version hashes have version \(version); the newest supported one is \(StoreMetadataList.knownHashesVersion).")
   }
 
   // MARK: The user's metadata
 
-  /// What the user keeps with the store. Lists and dictionaries that another program put there are not in it.
+  /// The user metadata. Excludes lists and dictionaries that another program added.
   public var userInfo: [String: StoreValue] {
     let types = entries[Key.valueTypes]?.dictionary ?? [:]
     var out: [String: StoreValue] = [:]
@@ -83,24 +84,24 @@ public struct StoreMetadataList: Sendable {
     return out
   }
 
-  /// Replaces what the user keeps with the store.
+  /// Replaces the user metadata.
   ///
   /// - Parameters:
-  ///   - info: the metadata.
-  ///   - isXML: whether the list is to be written in the XML format, which has no room for fractions of seconds and for control
-  ///     characters: values with them are kept in other words.
-  /// - Throws: ``StoreError`` with code `unstorableValue` when a key belongs to the store itself, or the format cannot have it.
+  ///   - info: The metadata.
+  ///   - isXML: Whether the list will be written in the XML format. XML doesn't support fractions of seconds and control characters, so
+  ///     such values are stored in another form. Defaults to false.
+  /// - Throws: ``StoreError`` with code `unstorableValue` if a key is reserved, or the format doesn't support it.
   public mutating func setUserInfo(_ info: [String: StoreValue], isXML: Bool = false) throws(StoreError) {
     for key in info.keys.sorted() {
       if StoreMetadataList.isReserved(key) {
-        throw StoreMetadataList.unstorable("The key \(key) belongs to the store itself. Choose another beginning.")
+        throw StoreMetadataList.unstorable("The key \(key) has a prefix that is reserved for stores. Choose another key.")
       }
       if isXML && !key.unicodeScalars.allSatisfy(XMLPropertyListScanner.isCharacter) {
-        throw StoreMetadataList.unstorable("A key has a character that no XML document can have. Choose another.")
+        throw StoreMetadataList.unstorable("A key has a character that XML doesn't allow. Choose another key.")
       }
     }
     for case .externalData in info.values {
-      throw StoreMetadataList.unstorable("The metadata name the file of a value. Put the bytes there.")
+      throw StoreMetadataList.unstorable("A value is the name of an external file. Use the bytes instead.")
     }
     for key in userInfo.keys { entries[key] = nil }
     var types: [String: PropertyList] = [:]

@@ -1,7 +1,7 @@
-/// The marks of an XML property list, one after the other: tags, texts, and what is passed over between them.
+/// Scans the tags and texts of an XML property list.
 ///
-/// It knows as much of XML as the dialect has. A document type is passed over and never looked up; one with declarations of
-/// its own is refused, so there are no entities but the five of XML.
+/// It supports only the subset of XML that property lists use. A document type is skipped and never loaded. One with its own declarations
+/// is refused, so only the five entities of XML exist.
 struct XMLPropertyListScanner {
   private let bytes: [UInt8]
   private(set) var place = 0
@@ -17,7 +17,7 @@ struct XMLPropertyListScanner {
 
   // MARK: Errors
 
-  /// Counted only when something is wrong.
+  /// Counted only for an error.
   var line: PropertyListError.Place { .line(1 + bytes[..<min(place, bytes.count)].count { $0 == 0x0A }) }
 
   func damaged(_ reason: String) -> PropertyListError { PropertyListError(.damaged, at: line, reason) }
@@ -44,14 +44,14 @@ struct XMLPropertyListScanner {
       if skip(end) { return }
       place += 1
     }
-    throw damaged("There is no end of \(what).")
+    throw damaged("The end of \(what) is missing.")
   }
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 
   private mutating func skipSpace() { while !isAtEnd, Self.isSpace(bytes[place]) { place += 1 } }
 
-  /// Passes over white space, comments and processing instructions.
+  /// Skips white space, comments and processing instructions.
   mutating func skipMisc() throws(PropertyListError) {
     while true {
       skipSpace()
@@ -65,7 +65,7 @@ struct XMLPropertyListScanner {
     }
   }
 
-  /// Passes over all that stands before the first element.
+  /// Skips everything before the first element.
   mutating func skipProlog() throws(PropertyListError) {
     if isNext("\u{FEFF}") { place += 3 }
     if isNext("<?xml") {
@@ -83,7 +83,7 @@ struct XMLPropertyListScanner {
     guard let found = text.firstRange(of: "encoding") else { return }
     let value = text[found.upperBound...].drop { $0 == " " || $0 == "=" || $0 == "\"" || $0 == "'" }.prefix { $0 != "\"" && $0 != "'" }
     if !["utf-8", "utf8", "us-ascii", "ascii"].contains(String(value)) {
-      throw PropertyListError(.unsupported, at: line, "It is encoded as something else than UTF-8.")
+      throw PropertyListError(.unsupported, at: line, "The document isn't encoded in UTF-8.")
     }
   }
 
@@ -94,21 +94,21 @@ struct XMLPropertyListScanner {
       switch byte {
       case UInt8(ascii: ">"): return
       case UInt8(ascii: "["):
-        throw PropertyListError(.unsupported, at: line, "Its document type has declarations of its own, which are not read.")
+        throw PropertyListError(.unsupported, at: line, "The document type contains declarations, which aren't supported.")
       case UInt8(ascii: "\""): try skip(behind: "\"", of: "the document type")
       case UInt8(ascii: "'"): try skip(behind: "'", of: "the document type")
       default: break
       }
     }
-    throw damaged("There is no end of the document type.")
+    throw damaged("The end of the document type is missing.")
   }
 
   // MARK: Tags
 
-  /// The next tag, with white space and comments before it passed over.
+  /// Returns the next tag. Skips white space and comments before it.
   mutating func tag() throws(PropertyListError) -> Tag {
     try skipMisc()
-    guard skip("<") else { throw damaged(isAtEnd ? "The property list ends early." : "There is text where only elements may be.") }
+    guard skip("<") else { throw damaged(isAtEnd ? "The property list ends early." : "Text isn't allowed here.") }
     let isEnd = skip("/")
     let start = place
     while !isAtEnd, Self.isLetter(bytes[place]) { place += 1 }
@@ -117,7 +117,7 @@ struct XMLPropertyListScanner {
     if !isEnd, name == "plist" { try skipAttributes() }
     skipSpace()
     if !isEnd, skip("/>") { return .empty(name) }
-    guard skip(">") else { throw damaged("The tag of an element \(name.prefix(20)) holds what it may not, or has no end.") }
+    guard skip(">") else { throw damaged("The tag of an element \(name.prefix(20)) is invalid.") }
     return isEnd ? .end(name) : .start(name)
   }
 
@@ -125,7 +125,7 @@ struct XMLPropertyListScanner {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
   }
 
-  /// Only the outermost element has attributes; what they say does not matter.
+  /// Only the outermost element has attributes. Their values don't matter.
   private mutating func skipAttributes() throws(PropertyListError) {
     while !isAtEnd, bytes[place] != UInt8(ascii: ">"), bytes[place] != UInt8(ascii: "/") {
       let byte = bytes[place]
@@ -137,7 +137,7 @@ struct XMLPropertyListScanner {
 
   // MARK: Text
 
-  /// The text up to the end tag of an element whose start tag was read, and behind that tag.
+  /// Returns the text up to the end tag of an element whose start tag was read. Continues after the end tag.
   mutating func text(of name: String) throws(PropertyListError) -> String {
     var out: [UInt8] = []
     while !isAtEnd {
@@ -149,18 +149,18 @@ struct XMLPropertyListScanner {
         } else if skip("<!--") {
           try skip(behind: "-->", of: "a comment")
         } else {
-          guard try tag() == .end(name) else { throw damaged("The element \(name) holds another.") }
-          guard let text = String(validating: out, as: UTF8.self) else { throw damaged("A text is not UTF-8.") }
+          guard try tag() == .end(name) else { throw damaged("The element \(name) contains another element.") }
+          guard let text = String(validating: out, as: UTF8.self) else { throw damaged("Text isn't valid UTF-8.") }
           return text
         }
       case UInt8(ascii: "&"): try appendReference(to: &out)
       default: try append(byte, to: &out)
       }
     }
-    throw damaged("There is no end of an element \(name).")
+    throw damaged("The end of an element \(name) is missing.")
   }
 
-  /// A byte of text. The ends of lines are line feeds, however they are written.
+  /// Appends a byte of text. All line endings become line feeds.
   private mutating func append(_ byte: UInt8, to out: inout [UInt8]) throws(PropertyListError) {
     place += 1
     switch byte {
@@ -168,7 +168,7 @@ struct XMLPropertyListScanner {
       if isNext("\n") { place += 1 }
       out.append(0x0A)
     case 0x09, 0x0A, 0x20...: out.append(byte)
-    default: throw damaged("A text has a control character.")
+    default: throw damaged("Text has a control character.")
     }
   }
 
@@ -177,7 +177,7 @@ struct XMLPropertyListScanner {
       if skip("]]>") { return }
       try append(bytes[place], to: &out)
     }
-    throw damaged("There is no end of a CDATA section.")
+    throw damaged("The end of a CDATA section is missing.")
   }
 
   private static let named: [(StaticString, UInt8)] = [
@@ -190,7 +190,7 @@ struct XMLPropertyListScanner {
       out.append(byte)
       return
     }
-    guard skip("&#") else { throw damaged("There is an & that begins none of the five entities of XML.") }
+    guard skip("&#") else { throw damaged("An & doesn't begin one of the five entities of XML.") }
     let radix: UInt32 = skip("x") ? 16 : 10
     var code: UInt32 = 0
     let start = place
@@ -199,14 +199,14 @@ struct XMLPropertyListScanner {
       place += 1
     }
     guard place > start, skip(";"), let scalar = Unicode.Scalar(code), Self.isCharacter(scalar) else {
-      throw damaged("A number stands for no character.")
+      throw damaged("A character reference is invalid.")
     }
     out.append(contentsOf: String(scalar).utf8)
   }
 
   private static func digit(_ byte: UInt8) -> UInt32? { Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt32.init) }
 
-  /// Whether an XML document can have the character.
+  /// Whether XML allows a character.
   static func isCharacter(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x09, 0x0A, 0x0D, 0x20...0xD7FF, 0xE000...0xFFFD, 0x1_0000...0x10_FFFF: true

@@ -1,6 +1,6 @@
-/// How numbers and dates are written in XML property lists.
+/// The text of numbers and dates in XML property lists.
 enum XMLPropertyListText {
-  /// A whole number in decimal or, with `0x`, hexadecimal digits.
+  /// Parses a whole number in decimal or, with `0x`, hexadecimal digits.
   static func integer(_ text: Substring) -> PropertyList? {
     var digits = text, isNegative = false
     if let sign = digits.first, sign == "-" || sign == "+" {
@@ -17,7 +17,7 @@ enum XMLPropertyListText {
     return .unsigned(size)
   }
 
-  /// A floating-point number, also infinite or none.
+  /// Parses a floating-point number, including infinity and NaN.
   static func real(_ text: Substring) -> Double? { Double(text) }
 
   static func text(ofReal value: Double) -> String {
@@ -27,9 +27,9 @@ enum XMLPropertyListText {
   // MARK: Dates
 
   private static let secondsPerDay = 86_400
-  /// The days from 2001-01-01 to a day of the Gregorian calendar, which reaches back before its introduction.
+  /// The days from 2001-01-01 to a date in the proleptic Gregorian calendar.
   private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-    // Years begin in March here, so that the leap day is their last.
+    // Years begin in March here, so that the leap day is the last day.
     let shifted = month > 2 ? year : year - 1
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400
@@ -38,7 +38,7 @@ enum XMLPropertyListText {
     return era * 146_097 + dayOfEra - 730_791
   }
 
-  /// `2001-01-01T00:00:00Z`. Seconds since then.
+  /// Parses a date such as `2001-01-01T00:00:00Z`. Returns seconds since that date.
   static func date(_ text: Substring) -> Double? {
     let bytes = Array(text.utf8)
     guard bytes.count == 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == UInt8(ascii: "T"), bytes[13] == 0x3A, bytes[16] == 0x3A,
@@ -57,12 +57,12 @@ enum XMLPropertyListText {
       second <= 60
     else { return nil }
     let days = days(year, month, day)
-    // The thirtieth of February is none.
+    // Rejects dates that don't exist, such as February 30.
     if date(ofDay: days) != (year, month, day) { return nil }
     return Double(days * secondsPerDay + hour * 3600 + minute * 60 + second)
   }
 
-  /// The text of a date, without fractions of seconds; nil for years that have no four digits.
+  /// The text of a date, without fractions of seconds. Nil for years that don't have four digits.
   static func text(ofDate seconds: Double) -> String? {
     guard seconds.isFinite, seconds.magnitude < 1e12 else { return nil }
     let whole = Int(seconds.rounded(.down))

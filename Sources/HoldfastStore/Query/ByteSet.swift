@@ -1,10 +1,10 @@
-/// A set of runs of bytes. A run is looked up where it is stored, without being copied: open addressing over one array of bytes.
+/// A set of byte sequences with lookup without copying: open addressing over one array of bytes.
 struct ByteSet {
-  /// All members, one after the other.
+  /// The bytes of all members, contiguous.
   private var bytes: [UInt8] = []
-  /// Where each member begins in ``bytes``, and where the last one ends.
+  /// The start of each member in ``bytes``, and the end of the last one.
   private var starts: [Int] = [0]
-  /// The number of a member plus one, by hash; 0 is free. A power of two, at most half full.
+  /// The index of a member plus one, by hash; 0 marks a free entry. The size is a power of two, at most half of it used.
   private var table: [UInt32]
 
   init(_ members: [[UInt8]]) {
@@ -14,7 +14,7 @@ struct ByteSet {
     for member in members { insert(member) }
   }
 
-  /// Whether a run of bytes is a member.
+  /// Whether a byte sequence is a member.
   func contains(_ run: UnsafeRawBufferPointer) -> Bool { table[place(of: run)] != 0 }
 
   private mutating func insert(_ member: [UInt8]) {
@@ -25,7 +25,7 @@ struct ByteSet {
     table[place] = UInt32(starts.count - 1)
   }
 
-  /// Where a run is in the table, or the free place where it would be.
+  /// The index of a byte sequence in the table, or the free index to insert it at.
   private func place(of run: UnsafeRawBufferPointer) -> Int {
     var hasher = Hasher()
     hasher.combine(bytes: run)

@@ -1,11 +1,11 @@
-/// A scalar read from text that may be damaged.
+/// A scalar read from possibly damaged text.
 struct DecodedScalar {
-  /// The scalar; nil when the bytes are not well-formed UTF-8 (Unicode, table 3-7).
+  /// The scalar, or nil if the bytes aren't well-formed UTF-8 (Unicode, table 3-7).
   private(set) var value: UInt32?
-  /// The bytes that it takes: at least one, and exactly one when they are not well-formed.
+  /// The number of bytes read: at least one, and exactly one if they aren't well-formed.
   private(set) var length: Int
 
-  /// Reads the scalar that begins at `position`, which lies inside the text.
+  /// Reads the scalar at `position`. Requires a position inside the text.
   init(at position: Int, in text: UnsafeRawBufferPointer) {
     let lead = text[position]
     value = lead < 0x80 ? UInt32(lead) : nil
@@ -19,7 +19,7 @@ struct DecodedScalar {
       guard byte & 0xC0 == 0x80 else { return }
       scalar = scalar << 6 | UInt32(byte & 0x3F)
     }
-    // Surrogates, numbers beyond Unicode, and encodings longer than need be are not text.
+    // Excludes surrogates, numbers beyond Unicode, and overlong encodings.
     guard let known = Unicode.Scalar(scalar), UTF8.width(known) == count else { return }
     value = scalar
     length = count

@@ -1,25 +1,24 @@
-/// Where the evaluator finds rows beyond the one it looks at. Rows that it returns stay where they are until the
-/// evaluation is over.
+/// Provides the evaluator with rows other than the one it tests. Returned rows stay valid until the evaluation ends.
 public protocol EvaluationSource: AnyObject {
-  /// The row of an object, or nil when there is none.
+  /// Returns the row of an object, or nil if it doesn't exist.
   func row(entity: Int, key: Int64) -> RowPointer?
 
-  /// The keys of the objects that a to-many relationship of the row's object leads to.
+  /// Returns the keys of the objects in a to-many relationship of a row's object.
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64]
 }
 
-/// A source for queries that do not leave their row.
+/// A source for queries that follow no relationships.
 public final class NoFurtherRows: EvaluationSource {
-  /// Makes the source.
+  /// Creates the source.
   public init() {}
-  /// Nothing.
+  /// Returns nil.
   public func row(entity: Int, key: Int64) -> RowPointer? { nil }
-  /// Nothing.
+  /// Returns no keys.
   public func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { [] }
 }
 
-/// A way that a query leaves its row: to-one relationships, the last one possibly to-many.
+/// The relationships that a query follows on one path. The last one may be to-many.
 public struct QueryCrossing: Sendable, Hashable {
-  /// The relationships in the order in which they are followed.
+  /// The relationships, in the order in which they are followed.
   public let relationships: [ManagedObjectModel.Relationship]
 }

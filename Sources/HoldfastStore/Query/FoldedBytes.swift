@@ -1,15 +1,15 @@
-/// The folded bytes of a text, one at a time, allocating nothing.
+/// An iterator over the folded bytes of a text. Allocates no memory.
 struct FoldedBytes: IteratorProtocol {
   private let text: UnsafeRawBufferPointer
   private let folding: TextFolding
   private let trie: FoldingTrie?
-  /// Where in the text the next scalar begins.
+  /// The position in the text at which the next scalar begins.
   private var position: Int
-  /// The folded bytes of the scalar before `position`, of which `offset` are given out.
+  /// The folded bytes of the scalar before `position`. The first `offset` of them have been returned.
   private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
   private var offset = 0
 
-  /// Starts at a byte of the text that begins a scalar.
+  /// Creates an iterator that begins at a position. Requires that a scalar begins there.
   init(_ text: UnsafeRawBufferPointer, from position: Int, folding: TextFolding) {
     self.text = text
     self.folding = folding
@@ -28,7 +28,7 @@ struct FoldedBytes: IteratorProtocol {
     return piece[offset]
   }
 
-  /// The next byte when it is ASCII, or when nothing is folded.
+  /// The next byte, if it is ASCII or nothing is folded.
   private mutating func nextUndecoded() -> UInt8 {
     defer { position += 1 }
     return folding.lowered(text[position])

@@ -1,38 +1,38 @@
-/// The scalars that fold to something else, and what they fold to: the generated tables unpacked.
+/// The scalars that folding changes, with their results: the unpacked form of the generated tables.
 struct FoldingMappings {
-  /// One mapping: a scalar, and where its result lies in the pool.
+  /// A mapping: a scalar, and the position of its result in the pool.
   struct Entry {
     var scalar: UInt32
     /// The offset of the first byte, shifted left by four, plus the number of bytes (at most 15). Never 0.
     var place: UInt32
   }
 
-  /// The mappings in no special order. A scalar that occurs twice has the same result twice.
+  /// The mappings in any order. Duplicate scalars have equal results.
   private(set) var entries: [Entry] = []
-  /// The UTF-8 of all results. Begins with one byte that nothing uses, so that no place is 0.
+  /// The UTF-8 of all results. The first byte is unused, so that no position is 0.
   private(set) var pool: [UInt8] = [0]
 
-  /// The UTF-8 that the scalar of an entry folds to.
+  /// The folded UTF-8 of an entry's scalar.
   func result(of entry: Entry) -> ArraySlice<UInt8> {
     let start = Int(entry.place >> 4)
     return pool[start..<start + Int(entry.place & 15)]
   }
 
-  /// Adds the mapping of a scalar to the bytes that were appended to the pool since `start`.
+  /// Adds a mapping from a scalar to the bytes appended to the pool since `start`.
   private mutating func add(_ scalar: UInt32, resultFrom start: Int) {
     entries.append(Entry(scalar: scalar, place: UInt32(start << 4 | (pool.count - start))))
   }
 }
 
 extension FoldingMappings {
-  /// The generated list of case foldings.
+  /// The generated case foldings.
   static var caseInsensitive: FoldingMappings {
     var mappings = FoldingMappings()
     mappings.add(packed: FoldingTables.caseFoldings)
     return mappings
   }
 
-  /// The generated lists of decompositions and of removed marks.
+  /// The generated decompositions and removed marks.
   static var diacriticInsensitive: FoldingMappings {
     var mappings = FoldingMappings()
     mappings.add(packed: FoldingTables.diacriticFoldings)
@@ -43,10 +43,10 @@ extension FoldingMappings {
     return mappings
   }
 
-  /// What every scalar that folds under one of the two foldings becomes under both.
+  /// The combined folding of each scalar that one of the two foldings changes.
   static var caseAndDiacriticInsensitive: FoldingMappings {
     let scalars = (caseInsensitive.entries + diacriticInsensitive.entries).map(\.scalar)
-    // One line for each scalar, folded together: a line break folds to itself, and nothing else folds to one.
+    // All scalars are folded together, one per line. A line break folds to itself, and nothing else folds to one.
     var lines: [UInt8] = []
     for scalar in scalars {
       appendUTF8(of: scalar, to: &lines)
@@ -73,7 +73,7 @@ extension FoldingMappings {
   }
 }
 
-/// Case folded first, then diacritics, and again until nothing changes.
+/// Folds case, then diacritics, repeatedly until nothing changes.
 private func foldedUntilStable(_ text: [UInt8]) -> [UInt8] {
   let folded = TextFolding.diacriticInsensitive.folded(TextFolding.caseInsensitive.folded(text))
   return folded == text ? text : foldedUntilStable(folded)
@@ -87,7 +87,7 @@ extension TextFolding {
   }
 }
 
-/// Appends the UTF-8 of a scalar of the generated tables, which hold valid scalars only.
+/// Appends the UTF-8 of a scalar from the generated tables, which contain only valid scalars.
 private func appendUTF8(of scalar: UInt32, to bytes: inout [UInt8]) {
   guard let scalar = Unicode.Scalar(scalar) else { return }
   bytes.append(contentsOf: scalar.utf8)

@@ -1,19 +1,19 @@
-/// What each scalar folds to under one combination of foldings, found in two loads.
+/// A table that maps each scalar to its folding under one combination of foldings, with two loads.
 ///
-/// The scalars are cut into blocks of 64. `blockStarts` says where the answers for a block begin in `answers`; the
-/// blocks in which nothing folds share one run of zeros. An answer is 0 when the scalar stays as it is, and otherwise
-/// the place of its folded UTF-8 in `pool`, as in ``FoldingMappings/Entry/place``.
+/// Scalars are divided into blocks of 64. `blockStarts` contains the position of each block in `answers`; blocks in which nothing folds
+/// share one run of zeros. An answer is 0 if the scalar doesn't change. Otherwise it is the position of its folded UTF-8 in `pool`, in the
+/// format of ``FoldingMappings/Entry/place``.
 ///
-/// The tables live in memory that is never freed: one trie per combination and process, built on first use
-/// (0.1 ms each for case and diacritics, 0.7 ms for both together).
+/// The memory of the tables is never freed. There is one trie per combination and process, created on first use. This takes 0.1 ms each for
+/// case and diacritics, and 0.7 ms for both combined.
 ///
-/// `@unchecked Sendable` because the memory is written by `init` only, before anybody else can see the value.
+/// `@unchecked Sendable` because only `init` writes to the memory, before the value is visible to other threads.
 struct FoldingTrie: @unchecked Sendable {  // because only the initialiser writes to the memory
   /// Full case folding.
   static let caseInsensitive = FoldingTrie(.caseInsensitive)
-  /// Decomposition without combining marks.
+  /// Canonical decomposition without combining marks.
   static let diacriticInsensitive = FoldingTrie(.diacriticInsensitive)
-  /// Case folded first, then diacritics, and again until nothing changes.
+  /// Case folding, then diacritics, repeated until nothing changes.
   static let caseAndDiacriticInsensitive = FoldingTrie(.caseAndDiacriticInsensitive)
 
   private static let blockSize = 64
@@ -22,7 +22,7 @@ struct FoldingTrie: @unchecked Sendable {  // because only the initialiser write
   private let answers: UnsafeBufferPointer<UInt32>
   private let pool: UnsafeRawBufferPointer
 
-  /// The folded UTF-8 of a scalar, or nil when the scalar folds to itself.
+  /// The folded UTF-8 of a scalar, or nil if it doesn't change.
   func folded(_ scalar: UInt32) -> UnsafeRawBufferPointer? {
     let block = Int(scalar) / Self.blockSize
     guard block < blockStarts.count else { return nil }
@@ -31,9 +31,9 @@ struct FoldingTrie: @unchecked Sendable {  // because only the initialiser write
     return UnsafeRawBufferPointer(rebasing: pool[(answer >> 4)..<(answer >> 4) + (answer & 15)])
   }
 
-  /// The folded bytes, which may be none, of the scalar that begins at `position`; moves the position behind it.
+  /// Returns the folded bytes, possibly none, of the scalar at `position`, and advances the position past it.
   ///
-  /// A byte that is not well-formed UTF-8 is its own folding.
+  /// A byte that isn't well-formed UTF-8 folds to itself.
   func takeFolded(from text: UnsafeRawBufferPointer, at position: inout Int) -> UnsafeRawBufferPointer {
     let scalar = DecodedScalar(at: position, in: text)
     let start = position

@@ -5,10 +5,10 @@
 #endif
 
 extension PredicateCompiler {
-  /// Shorter lists are compared element by element, which takes less than a hash.
+  /// Shorter lists are compared element by element, which costs less than a hash.
   private static let shortestHashedList = 5
 
-  /// Whether a value is in a list: one hash look-up for each row, however long the list is.
+  /// Whether a value is in a list: one hash lookup per row, regardless of the list's length.
   mutating func membership(
     _ value: QueryExpression, _ list: [StoreValue], _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> Test {
@@ -43,7 +43,7 @@ extension PredicateCompiler {
     let resolved = try resolve(path, entity)
     guard let slot = resolved.slot, let column = resolved.column(in: model) else {
       throw QueryError(
-        entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+        entity: entity.name, part: path.description, reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
     }
     var hasNil = false
     for element in list {
@@ -61,8 +61,10 @@ extension PredicateCompiler {
   }
 }
 
-/// Whether a slot's value, which is present, equals an element of a list. Equality is that of ``ValueComparison``: NaN equals nothing,
-/// -0.0 equals 0.0, and numbers of different types are equal when their values are.
+/// Whether a slot's value, which isn't nil, equals an element of a list.
+///
+/// Equality is defined by ``ValueComparison``: NaN equals nothing, -0.0 equals 0.0, and numbers of different types are equal if their
+/// values are.
 private struct SlotMembership {
   let slot: Int
   let column: ColumnType
@@ -83,7 +85,7 @@ private struct SlotMembership {
 
   private func real() -> (RowPointer) -> Bool {
     let (slot, isDate) = (slot, column == .attribute(.date))
-    // By their bits, with one zero. A NaN of a row isn't among them.
+    // Compares bits, with a single zero. The NaN of a row isn't in the set.
     let wanted = Set(list.compactMap { $0.equalReal(isDate: isDate) }.map { ($0 + 0.0).bitPattern })
     return { wanted.contains(($0.real(slot) + 0.0).bitPattern) }
   }
@@ -109,7 +111,7 @@ private struct SlotMembership {
 }
 
 extension StoreValue {
-  /// The whole number that the value equals, or nil when it equals none.
+  /// The whole number that the value equals, or nil if there is none.
   var equalInteger: Int64? {
     switch self {
     case .date(let number): return Int64(exactly: number)
@@ -121,8 +123,9 @@ extension StoreValue {
     }
   }
 
-  /// The floating-point number that the value equals, or nil when it equals none. A decimal equals a whole number by all its digits,
-  /// and others, and dates, as the nearest floating-point number.
+  /// The floating-point number that the value equals, or nil if there is none.
+  ///
+  /// A decimal equals a whole number if all its digits do. Otherwise, and for dates, it equals the nearest floating-point number.
   fileprivate func equalReal(isDate: Bool) -> Double? {
     guard case .decimal(let number) = self else { return real.flatMap { $0.isNaN ? nil : $0 } }
     let nearest = NumberText.double(number)
@@ -131,7 +134,7 @@ extension StoreValue {
     return Decimal(whole) == number ? nearest : nil
   }
 
-  /// The value as bytes, for types whose bytes are their order; nil for numbers.
+  /// The value as bytes, for types that are ordered by bytes. Nil for numbers.
   var comparedBytes: [UInt8]? {
     switch self {
     case .string(let text), .uri(let text): Array(text.utf8)

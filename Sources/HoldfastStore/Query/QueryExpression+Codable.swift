@@ -1,5 +1,5 @@
-// The layout is the one that the compiler makes for an enum: `{"not": {"_0": …}}`. It is written out so that a hostile document
-// is refused before its depth exhausts the stack.
+// The format is that of the compiler's implementation for enums: `{"not": {"_0": …}}`. This implementation refuses a hostile document
+// before its depth exhausts the stack.
 
 extension QueryExpression {
   private enum Kind: String, CodingKey {
@@ -13,23 +13,23 @@ extension QueryExpression {
     case fourth = "_3"
   }
 
-  /// The maximum number of containers around an expression that is decoded or encoded. A level of nesting takes two or three.
+  /// The maximum number of containers around an expression when decoding or encoding. A level of nesting takes two or three.
   private static let maximumContainers = 3 * maximumNesting + 16
 
   /// Decodes an expression.
   ///
-  /// - Throws: `DecodingError` when the document isn't a query, or is nested so deep that no request would take it.
+  /// - Throws: `DecodingError` if the document isn't a query, or is nested more deeply than requests accept.
   public init(from decoder: any Decoder) throws {
     guard decoder.codingPath.count <= QueryExpression.maximumContainers else {
       throw DecodingError.dataCorrupted(
         DecodingError.Context(
           codingPath: Array(decoder.codingPath.prefix(8)),
-          debugDescription: "The query is nested deeper than \(QueryExpression.maximumNesting) levels."))
+          debugDescription: "The query is nested more than \(QueryExpression.maximumNesting) levels deep."))
     }
     let kinds = try decoder.container(keyedBy: Kind.self)
     guard kinds.allKeys.count == 1, let kind = kinds.allKeys.first else {
       throw DecodingError.dataCorrupted(
-        DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "A query has exactly one kind, such as \"comparison\"."))
+        DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "A query needs exactly one kind, such as \"comparison\"."))
     }
     self = try QueryExpression.decode(kind, try kinds.nestedContainer(keyedBy: Position.self, forKey: kind))
   }
@@ -63,14 +63,14 @@ extension QueryExpression {
 
   /// Encodes an expression.
   ///
-  /// - Throws: `EncodingError` when it is nested so deep that no request would take it.
+  /// - Throws: `EncodingError` if it is nested more deeply than requests accept.
   public func encode(to encoder: any Encoder) throws {
     guard encoder.codingPath.count <= QueryExpression.maximumContainers else {
       throw EncodingError.invalidValue(
         QueryExpression.literal(false),
         EncodingError.Context(
           codingPath: Array(encoder.codingPath.prefix(8)),
-          debugDescription: "The query is nested deeper than \(QueryExpression.maximumNesting) levels."))
+          debugDescription: "The query is nested more than \(QueryExpression.maximumNesting) levels deep."))
     }
     var kinds = encoder.container(keyedBy: Kind.self)
     var parts = kinds.nestedContainer(keyedBy: Position.self, forKey: kind)

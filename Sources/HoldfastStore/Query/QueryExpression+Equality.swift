@@ -1,7 +1,7 @@
-// Compared, hashed and described without a call for each level: queries come from callers and from files, at any depth.
+// Comparing, hashing and describing don't recurse for each level, because callers and files can contain queries of any depth.
 
 extension QueryExpression {
-  /// What an expression is apart from its operands.
+  /// An expression without its operands.
   private enum Head: Hashable {
     case constant(StoreValue), property(PropertyPath), object, count(PropertyPath), remainder(Int64), literal(Bool)
     case comparison(ComparisonOperator, TextFolding), between(StoreValue, StoreValue), membership([StoreValue])
@@ -27,7 +27,7 @@ extension QueryExpression {
     }
   }
 
-  /// Whether both are built alike. NaN differs from itself, so a query with a NaN does too.
+  /// Whether both have the same structure. A query with a NaN differs from itself, because NaN does.
   public static func == (a: QueryExpression, b: QueryExpression) -> Bool {
     var first = [a], second = [b]
     while let x = first.popLast(), let y = second.popLast() {
@@ -38,7 +38,7 @@ extension QueryExpression {
     return true
   }
 
-  /// Hashes how it is built.
+  /// Hashes the structure.
   public func hash(into hasher: inout Hasher) {
     var pending = [self]
     while let next = pending.popLast() {
@@ -49,7 +49,9 @@ extension QueryExpression {
 }
 
 extension QueryExpression: CustomStringConvertible {
-  /// The query as text, for errors and logs: `age > 3 AND NOT (name == "Anna")`. Long lists and deep nesting are abbreviated.
+  /// The query as text, for errors and logs. Abbreviates long lists and deep nesting.
+  ///
+  /// For example, `age > 3 AND NOT (name == "Anna")`.
   public var description: String { text(levels: 12) }
 
   private func text(levels: Int) -> String {

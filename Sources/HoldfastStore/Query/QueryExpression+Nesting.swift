@@ -1,13 +1,14 @@
 extension QueryExpression {
-  /// The maximum nesting of a query: a comparison of attributes and constants is one level, each AND, OR, NOT, ANY or ALL around it
-  /// another, and a comparison around an operation or a truth two.
+  /// The maximum nesting of a query.
   ///
-  /// Chains count once: an AND directly inside an AND, or an OR inside an OR, is the same level; so is NOT inside NOT. A request that
-  /// is nested deeper throws a ``QueryError`` before a store is asked. The number is safe on a thread with a stack of 512 KiB, of which
-  /// a query of this nesting takes at most 300 in a debug build.
+  /// A comparison of attributes and constants is one level. Each AND, OR, NOT, ANY or ALL around it adds one level, and a comparison of a
+  /// computed value or a condition adds two. Chains count once: an AND directly inside an AND, an OR inside an OR, or a NOT inside a NOT.
+  ///
+  /// A request with deeper nesting throws a ``QueryError`` before it queries a store. This limit is safe on a thread with a stack of 512
+  /// KiB: such a query takes at most 300 KiB in a debug build.
   public static let maximumNesting = 50
 
-  /// Calls a closure with each operand: the expressions directly below this one, in order.
+  /// Calls a closure with each direct operand, in order.
   func forEachOperand(_ body: (QueryExpression) -> Void) {
     switch self {
     case .constant, .property, .object, .count, .literal: break
@@ -27,7 +28,7 @@ extension QueryExpression {
     }
   }
 
-  /// Whether a test holds for the expression or for one below it, at any depth of nesting.
+  /// Whether a test succeeds for the expression or a nested one, at any depth.
   public func contains(where test: (QueryExpression) -> Bool) -> Bool {
     var pending = [self]
     while let next = pending.popLast() {
@@ -39,17 +40,17 @@ extension QueryExpression {
 
   // MARK: Chains
 
-  /// The same query with chains of AND, OR and NOT made flat, and with long chains of equalities of one operand made lists.
+  /// Returns an equivalent query with flat chains of AND, OR and NOT. Long chains of equalities of one operand become lists.
   ///
-  /// - Parameter entity: the name of the queried entity, for the error.
-  /// - Throws: ``QueryError`` when the query is nested deeper than ``maximumNesting``.
+  /// - Parameter entity: The name of the queried entity, for the error.
+  /// - Throws: ``QueryError`` if the query is nested deeper than ``maximumNesting``.
   public func normalized(entity: String) throws(QueryError) -> QueryExpression {
     let (levels, isNormal) = measured()
     guard levels <= QueryExpression.maximumNesting else {
       throw QueryError(
         entity: entity, part: "nesting",
-        reason: "The predicate is nested deeper than \(QueryExpression.maximumNesting) levels. "
-          + "Join conditions in one AND or OR of many instead of nesting them.")
+        reason: "The predicate is nested more than \(QueryExpression.maximumNesting) levels deep. "
+          + "Combine conditions in one AND or OR instead of nesting them.")
     }
     return isNormal ? self : normalTruth()
   }
@@ -57,7 +58,7 @@ extension QueryExpression {
   /// The levels of nesting, at most one more than ``maximumNesting``.
   public var nesting: Int { measured().levels }
 
-  /// The levels of nesting, and whether normalisation would change nothing. Needs the same stack for every depth.
+  /// The levels of nesting, and whether normalisation changes nothing. Uses the same amount of stack for every depth.
   private func measured() -> (levels: Int, isNormal: Bool) {
     var levels = 1
     var isNormal = true
@@ -65,14 +66,14 @@ extension QueryExpression {
     while let (expression, level, isTruth) = pending.popLast() {
       guard level <= QueryExpression.maximumNesting else { return (level, isNormal) }
       levels = max(levels, level)
-      // What is an operand of a comparison stays as it is: a missing truth value isn't false there.
+      // Operands of a comparison stay unchanged: there, nil isn't the same as false.
       let bare = isTruth ? expression.unwrapped() : (expression: expression, isChanged: false)
       if bare.isChanged { isNormal = false }
       let chain = isTruth ? bare.expression.chain : nil
       if let chain, chain.parts.count > QueryExpression.shortestList { isNormal = false }
       bare.expression.forEachOperand { operand in
         if operand.isLeaf { return }
-        // Comparing the value of a test takes twice the stack.
+        // Comparing the result of a condition takes twice the stack.
         var below = bare.expression.hasTruthOperands ? level + 1 : level + 2
         if let chain, let inner = operand.unwrapped().expression.chain, inner.isAnd == chain.isAnd {
           below = level
@@ -84,7 +85,7 @@ extension QueryExpression {
     return (levels, isNormal)
   }
 
-  /// Whether the operands are true or false, rather than values.
+  /// Whether the operands are conditions, not values.
   private var hasTruthOperands: Bool {
     switch self {
     case .and, .or, .not, .any, .all: true
@@ -92,7 +93,7 @@ extension QueryExpression {
     }
   }
 
-  /// The parts of an AND or OR.
+  /// The operands of an AND or OR.
   private var chain: (parts: [QueryExpression], isAnd: Bool)? {
     switch self {
     case .and(let parts): (parts, true)
@@ -101,7 +102,7 @@ extension QueryExpression {
     }
   }
 
-  /// The expression without layers that change nothing where a truth is asked: two NOTs, an AND or OR of one part.
+  /// The expression without layers that don't change a condition: double NOTs, and an AND or OR with one operand.
   private func unwrapped() -> (expression: QueryExpression, isChanged: Bool) {
     var current = self
     var (negations, layers) = (0, 0)
@@ -136,7 +137,7 @@ extension QueryExpression {
     }
   }
 
-  /// The parts of nested chains of one kind in one list, each normalised.
+  /// The normalised operands of nested chains of one kind, as one list.
   private static func flattened(_ parts: [QueryExpression], isAnd: Bool) -> [QueryExpression] {
     var flat: [QueryExpression] = []
     flat.reserveCapacity(parts.count)
@@ -153,10 +154,10 @@ extension QueryExpression {
 
   // MARK: Lists
 
-  /// As many equalities of one operand are tested faster by a list than one by one.
+  /// From this number of equalities on, testing a list is faster than comparing one by one.
   private static let shortestList = 8
 
-  /// Replaces the comparisons of one operand with many constants by one test of a list, where the first of them was.
+  /// Replaces comparisons of an operand with many constants by one list test, at the position of the first comparison.
   private static func lists(
     of op: ComparisonOperator, in parts: [QueryExpression], _ test: (QueryExpression, [StoreValue]) -> QueryExpression
   ) -> [QueryExpression] {
@@ -172,7 +173,7 @@ extension QueryExpression {
     }
   }
 
-  /// The operand and the constant of an equality, or of its opposite, without folding; nil for other expressions.
+  /// The operand and constant of an equality, or of its negation, without folding. Nil for other expressions.
   private func constantCompared(_ wanted: ComparisonOperator) -> (QueryExpression, StoreValue)? {
     if case .not(let opposite) = self { return opposite.constantCompared(wanted == .equalTo ? .notEqualTo : .equalTo) }
     guard case .comparison(let left, wanted, let right, []) = self else { return nil }

@@ -1,64 +1,64 @@
-/// A path from an object to a property: names of to-one relationships, then the property's name.
+/// A path from an object to a property, through to-one relationships.
 public struct PropertyPath: Sendable, Hashable, Codable, ExpressibleByStringLiteral, CustomStringConvertible {
   /// The first name.
   public var first: String
-  /// The names after the first; empty for a property of the object itself.
+  /// The names after the first. Empty for a property of the object itself.
   public var rest: [String]
 
-  /// Makes a path from its names.
+  /// Creates a path from its names.
   public init(_ first: String, _ rest: [String] = []) {
     self.first = first
     self.rest = rest
   }
 
-  /// Makes a path from names joined by full stops: `"employer.name"`.
+  /// Creates a path from names separated by full stops: `"employer.name"`.
   public init(stringLiteral value: String) { self.init(dotted: value) }
 
-  /// Makes a path from names joined by full stops.
+  /// Creates a path from names separated by full stops.
   public init(dotted: String) {
     var names = dotted.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     first = names.removeFirst()
     rest = names
   }
 
-  /// The names in order.
+  /// All names, in order.
   public var names: [String] { [first] + rest }
 
-  /// The names joined by full stops.
+  /// The names separated by full stops.
   public var description: String { rest.isEmpty ? first : names.joined(separator: ".") }
 
-  /// The path that goes on from where this one ends.
+  /// Returns this path followed by another.
   public func appending(_ path: PropertyPath) -> PropertyPath { PropertyPath(first, rest + path.names) }
 }
 
-/// How two values are compared. The numbers are those of Core Data's `NSComparisonPredicate.Operator`.
+/// A comparison of two values, with the numbers of Core Data's `NSComparisonPredicate.Operator`.
 public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
-  /// Smaller.
+  /// Less than.
   case lessThan = 0
-  /// Smaller or equal.
+  /// Less than or equal.
   case lessThanOrEqualTo = 1
-  /// Larger.
+  /// Greater than.
   case greaterThan = 2
-  /// Larger or equal.
+  /// Greater than or equal.
   case greaterThanOrEqualTo = 3
-  /// Equal; nil equals nil.
+  /// Equal. nil equals nil.
   case equalTo = 4
-  /// Not equal; nil differs from every value.
+  /// Not equal. nil differs from every value.
   case notEqualTo = 5
-  /// Text that begins with another.
+  /// Text that begins with other text.
   case beginsWith = 8
-  /// Text that ends with another.
+  /// Text that ends with other text.
   case endsWith = 9
-  /// Text that contains another.
+  /// Text that contains other text.
   case contains = 99
 
-  /// Whether it is about the order of values.
+  /// Whether the comparison depends on the order of values.
   public var isOrder: Bool { rawValue <= 3 }
 
-  /// Whether it is about parts of text.
+  /// Whether the comparison searches for text in other text.
   public var isSubstring: Bool { rawValue >= 8 }
 
-  /// The operator that says the same with the sides exchanged, or nil.
+  /// The operator with the same meaning when the operands are exchanged, or nil.
   public var mirrored: ComparisonOperator? {
     switch self {
     case .lessThan: .greaterThan
@@ -71,58 +71,64 @@ public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
   }
 }
 
-/// What is asked of objects, as one value: all spellings of predicates become it, stores translate it, and one
-/// reference evaluator (``RowPredicate``) says what it means.
+/// A condition on objects, or a value, that stores translate.
 ///
-/// **What it means** (see the article *Query semantics*): logic is two-valued. nil equals nil and differs from every
-/// value; ordered comparisons with nil are false, and so is every comparison of text parts with nil. Text is compared by
-/// its UTF-8 bytes unless folded. NaN equals nothing. ALL of nothing is true, ANY of nothing is false. A path that
-/// leads nowhere on its way is nil.
+/// All forms of predicates are converted to query expressions. The reference evaluator, ``RowPredicate``, defines their meaning; see
+/// <doc:QuerySemantics>:
 ///
-/// A query may be nested up to ``maximumNesting`` levels; a request that is nested deeper throws a ``QueryError``. An expression is
-/// released level by level, as every indirect enum is. One that is nested tens of thousands of levels deep exhausts the stack when it
-/// is released, before any request can refuse it. So build long chains as one ``and(_:)`` or ``or(_:)`` of many parts; the operators
-/// of predicates do.
+/// - Logic is two-valued.
+/// - nil equals nil and differs from every value. Ordered comparisons and text searches with nil are false.
+/// - Text is compared by its UTF-8 bytes, unless folded.
+/// - NaN equals nothing.
+/// - ALL of no objects is true, ANY of no objects is false.
+/// - A path through a to-one relationship without a destination is nil.
+///
+/// A query can be nested up to ``maximumNesting`` levels; a request with deeper nesting throws a ``QueryError``.
+///
+/// Swift releases an expression recursively, as it does every indirect enum. Releasing one that is nested tens of thousands of levels deep
+/// exhausts the stack, before a request can refuse it. Build long chains as one ``and(_:)`` or ``or(_:)`` with many operands, as the
+/// predicate operators do.
 public indirect enum QueryExpression: Sendable, Hashable, Codable {
   // Values
 
-  /// A value.
+  /// A constant.
   case constant(StoreValue)
-  /// The value of an attribute, or the ID of a to-one target.
+  /// The value of an attribute, or the ID of a to-one destination.
   case property(PropertyPath)
   /// The object itself.
   case object
-  /// The number of objects that a to-many relationship leads to.
+  /// The number of objects in a to-many relationship.
   case count(PropertyPath)
-  /// What is left when a whole number is divided by a positive one; it has the sign of the divided number, as in Swift, C
-  /// and SQL. nil of nil.
+  /// The remainder of dividing a whole number by a positive one.
+  ///
+  /// It has the sign of the dividend, as in Swift, C and SQL. The remainder of nil is nil.
   case remainder(QueryExpression, Int64)
 
-  // Truth
+  // Conditions
 
   /// True or false.
   case literal(Bool)
-  /// Two values compared, text after folding.
+  /// A comparison of two values, after folding text.
   case comparison(QueryExpression, ComparisonOperator, QueryExpression, TextFolding)
-  /// At least the first bound and at most the second.
+  /// Whether a value is between two bounds, inclusive.
   case between(QueryExpression, StoreValue, StoreValue)
-  /// Equal to one of the values.
+  /// Whether a value equals one in a list.
   case membership(QueryExpression, [StoreValue])
-  /// All of them hold; true for none.
+  /// Whether all conditions hold. True if there are none.
   case and([QueryExpression])
-  /// One of them holds; false for none.
+  /// Whether at least one condition holds. False if there are none.
   case or([QueryExpression])
-  /// It does not hold.
+  /// Whether a condition doesn't hold.
   case not(QueryExpression)
-  /// It holds for at least one of the objects that a to-many relationship leads to.
+  /// Whether a condition holds for at least one object in a to-many relationship.
   case any(PropertyPath, QueryExpression)
-  /// It holds for all of the objects that a to-many relationship leads to.
+  /// Whether a condition holds for all objects in a to-many relationship.
   case all(PropertyPath, QueryExpression)
 
-  /// The conjuncts of a topmost AND, flattened; the expression itself when it isn't an AND.
+  /// The conjuncts of a top-level AND, flattened. For another expression, the expression itself.
   public var conjuncts: [QueryExpression] { operands { if case .and(let parts) = $0 { parts } else { nil } } }
 
-  /// The disjuncts of a topmost OR, flattened; the expression itself when it isn't an OR.
+  /// The disjuncts of a top-level OR, flattened. For another expression, the expression itself.
   public var disjuncts: [QueryExpression] { operands { if case .or(let parts) = $0 { parts } else { nil } } }
 
   private func operands(_ parts: (QueryExpression) -> [QueryExpression]?) -> [QueryExpression] {
@@ -136,7 +142,7 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
     return flat
   }
 
-  /// Every path that the expression names, those inside ANY and ALL prefixed with the path to their objects.
+  /// All paths in the expression. Those inside ANY and ALL begin with the path to their objects.
   public var paths: [PropertyPath] {
     var paths: [PropertyPath] = []
     var pending: [(expression: QueryExpression, prefix: PropertyPath?)] = [(self, nil)]
@@ -155,22 +161,22 @@ public indirect enum QueryExpression: Sendable, Hashable, Codable {
     return paths
   }
 
-  /// The AND of conjuncts: nil for none, the conjunct itself for one.
+  /// Returns the AND of conjuncts: nil for none, the conjunct itself for one.
   public static func conjunction(_ conjuncts: [QueryExpression]) -> QueryExpression? {
     conjuncts.count > 1 ? .and(conjuncts) : conjuncts.first
   }
 }
 
-/// One key of an order.
+/// An element of a sort order.
 public struct SortTerm: Sendable, Hashable, Codable {
-  /// The attribute, possibly through to-one relationships.
+  /// The attribute or to-one relationship to sort by, optionally through to-one relationships.
   public var path: PropertyPath
-  /// Whether small values come first. nil comes before all values, NaN after all numbers; descending reverses both.
+  /// Whether the order is ascending. nil sorts before all values, NaN after all numbers; a descending order reverses both.
   public var isAscending: Bool
-  /// How text is folded before it is compared; unfolded text is ordered by its UTF-8 bytes.
+  /// How text is folded before it is compared. Unfolded text is sorted by its UTF-8 bytes.
   public var folding: TextFolding
 
-  /// Makes a term.
+  /// Creates a term.
   public init(_ path: PropertyPath, isAscending: Bool = true, folding: TextFolding = []) {
     self.path = path
     self.isAscending = isAscending
@@ -178,22 +184,22 @@ public struct SortTerm: Sendable, Hashable, Codable {
   }
 }
 
-/// What is wrong with a query: a name that the model does not have, or types that cannot be compared.
+/// An error in a query: an unknown name, or types that can't be compared.
 public struct QueryError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The entity that was asked.
+  /// The entity that was queried.
   public let entity: String
-  /// The part of the query at fault: a path, an operator.
+  /// The part of the query with the error, such as a path or an operator.
   public let part: String
-  /// What is wrong and what would be right, as a sentence.
+  /// What is wrong and how to correct it, in sentences.
   public let reason: String
 
-  /// Makes an error.
+  /// Creates an error.
   public init(entity: String, part: String, reason: String) {
     self.entity = entity
     self.part = part
     self.reason = reason
   }
 
-  /// The error in a line.
-  public var description: String { "The query on \(entity) cannot be understood at \(part): \(reason)" }
+  /// The error in one line.
+  public var description: String { "The query on \(entity) is invalid at \(part): \(reason)" }
 }

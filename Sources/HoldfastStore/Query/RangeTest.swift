@@ -1,10 +1,9 @@
-/// A test of a whole number in a slot of the row itself, which a loop over a batch runs without calling a closure.
+/// A test of a whole number in a slot of the row itself, which loops over a batch run without closure calls.
 ///
-/// What a predicate asks of whole numbers is mostly of this kind; the rows that are left are few, and the rest of the
-/// predicate is tested on them alone.
+/// Most conditions on whole numbers have this form. They leave few rows for the rest of the predicate.
 struct RangeTest {
   let slot: Int
-  /// What the number is divided by before it is compared: only the remainder counts then. 0 for the number itself.
+  /// The divisor, if the remainder is tested. 0 to test the number itself.
   let divisor: Int64
   let range: ClosedRange<Int64>
 
@@ -14,7 +13,7 @@ struct RangeTest {
     return range.contains(divisor == 0 ? number : number % divisor)
   }
 
-  /// The numbers that compare so with a number; nil when they are no range.
+  /// The range of numbers for which a comparison with a number holds, or nil if it isn't a range.
   static func range(_ op: ComparisonOperator, _ number: Int64) -> ClosedRange<Int64>? {
     switch op {
     case .equalTo: number...number
@@ -26,13 +25,13 @@ struct RangeTest {
     }
   }
 
-  /// The rows of a selection for which it holds.
+  /// The rows of a selection that pass the test.
   func select(_ batch: RowBatch, _ rows: RowSelection) -> [UInt32] {
     switch rows {
     case .all:
       [UInt32](unsafeUninitializedCapacity: batch.count) { found, count in
         for index in 0..<batch.count {
-          // Written anyway and kept if it holds: no branch to be foretold.
+          // Writes always, and keeps the element only if the test passes: no branch to mispredict.
           found[count] = UInt32(truncatingIfNeeded: index)
           if holds(batch.pointer(index)) { count += 1 }
         }
@@ -50,8 +49,7 @@ struct RangeTest {
 }
 
 extension PredicateCompiler {
-  /// The test that a conjunct comes to; nil when it is of another kind. The conjunct has been compiled before, so it is known
-  /// to be valid.
+  /// The range test that is equivalent to a conjunct, or nil if there is none. The conjunct has been compiled before, so it is valid.
   func rangeTest(_ conjunct: QueryExpression, _ entity: ManagedObjectModel.Entity) -> RangeTest? {
     switch conjunct {
     case .comparison(let value, let op, .constant(let constant), []):

@@ -1,15 +1,15 @@
-/// A property path found in a model: the to-one relationships on the way, and the property at its end.
+/// A property path resolved in a model, with its to-one relationships and final property.
 public struct ResolvedPath: Sendable, Hashable {
-  /// The to-one relationships that are followed first.
+  /// The to-one relationships to follow first.
   public let hops: [ManagedObjectModel.Relationship]
-  /// What is at the end.
+  /// The property at the end.
   public let property: ManagedObjectModel.Property
   /// The index of the entity that has the property.
   public let entity: Int
 
-  /// Finds a path.
+  /// Resolves a path.
   ///
-  /// - Throws: ``QueryError`` when a name is unknown or stands where only a to-one relationship may.
+  /// - Throws: ``QueryError`` if a name is unknown, or a name before the last isn't a to-one relationship.
   public init(_ path: PropertyPath, from start: ManagedObjectModel.Entity, in model: ManagedObjectModel) throws(QueryError) {
     var entity = start
     var hops: [ManagedObjectModel.Relationship] = []
@@ -26,7 +26,7 @@ public struct ResolvedPath: Sendable, Hashable {
           entity: start.name, part: path.description, reason: ResolvedPath.transientReason("\(entity.name).\(name)"))
       default:
         throw QueryError(
-          entity: start.name, part: path.description, reason: "\(entity.name).\(name) is not a to-one relationship, so nothing follows it.")
+          entity: start.name, part: path.description, reason: "\(entity.name).\(name) isn't a to-one relationship. End the path there.")
       }
     }
     property = try ResolvedPath.property(name, of: entity) { QueryError(entity: start.name, part: path.description, reason: $0) }
@@ -34,39 +34,39 @@ public struct ResolvedPath: Sendable, Hashable {
     self.entity = entity.index
   }
 
-  /// What a store keeps under a name.
+  /// The stored property with this name.
   private static func property(
     _ name: String, of entity: ManagedObjectModel.Entity, _ error: (String) -> QueryError
   ) throws(QueryError) -> ManagedObjectModel.Property {
     switch entity.property(named: name) {
     case nil: throw error("\(entity.name) has no property \(name).")
-    case .composite?: throw error("\(entity.name).\(name) is a group of attributes; name one of its elements behind it.")
+    case .composite?: throw error("\(entity.name).\(name) is a composite attribute. Add the name of an element to the path.")
     case .transient?, .transientRelationship?: throw error(transientReason("\(entity.name).\(name)"))
-    case .fetched?: throw error("\(entity.name).\(name) is a fetched property, which queries cannot follow.")
+    case .fetched?: throw error("\(entity.name).\(name) is a fetched property, which queries can't follow.")
     case .attribute(let attribute)?: return .attribute(attribute)
     case .relationship(let relationship)?: return .relationship(relationship)
     }
   }
 
-  private static func transientReason(_ property: String) -> String { "\(property) is transient, so no store has values of it." }
+  private static func transientReason(_ property: String) -> String { "\(property) is transient, so stores have no values of it." }
 
-  /// Whether the value at the end may lie in a file of its own, which no query reads.
+  /// Whether the value may be in an external file, which queries can't read.
   public var mayBeExternal: Bool {
     if case .attribute(let attribute) = property { attribute.allowsExternalBinaryDataStorage } else { false }
   }
 
-  /// Refuses a value that may lie in a file of its own, where a query would have to read it.
+  /// Throws if the value may be in an external file but the query needs to read it.
   func checkIsInRow(_ start: ManagedObjectModel.Entity, _ path: PropertyPath) throws(QueryError) {
     guard mayBeExternal else { return }
     throw QueryError(
       entity: start.name, part: path.description,
-      reason: "The value may lie in a file of its own, which queries do not read; it can be compared with nil alone.")
+      reason: "The attribute allows external storage, so a query can only compare it with nil.")
   }
 
-  /// The slot at the end, or nil for a to-many relationship.
+  /// The slot of the property, or nil for a to-many relationship.
   public var slot: Int? { property.slot }
 
-  /// What the slot holds, or nil for a to-many relationship.
+  /// The type of the slot, or nil for a to-many relationship.
   public func column(in model: ManagedObjectModel) -> ColumnType? {
     slot.map { model.entities[entity].layout.columns[$0] }
   }

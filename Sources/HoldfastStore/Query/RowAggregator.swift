@@ -4,32 +4,31 @@
   import Foundation
 #endif
 
-/// Computes dictionary results from rows: the reference for every store that aggregates itself.
+/// Computes dictionary results from rows: the reference for stores that aggregate themselves.
 ///
-/// Numbers are counted and added up in flat arrays, by group and column; a row costs one look-up of its group and an
-/// addition for each column.
+/// Counts and sums are stored in flat arrays by group and column. Each row costs one lookup of its group, and one addition per column.
 public final class RowAggregator {
   private let plan: AggregatePlan
   private let entity: ManagedObjectModel.Entity
   private let columns: [Column]
-  /// The values of the properties by which is grouped, by group.
+  /// The values of the grouping properties, by group.
   @exclusivity(unchecked) private var groups: [[StoreValue]] = []
   @exclusivity(unchecked) private var byBytes: [[UInt8]: Int] = [:]
   @exclusivity(unchecked) private var byInteger = GroupsByInteger()
   @exclusivity(unchecked) private var groupOfNil: Int?
   private let integerSlot: Int?
-  /// About how many bytes of memory the groups take.
+  /// The approximate memory used by the groups, in bytes.
   @exclusivity(unchecked) public private(set) var byteCount = 0
   /// By group, then column.
   @exclusivity(unchecked) private var numbers: ContiguousArray<Numbers> = []
-  /// The rows of a batch and the places of their groups' first columns.
+  /// The rows of a batch, and the indexes of the first columns of their groups.
   @exclusivity(unchecked) private var pointers: ContiguousArray<RowPointer> = []
   @exclusivity(unchecked) private var places: ContiguousArray<Int> = []
-  /// The same for decimals and extremes, which few results have; empty unless a column needs it.
+  /// Decimals and extremes in the same order. Few results have them; empty if no column needs them.
   @exclusivity(unchecked) private var decimals: ContiguousArray<Decimal> = []
   @exclusivity(unchecked) private var extremes: ContiguousArray<StoreValue> = []
 
-  /// What a column does with a row.
+  /// How a column processes a row.
   private struct Column {
     enum Kind {
       case group, countAll, count, addIntegers, addReals, addDecimals, minimum, maximum
@@ -38,11 +37,11 @@ public final class RowAggregator {
     let slot: Int
   }
 
-  /// What is known of one column of one group.
+  /// The state of a column in a group.
   private struct Numbers {
     var count: Int64 = 0
     var real = 0.0
-    /// The sum of whole numbers in 128 bits, which hold the sum of more of them than there can be: the low half and what it carried.
+    /// The sum of whole numbers in 128 bits: its low half, and the carry. It can't overflow, however many rows there are.
     var low: Int64 = 0
     var carry: Int64 = 0
 
@@ -55,7 +54,7 @@ public final class RowAggregator {
     }
   }
 
-  /// Makes an aggregator without rows.
+  /// Creates an aggregator without rows.
   public init(_ plan: AggregatePlan, entity: ManagedObjectModel.Entity) {
     self.plan = plan
     self.entity = entity
@@ -80,17 +79,17 @@ public final class RowAggregator {
     }
   }
 
-  /// Takes a row into its group.
+  /// Adds a row to its group.
   ///
   /// - Parameters:
-  ///   - row: the row.
-  ///   - idPrefix: makes the IDs of to-one targets by which is grouped.
+  ///   - row: The row.
+  ///   - idPrefix: The prefix of to-one destination IDs, if these are grouped by.
   public func add(_ row: RowPointer, idPrefix: ManagedObjectID?) {
     let first = groupIndex(row, idPrefix) * columns.count
     for index in columns.indices { add(row, columns[index], first + index) }
   }
 
-  /// Takes rows of a batch into their groups, column by column.
+  /// Adds rows of a batch to their groups, column by column.
   public func add(_ batch: RowBatch, _ rows: RowSelection) {
     pointers.removeAll(keepingCapacity: true)
     switch rows {
@@ -129,7 +128,7 @@ public final class RowAggregator {
     }
   }
 
-  /// NaN has no place in the order of values, so it is an extreme only where there is no other value.
+  /// NaN isn't part of the order of values, so it is an extreme only if there is no other value.
   private func extend(_ row: RowPointer, _ slot: Int, _ extreme: inout StoreValue, by sign: Int) {
     let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
     if extreme == .null || extreme.isNaN || ValueComparison.order(value, extreme, [])?.signum() == sign { extreme = value }
@@ -152,7 +151,7 @@ public final class RowAggregator {
     }
     let key = groupBytes(row)
     if let known = byBytes[key] { return known }
-    // The key and the value, which is read from the same bytes.
+    // The key, and the value that is read from the same bytes.
     byteCount += 2 * key.count
     byBytes[key] = newGroup(row, idPrefix)
     return groups.count - 1
@@ -172,14 +171,14 @@ public final class RowAggregator {
     if kinds.contains(.minimum) || kinds.contains(.maximum) { extremes.append(contentsOf: repeatElement(.null, count: columns.count)) }
   }
 
-  /// Two arrays and their places in others.
+  /// Two arrays, and their elements in other arrays.
   private static let bytesPerGroup = 128
   private var bytesPerColumn: Int {
     MemoryLayout<Numbers>.stride + (decimals.isEmpty ? 0 : MemoryLayout<Decimal>.stride)
       + (extremes.isEmpty ? 0 : MemoryLayout<StoreValue>.stride)
   }
 
-  /// Bytes that are equal for rows of one group and differ otherwise.
+  /// Bytes that are equal for rows of the same group and different for others.
   private func groupBytes(_ row: RowPointer) -> [UInt8] {
     var out: [UInt8] = []
     for slot in plan.groupBy {
@@ -193,7 +192,7 @@ public final class RowAggregator {
         withUnsafeBytes(of: bytes.count) { out += $0 }
         out += bytes
       } else {
-        // One zero and one NaN: values that are alike in sorts are one group.
+        // One zero and one NaN: values that sort as equal are in one group.
         let isReal = entity.layout.kinds[slot] == .real, real = isReal ? row.real(slot) + 0.0 : 0
         let bits = isReal ? (real.isNaN ? Double.nan : real).bitPattern : UInt64(bitPattern: row.integer(slot))
         withUnsafeBytes(of: bits) { out += $0 }
@@ -202,9 +201,9 @@ public final class RowAggregator {
     return out
   }
 
-  /// The answer: a row per group, in the order in which groups were met.
+  /// The result: a row per group, in order of first occurrence.
   ///
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` when a sum of whole numbers overflows.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` if a sum of whole numbers overflows.
   public func result() throws -> RowBatch {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
     for (group, values) in groups.enumerated() {
@@ -249,9 +248,9 @@ public final class RowAggregator {
   }
 }
 
-/// Group numbers by whole number or key: open addressing, a quarter of the cost of a dictionary.
+/// Maps whole numbers or keys to group numbers. Open addressing costs a quarter of a dictionary.
 private struct GroupsByInteger {
-  /// Group number plus one; 0 is free.
+  /// The group number plus one; 0 marks a free entry.
   private var entries: [(value: Int64, group: Int)] = Array(repeating: (0, 0), count: 64)
   private var count = 0
 

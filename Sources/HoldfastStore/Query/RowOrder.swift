@@ -4,28 +4,27 @@
   import Foundation
 #endif
 
-/// An order of rows, compiled from sort terms, made total by the key.
+/// An order of rows, compiled from sort terms, with ties in key order.
 ///
-/// nil comes first, NaN after all numbers, truth before falsehood last; unfolded text is ordered by its bytes. Rows that
-/// are equal in all terms come by ascending key, and rows of objects that were never saved come last, in the order in
-/// which they were inserted.
+/// nil sorts first, NaN after all numbers, and false before true. Unfolded text is sorted by its bytes. Rows that are equal in all terms
+/// are in ascending key order. Rows of unsaved objects are last, in insertion order.
 public struct RowOrder {
   typealias Comparison = (RowPointer, RowPointer, any EvaluationSource) -> Int
 
   private let comparisons: [Comparison]
-  /// The ways in which the order leaves its row.
+  /// The relationships that the order follows.
   public let crossings: [QueryCrossing]
 
   /// Compiles sort terms.
   ///
-  /// - Throws: ``QueryError`` when a path is unknown or does not end at an attribute or to-one relationship.
+  /// - Throws: ``QueryError`` if a path is unknown, or doesn't end at an attribute or to-one relationship in the row.
   public init(_ terms: [SortTerm], entity: ManagedObjectModel.Entity, model: ManagedObjectModel) throws(QueryError) {
     var comparisons: [Comparison] = []
     var crossings: [QueryCrossing] = []
     for term in terms {
       let path = try ResolvedPath(term.path, from: entity, in: model)
       guard let slot = path.slot, let column = path.column(in: model) else {
-        throw QueryError(entity: entity.name, part: term.path.description, reason: "A to-many relationship gives no order.")
+        throw QueryError(entity: entity.name, part: term.path.description, reason: "A to-many relationship can't be sorted by.")
       }
       try path.checkIsInRow(entity, term.path)
       if !path.hops.isEmpty { crossings.append(QueryCrossing(relationships: path.hops)) }
@@ -35,7 +34,7 @@ public struct RowOrder {
     self.crossings = crossings
   }
 
-  /// Whether a row comes before another.
+  /// Whether a row sorts before another.
   @inline(__always) public func precedes(_ a: RowPointer, _ b: RowPointer, _ source: any EvaluationSource) -> Bool {
     for comparison in comparisons {
       let order = comparison(a, b, source)
@@ -44,7 +43,9 @@ public struct RowOrder {
     return RowOrder.keyPrecedes(a.key, b.key)
   }
 
-  /// Whether a key comes before another: saved ones ascending, then temporary ones, which count downwards from -1.
+  /// Whether a key sorts before another.
+  ///
+  /// Saved keys are ascending. Temporary keys follow, counting down from -1.
   @inlinable public static func keyPrecedes(_ a: Int64, _ b: Int64) -> Bool {
     (a < 0) == (b < 0) ? (a < 0 ? a > b : a < b) : b < 0
   }
@@ -73,7 +74,7 @@ public struct RowOrder {
     }
   }
 
-  /// The order of two values that are both there: -1, 0 or 1.
+  /// The order of two values, neither of them nil: -1, 0 or 1.
   private static func presentOrder(_ slot: Int, _ column: ColumnType, _ folding: TextFolding) -> (RowPointer, RowPointer) -> Int {
     switch column.cellKind {
     case .integer, .key:
@@ -93,14 +94,14 @@ public struct RowOrder {
     }
   }
 
-  /// The order of numbers with NaN after all others.
+  /// The order of numbers, with NaN after all others.
   private static func order(_ x: Double, _ y: Double) -> Int {
     if x < y { return -1 }
     if x > y { return 1 }
     return x.isNaN == y.isNaN ? 0 : x.isNaN ? 1 : -1
   }
 
-  /// The order of decimals with NaN after all others, which `Decimal` itself orders before them.
+  /// The order of decimals, with NaN after all others. `Decimal` itself orders NaN first.
   private static func order(_ x: Decimal, _ y: Decimal) -> Int {
     if x.isNaN || y.isNaN { return x.isNaN == y.isNaN ? 0 : x.isNaN ? 1 : -1 }
     return x < y ? -1 : x > y ? 1 : 0

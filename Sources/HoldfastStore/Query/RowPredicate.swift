@@ -1,21 +1,21 @@
 /// A query expression compiled for rows of an entity: the reference evaluator.
 ///
-/// Compiled once per request into closures over slots; testing a row allocates nothing unless it follows to-many
-/// relationships or folds text that is not ASCII.
+/// An expression is compiled once per request, into closures over slots. Testing a row allocates no memory, unless it follows to-many
+/// relationships or folds text that isn't ASCII.
 public struct RowPredicate {
   typealias Test = (RowPointer, any EvaluationSource) -> Bool
 
   private let body: Test
-  /// Conjuncts that loops over batches test first, and all the others together; nil when there are no others.
+  /// The conjuncts that loops over batches test first, and all others combined. The latter is nil if there are none.
   private let ranges: [RangeTest]
   private let rest: Test?
-  /// The ways in which the query leaves its row, which a caller can fetch ahead.
+  /// The relationships that the query follows, so that a caller can prefetch rows.
   public let crossings: [QueryCrossing]
 
   /// Compiles an expression.
   ///
-  /// - Throws: ``QueryError`` when the expression names what the model does not have, compares what cannot be compared,
-  ///   is a value where a truth is needed, or is nested deeper than ``QueryExpression/maximumNesting``.
+  /// - Throws: ``QueryError`` if the expression isn't a condition, names unknown properties, compares incomparable values, or is nested
+  ///   deeper than ``QueryExpression/maximumNesting``.
   public init(_ expression: QueryExpression, entity: ManagedObjectModel.Entity, model: ManagedObjectModel) throws(QueryError) {
     var compiler = PredicateCompiler(model: model)
     var all: [PredicateCompiler.Part] = []
@@ -32,10 +32,10 @@ public struct RowPredicate {
     crossings = compiler.crossings
   }
 
-  /// Whether the expression holds for a row.
+  /// Whether a row matches the expression.
   @inline(__always) public func matches(_ row: RowPointer, _ source: any EvaluationSource) -> Bool { body(row, source) }
 
-  /// The rows of a selection for which the expression holds, in their order.
+  /// The rows of a selection that match the expression, in order.
   public func select(_ batch: RowBatch, _ rows: RowSelection, _ source: any EvaluationSource) -> RowSelection {
     var rows = rows
     for test in ranges { rows = .rows(test.select(batch, rows)) }
@@ -54,7 +54,7 @@ struct PredicateCompiler {
   typealias Test = RowPredicate.Test
   let model: ManagedObjectModel
   var crossings: [QueryCrossing] = []
-  /// The relationships followed so far, when compiling what is asked of the objects at the end of a to-many.
+  /// The relationships followed so far, while compiling a condition on the objects of a to-many relationship.
   var followed: [ManagedObjectModel.Relationship] = []
 
   init(model: ManagedObjectModel) { self.model = model }
@@ -81,7 +81,7 @@ struct PredicateCompiler {
     }
   }
 
-  /// A test in a list. An array of bare closures would wrap each in another, which its generic code can call.
+  /// A compiled test in a list. Generic code can't call a bare closure directly: an array would wrap each one in another closure.
   struct Part {
     let test: Test
   }
@@ -102,12 +102,12 @@ struct PredicateCompiler {
     }
   }
 
-  /// A boolean attribute may stand alone: it holds when it is true.
+  /// A Boolean attribute by itself is a condition that holds if its value is true.
   private mutating func truthOfValue(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) throws(QueryError) -> Test {
     if case .property(let path) = expression, try resolve(path, entity).column(in: model) == .attribute(.boolean) {
       return try comparison(expression, .equalTo, .constant(.bool(true)), [], entity)
     }
-    throw QueryError(entity: entity.name, part: "\(expression)", reason: "A value stands where something true or false is needed.")
+    throw QueryError(entity: entity.name, part: "\(expression)", reason: "A condition is required, but this is a value. Compare it.")
   }
 
   // MARK: Paths
@@ -121,7 +121,7 @@ struct PredicateCompiler {
     if !whole.isEmpty { crossings.append(QueryCrossing(relationships: whole)) }
   }
 
-  /// The row at the end of the hops, or nil when one of them leads nowhere.
+  /// The row at the end of the hops, or nil if one of them has no destination.
   static func follow(_ hops: [ManagedObjectModel.Relationship], _ row: RowPointer, _ source: any EvaluationSource) -> RowPointer? {
     var row = row
     for hop in hops {
@@ -152,7 +152,7 @@ struct PredicateCompiler {
       let resolved = try resolve(path, entity)
       guard let slot = resolved.slot, let column = resolved.column(in: model) else {
         throw QueryError(
-          entity: entity.name, part: "\(left)", reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+          entity: entity.name, part: "\(left)", reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
       }
       try ComparisonCheck.check(column, op, constant, entity: entity.name)
       if constant != .null { try resolved.checkIsInRow(entity, path) }
@@ -167,7 +167,7 @@ struct PredicateCompiler {
       }
     case .object:
       guard case .objectID(let id) = constant, op == .equalTo || op == .notEqualTo else {
-        throw QueryError(entity: entity.name, part: "SELF", reason: "An object can only be compared for equality with an object ID.")
+        throw QueryError(entity: entity.name, part: "SELF", reason: "SELF can only be compared with an object ID, for equality.")
       }
       return { row, _ in (row.key == id.key) == (op == .equalTo) }
     case .remainder(.property(let path), let divisor):
@@ -178,7 +178,7 @@ struct PredicateCompiler {
     }
   }
 
-  /// A remainder of a slot of the row itself against a whole number is one division; everything else goes the general way.
+  /// The remainder of a slot in the row itself, compared with a whole number, is one division. Other cases use the general path.
   private mutating func remainder(
     _ path: PropertyPath, _ divisor: Int64, _ left: QueryExpression, _ op: ComparisonOperator, _ constant: StoreValue,
     _ entity: ManagedObjectModel.Entity
@@ -215,7 +215,7 @@ struct PredicateCompiler {
   ) throws(QueryError) -> ([ManagedObjectModel.Relationship], ManagedObjectModel.Relationship) {
     let resolved = try resolve(path, entity)
     guard case .relationship(let relationship) = resolved.property, relationship.isToMany else {
-      throw QueryError(entity: entity.name, part: path.description, reason: "ANY, ALL and count need a to-many relationship.")
+      throw QueryError(entity: entity.name, part: path.description, reason: "ANY, ALL and count require a to-many relationship.")
     }
     cross(resolved.hops + [relationship])
     return (resolved.hops, relationship)
@@ -223,7 +223,7 @@ struct PredicateCompiler {
 
   // MARK: Values
 
-  /// Reads any value as a ``StoreValue``: the slow, general way.
+  /// Reads a value as a ``StoreValue``. This is the slow, general path.
   mutating func reader(
     _ expression: QueryExpression, _ entity: ManagedObjectModel.Entity
   ) throws(QueryError) -> (RowPointer, any EvaluationSource) -> StoreValue {
@@ -234,7 +234,7 @@ struct PredicateCompiler {
       let resolved = try resolve(path, entity)
       guard let slot = resolved.slot, let column = resolved.column(in: model) else {
         throw QueryError(
-          entity: entity.name, part: path.description, reason: "A to-many relationship has no single value; use ANY, ALL or its count.")
+          entity: entity.name, part: path.description, reason: "A to-many relationship isn't a single value. Use ANY, ALL or its count.")
       }
       try resolved.checkIsInRow(entity, path)
       let hops = resolved.hops

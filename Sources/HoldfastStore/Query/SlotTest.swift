@@ -11,7 +11,7 @@
   import Foundation
 #endif
 
-/// Compares a slot with a constant: one closure chosen once, so that testing a row is a load and a comparison.
+/// Compares a slot with a constant. The closure is selected once, so testing a row is a load and a comparison.
 struct SlotTest {
   typealias Test = (RowPointer) -> Bool
   let slot: Int
@@ -20,7 +20,7 @@ struct SlotTest {
   let constant: StoreValue
   let folding: TextFolding
 
-  /// What the comparison says of a missing value.
+  /// The result of the comparison for nil.
   var whenNil: Bool {
     switch op {
     case .equalTo: constant == .null
@@ -135,16 +135,16 @@ struct SlotTest {
   }
 }
 
-/// Comparisons of bytes where they lie.
+/// Comparisons of bytes without copying them.
 public enum Bytes {
-  /// Whether two runs of bytes are the same.
+  /// Whether two byte sequences are equal.
   @inline(__always) static func equal(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Bool {
     a.count == b.count && (b.isEmpty || b.withUnsafeBytes { memcmp(a.baseAddress!, $0.baseAddress!, a.count) == 0 })
   }
 
   static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int { b.withUnsafeBytes { order(a, $0) } }
 
-  /// Negative, zero or positive, by the bytes as unsigned numbers, the shorter first.
+  /// Negative, zero or positive. Compares bytes as unsigned numbers; a prefix sorts first.
   public static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
     let shared = min(a.count, b.count)
     if shared > 0 {

@@ -1,49 +1,48 @@
-/// What a comparison of strings overlooks: the `[c]` and `[d]` of a predicate.
+/// The differences that a comparison of text ignores: the `[c]` and `[d]` of a predicate.
 ///
-/// Text is compared by its folded bytes: two strings are equal when they fold to the same UTF-8. Folding works scalar
-/// by scalar from tables of one Unicode version (``unicodeVersion``), so its answers are the same on every platform
-/// and in every store. It is not a locale's collation, and it is not canonical equivalence: without
-/// ``diacriticInsensitive``, an é of one scalar differs from an e followed by a combining accent.
+/// Two texts are equal if they fold to the same UTF-8. Folding uses tables of one Unicode version (``unicodeVersion``) for each scalar, so
+/// results are the same on every platform and in every store. Folding is neither a locale's collation nor canonical equivalence: without
+/// ``diacriticInsensitive``, an "é" of one scalar differs from an "e" followed by a combining accent.
 ///
 /// ```swift
 /// let folding: TextFolding = [.caseInsensitive, .diacriticInsensitive]
 /// let isSame = folding.fold("Crème BRÛLÉE") == Array("creme brulee".utf8)  // true
 /// ```
 ///
-/// Folding well-formed text twice is folding it once. Damaged text is safe to fold and compare: bytes that are not
-/// well-formed UTF-8 are taken as they are. The empty set compares plain bytes.
+/// Folding well-formed text twice is the same as folding it once. Damaged text is safe to fold and compare: bytes that aren't well-formed
+/// UTF-8 stay unchanged. The empty set compares plain bytes.
 ///
-/// The tables of a set are built when non-ASCII text first needs them. "Allocates nothing" below is meant from then on.
-///
-/// Sets with bits that have no name yet fold like the set without them.
+/// The tables of a set are created when they are first needed for text that isn't ASCII. "Allocates no memory" applies from then on. Bits
+/// without a name are ignored.
 public struct TextFolding: OptionSet, Sendable, Hashable, Codable {
   /// The bits of the set.
   public let rawValue: UInt8
 
-  /// Makes a set from its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// `[c]`: full case folding of Unicode. "Straße" equals "STRASSE"; nothing is normalised.
+  /// `[c]`: full Unicode case folding. "Straße" equals "STRASSE"; nothing is normalised.
   public static let caseInsensitive = TextFolding(rawValue: 1)
 
-  /// `[d]`: canonical decomposition without combining marks (general category Mn, combining class not 0), wherever
-  /// they stand. Hangul syllables stay whole.
+  /// `[d]`: canonical decomposition without combining marks, at any position.
   ///
-  /// This also removes the marks that are no accents to their readers: the voicing marks of kana, the points of
-  /// Hebrew and Arabic, and the nukta and virama of Indic scripts.
+  /// Combining marks have the general category Mn and a combining class other than 0. Hangul syllables aren't decomposed.
+  ///
+  /// This also removes marks that readers don't regard as accents. Examples are the voicing marks of kana, the points of Hebrew and
+  /// Arabic, and the nukta and virama of Indic scripts.
   public static let diacriticInsensitive = TextFolding(rawValue: 2)
 }
 
 extension TextFolding {
-  /// The version of the Unicode data behind the tables, such as "14.0.0".
+  /// The version of the Unicode data in the tables, such as "14.0.0".
   public static let unicodeVersion: String = FoldingTables.unicodeVersion
 
-  /// Appends the folded UTF-8 of a text.
+  /// Appends the folded UTF-8 of a text to an array.
   public func fold(_ text: UnsafeRawBufferPointer, into output: inout [UInt8]) {
     withFolded(text) { output.append(contentsOf: $0) }
   }
 
-  /// The folded UTF-8 of a string.
+  /// Returns the folded UTF-8 of a string.
   public func fold(_ text: String) -> [UInt8] {
     var text = text
     var output: [UInt8] = []
@@ -53,27 +52,25 @@ extension TextFolding {
 }
 
 extension TextFolding {
-  /// Whether a text, once folded, is the needle.
+  /// Whether a folded text equals the needle.
   ///
-  /// This and the other tests take the text as it is and a needle that the same set has already folded; they fold no
-  /// needle themselves. Allocates nothing.
+  /// This method and the other tests fold the text, but not the needle: pass one that the same set has already folded. Allocates no memory.
   public func equals(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
     matches(text, needle, wholeText: true)
   }
 
-  /// Whether a text, once folded, begins with the bytes of the folded needle. Allocates nothing.
+  /// Whether a folded text begins with the folded needle. Allocates no memory.
   public func hasPrefix(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
     matches(text, needle, wholeText: false)
   }
 
-  /// Whether a text, once folded, ends with the bytes of the folded needle.
+  /// Whether a folded text ends with the folded needle.
   ///
-  /// Allocates nothing when the needle or a difference is found within the ASCII end of the text, or when the text is
-  /// short.
+  /// Allocates no memory if the text is short, or if the ASCII bytes at its end decide the result.
   public func hasSuffix(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
     var textEnd = text.count
     var needleEnd = needle.count
-    // ASCII folds to one byte of its own whatever surrounds it, so the ends may be compared before the rest is known.
+    // An ASCII byte folds to one byte in any context, so the ends can be compared before the rest is folded.
     while needleEnd > 0, textEnd > 0, text[textEnd - 1] < 0x80 {
       guard lowered(text[textEnd - 1]) == needle[needleEnd - 1] else { return false }
       textEnd -= 1
@@ -81,24 +78,23 @@ extension TextFolding {
     }
     if needleEnd == 0 { return true }
     if textEnd == 0 { return false }
-    // An ASCII byte ends every scalar before it: what remains folds by itself.
+    // No scalar extends past an ASCII byte, so the rest can be folded separately.
     let rest = UnsafeRawBufferPointer(rebasing: text[..<textEnd])
     return withFolded(rest) { folded in
       needleEnd <= folded.count && folded.suffix(needleEnd).elementsEqual(needle[..<needleEnd])
     }
   }
 
-  /// Whether a text, once folded, contains the bytes of the folded needle. An empty needle is in every text.
+  /// Whether a folded text contains the folded needle. An empty needle is in every text.
   ///
-  /// Allocates nothing when the text is ASCII or short. Takes time proportional to the text times the needle at worst,
-  /// and usually to the text.
+  /// Allocates no memory if the text is ASCII or short. Takes time proportional to the text, and in the worst case to the text times the
+  /// needle.
   public func contains(_ text: UnsafeRawBufferPointer, folded needle: UnsafeRawBufferPointer) -> Bool {
     if isASCII(text) { return search(text, for: needle) { lowered($0) } }
     return withFolded(text) { search($0, for: needle) { $0 } }
   }
 
-  /// The order of two texts by their folded bytes: negative, zero or positive, as the first comes before the second,
-  /// is equal to it, or comes after. Allocates nothing.
+  /// The order of two texts by their folded bytes: negative, zero or positive. Allocates no memory.
   public func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
     var position = 0
     let end = min(a.count, b.count)
@@ -114,7 +110,7 @@ extension TextFolding {
 }
 
 extension TextFolding {
-  /// The tables of this set; nil for the empty set, which changes nothing.
+  /// The tables of this set, or nil for the empty set, which changes nothing.
   var trie: FoldingTrie? {
     switch intersection([.caseInsensitive, .diacriticInsensitive]) {
     case .caseInsensitive: .caseInsensitive
@@ -124,14 +120,14 @@ extension TextFolding {
     }
   }
 
-  /// What an ASCII byte folds to: the only change that the tables make to ASCII, as their generator verifies.
+  /// The folding of an ASCII byte. The generator verifies that the tables make no other change to ASCII.
   @inline(__always)
   func lowered(_ byte: UInt8) -> UInt8 {
     let isCapital = byte &- UInt8(ascii: "A") < 26
     return isCapital && contains(.caseInsensitive) ? byte | 0x20 : byte
   }
 
-  /// Whether the folded text is the needle, or only begins with it.
+  /// Whether the folded text equals the needle, or begins with it.
   private func matches(_ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, wholeText: Bool) -> Bool {
     var matched = 0
     let end = min(text.count, needle.count)
@@ -142,14 +138,14 @@ extension TextFolding {
     return matchesRest(text, needle, from: matched, wholeText: wholeText)
   }
 
-  /// The same for a text whose first bytes are ASCII and agree with the needle, byte by byte.
+  /// Continues after a prefix of the text that is ASCII and matches the needle byte by byte.
   private func matchesRest(
     _ text: UnsafeRawBufferPointer, _ needle: UnsafeRawBufferPointer, from start: Int, wholeText: Bool
   ) -> Bool {
     let trie = trie
     var position = start
     var matched = start
-    // A whole match goes on behind the needle, since marks that fold to nothing may follow there.
+    // Comparing the whole text continues after the needle, because marks that fold to nothing may follow.
     while position < text.count, wholeText || matched < needle.count {
       guard let trie, text[position] >= 0x80 else {
         guard matched < needle.count, lowered(text[position]) == needle[matched] else { return false }
@@ -166,7 +162,7 @@ extension TextFolding {
     return matched == needle.count
   }
 
-  /// Calls `body` with the folded text, which lies on the stack when it is short.
+  /// Calls `body` with the folded text. Short text is folded on the stack.
   private func withFolded<Result>(_ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     guard let trie else { return body(text) }
     let capacity = text.count * FoldingTables.maximumGrowth
@@ -175,7 +171,7 @@ extension TextFolding {
     }
   }
 
-  /// Writes the folded text to the start of memory that has room for it, and returns the number of bytes.
+  /// Writes the folded text to memory of sufficient size, and returns the number of bytes.
   private func write(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ trie: FoldingTrie) -> Int {
     var position = 0
     var written = 0
@@ -199,7 +195,7 @@ private func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
   text.reduce(0, |) < 0x80
 }
 
-/// Whether the needle occurs among the bytes of a text, each seen through `fold`.
+/// Whether the needle occurs in a text, whose bytes are each folded by `fold`.
 @inline(__always)
 private func search(_ text: UnsafeRawBufferPointer, for needle: UnsafeRawBufferPointer, fold: (UInt8) -> UInt8) -> Bool {
   guard let first = needle.first else { return true }

@@ -4,8 +4,7 @@
   import Foundation
 #endif
 
-/// Compares two values of the same or of exchangeable types: the slow, obvious rule by which everything faster is
-/// measured.
+/// Compares two values of equal or convertible types. This slow, simple rule is the reference for faster ones.
 public enum ValueComparison {
   /// Whether a comparison holds.
   public static func holds(_ a: StoreValue, _ op: ComparisonOperator, _ b: StoreValue, _ folding: TextFolding = []) -> Bool {
@@ -42,7 +41,7 @@ public enum ValueComparison {
     }
   }
 
-  /// Negative, zero or positive; nil when there is no order between the two: types apart, or a NaN.
+  /// Negative, zero or positive. Nil if the values have no order: their types aren't comparable, or one is NaN.
   static func order(_ a: StoreValue, _ b: StoreValue, _ folding: TextFolding) -> Int? {
     if let x = a.integer, let y = b.integer { return x < y ? -1 : x > y ? 1 : 0 }
     if case .decimal(let x) = a { return order(x, b) }
@@ -60,7 +59,7 @@ public enum ValueComparison {
     }
   }
 
-  /// The order of a decimal and another number. `Decimal` itself orders NaN before all numbers; here it has no order.
+  /// The order of a decimal and another number. NaN has no order here, although `Decimal` orders it first.
   private static func order(_ x: Decimal, _ other: StoreValue) -> Int? {
     if x.isNaN { return nil }
     if case .decimal(let y) = other { return y.isNaN ? nil : order(x, y) }
@@ -91,7 +90,7 @@ public enum ValueComparison {
   }
 }
 
-/// The order of a whole number and a floating-point number, exact over the whole range of both.
+/// The order of a whole number and a floating-point number, exact over both ranges.
 enum NumberOrder {
   static func order(_ a: Int64, _ b: Double) -> Int? {
     if b.isNaN { return nil }
@@ -105,13 +104,13 @@ enum NumberOrder {
 }
 
 enum NumberText {
-  /// The nearest floating-point number, by way of the digits.
+  /// The nearest floating-point number, converted through its digits.
   static func double(_ value: Decimal) -> Double { Double(value.description) ?? .nan }
 }
 
-/// Refuses comparisons that mean nothing, such as a number with a text.
+/// Refuses meaningless comparisons, such as a number with text.
 public enum ComparisonCheck {
-  /// Whether a column's values can be compared so with a constant. Where they cannot, the evaluator refuses the query.
+  /// Whether a column can be compared with a constant. If not, the evaluator refuses the query.
   public static func isComparable(_ column: ColumnType, _ op: ComparisonOperator, _ constant: StoreValue) -> Bool {
     if constant == .null { return true }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) { return false }
@@ -124,26 +123,26 @@ public enum ComparisonCheck {
   ) throws(QueryError) {
     if constant == .null { return }
     if op.isSubstring, column != .attribute(.string), column != .attribute(.uri) {
-      throw QueryError(entity: entity, part: "\(op)", reason: "Only text has parts that can be compared.")
+      throw QueryError(entity: entity, part: "\(op)", reason: "Only text supports this operator.")
     }
     guard !isComparable(column, op, constant) else { return }
-    throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) cannot be compared with this constant.")
+    throw QueryError(entity: entity, part: "\(op)", reason: "A value of type \(column) can't be compared with this constant.")
   }
 
-  /// Refuses remainders of what is no whole number, and by what is not positive.
+  /// Refuses remainders of values that aren't whole numbers, and divisors that aren't positive.
   static func check(
     remainderOf part: QueryExpression, by divisor: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
   ) throws(QueryError) {
     func fail(_ reason: String) -> QueryError { QueryError(entity: entity.name, part: "remainder", reason: reason) }
-    guard divisor > 0 else { throw fail("Only a positive number divides.") }
+    guard divisor > 0 else { throw fail("The divisor isn't a positive number.") }
     switch part {
     case .count: return
     case .property(let path):
       switch try ResolvedPath(path, from: entity, in: model).column(in: model) {
       case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64): return
-      default: throw fail("\(path) is no whole number.")
+      default: throw fail("\(path) isn't a whole number.")
       }
-    default: throw fail("Only an attribute or a count has a remainder.")
+    default: throw fail("Only an attribute or a count can have a remainder.")
     }
   }
 
@@ -157,7 +156,7 @@ public enum ComparisonCheck {
       case .string, .uri: constant.fits(.string) || constant.fits(.uri)
       case .binaryData, .uuid: constant.fits(type)
       case .objectID: if case .objectID(let id) = constant { !id.isTemporaryID } else { false }
-      // Queries do not look inside what only a transformer can read; nil is asked for before this.
+      // Queries can't interpret bytes that only a transformer can read. Comparisons with nil are handled before this point.
       case .transformable, .composite, .undefined: false
       }
     }

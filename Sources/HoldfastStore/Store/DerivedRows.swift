@@ -1,21 +1,24 @@
 extension SaveRequest {
-  /// Values of derived attributes that follow from other objects, of rows that the save does not change otherwise or whose value others
-  /// may change at the same time: how many walks a dog has is changed by whoever saves a walk, and that is no conflict.
+  /// Values of derived attributes that depend on other objects.
   ///
-  /// Of each row only the marked slots mean something, and its key. The version does not: it is neither compared nor raised. A store
-  /// applies these rows after everything else of the request, to what is there then; a row that is not there is left out.
+  /// A request lists such values separately if the save doesn't change their row otherwise, or if concurrent saves may change them too. For
+  /// example, each save of a walk changes the walk count of its dog without a conflict.
+  ///
+  /// Only the key and the marked slots of each row are used. The version is neither compared nor raised. A store applies these rows after
+  /// everything else in the request, to the values stored at that point. Missing rows are skipped.
   public struct DerivedRows: Sendable, Codable {
-    /// The values, or what is to be added to them.
+    /// Rows that contain the values to set or to add.
     public var rows: RowBatch
-    /// For each row, which slots get the value of the row: bits and words as in ``UpdatedRows/changedSlots``.
+    /// The slots to set, as bits per row in the format of ``UpdatedRows/changedSlots``.
     public var setSlots: [UInt64]
-    /// For each row, to which slots the number of the row is added: whole numbers and decimals only. Where there is no number, none is
-    /// made. No slot is marked in both.
+    /// The slots to add to, in the same format. They contain whole numbers or decimals.
+    ///
+    /// If the stored value is nil, it stays nil. No slot is marked in both lists.
     public var addedSlots: [UInt64]
-    /// The words of one row.
+    /// The number of words per row in ``setSlots`` and ``addedSlots``.
     public var wordsPerRow: Int
 
-    /// Makes derived rows.
+    /// Creates derived rows.
     public init(rows: RowBatch, setSlots: [UInt64], addedSlots: [UInt64], wordsPerRow: Int) {
       self.rows = rows
       self.setSlots = setSlots
@@ -23,27 +26,27 @@ extension SaveRequest {
       self.wordsPerRow = wordsPerRow
     }
 
-    /// Whether a slot gets the value of a row.
+    /// Whether a slot is set to the row's value.
     public func isSet(row: Int, slot: Int) -> Bool { setSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0 }
 
-    /// Whether the number of a row is added to a slot.
+    /// Whether the row's value is added to a slot.
     public func isAdded(row: Int, slot: Int) -> Bool { addedSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0 }
 
-    /// The slots of a row that change, ascending.
+    /// The slots that a row changes, ascending.
     public func slots(row: Int) -> [Int] {
       rows.layout.columns.indices.filter { isSet(row: row, slot: $0) || isAdded(row: row, slot: $0) }
     }
 
-    /// Whether all that a row says does not depend on what is there.
+    /// Whether a row only sets values, independently of the stored ones.
     public func isSetOnly(row: Int) -> Bool { addedSlots[row * wordsPerRow..<(row + 1) * wordsPerRow].allSatisfy { $0 == 0 } }
 
-    /// The value that a slot has after the save.
+    /// The value of a slot after the save.
     ///
     /// - Parameters:
-    ///   - row: the place of the row in ``rows``.
-    ///   - slot: the slot.
-    ///   - stored: the value that is there.
-    /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` when a sum is beyond what the attribute can hold.
+    ///   - row: The index in ``rows``.
+    ///   - slot: The slot.
+    ///   - stored: The stored value.
+    /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` if a sum doesn't fit the attribute.
     public func value(row: Int, slot: Int, after stored: StoreValue) throws -> StoreValue {
       guard case .attribute(let type) = rows.layout.columns[slot] else { return stored }
       let given = rows.pointer(row).value(slot, rows.layout.columns[slot], idPrefix: nil)
@@ -52,8 +55,8 @@ extension SaveRequest {
       if let sum = DerivedRows.sum(stored, given, type) { return sum }
       throw StoreError(
         .unstorableValue, operation: "save",
-        reason: "A number derived from others, in slot \(slot) of the object with key \(rows.pointer(row).key), would be beyond what its "
-          + "attribute can hold.")
+        reason: "The derived number in slot \(slot) of the object with key \(rows.pointer(row).key) doesn't fit the type of its "
+          + "attribute. Give the attribute a larger type.")
     }
 
     private static func sum(_ a: StoreValue, _ b: StoreValue, _ type: AttributeType) -> StoreValue? {
@@ -63,13 +66,13 @@ extension SaveRequest {
       return overflow || !range.contains(sum) ? nil : StoreValue.int64(sum).converted(to: type)
     }
 
-    /// Appends the row that a stored one becomes, under its version.
+    /// Appends a stored row with the derived values applied. Its version stays the same.
     ///
     /// - Parameters:
-    ///   - index: which of ``rows``.
-    ///   - stored: the row of that key, with the layout of ``rows``.
-    ///   - builder: a builder of that layout.
-    /// - Throws: as ``value(row:slot:after:)``; nothing was appended then.
+    ///   - index: The index in ``rows``.
+    ///   - stored: The stored row with the same key, in the layout of ``rows``.
+    ///   - builder: A builder with that layout.
+    /// - Throws: The errors of ``value(row:slot:after:)``; nothing is appended then.
     public func append(_ index: Int, after stored: RowPointer, to builder: RowBatchBuilder) throws {
       builder.beginRow(key: stored.key, version: stored.version)
       for slot in builder.layout.columns.indices {
@@ -93,7 +96,7 @@ extension SaveRequest {
 
     private enum CodingKeys: String, CodingKey { case rows, setSlots, addedSlots, wordsPerRow }
 
-    /// Decodes rows from values.
+    /// Decodes the rows from values.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       rows = try container.decode(CodedRows.self, forKey: .rows).batch()

@@ -4,7 +4,7 @@
   public import Foundation
 #endif
 
-/// A value is wanted that lies in a file of its own, as a row says: see ``StoreValue/externalData(_:)``.
+/// A request for a value in an external file; see ``StoreValue/externalData(_:)``.
 public struct ExternalDataRequest: Sendable, Hashable, Codable {
   /// The index of the concrete entity.
   public var entity: Int
@@ -12,10 +12,10 @@ public struct ExternalDataRequest: Sendable, Hashable, Codable {
   public var slot: Int
   /// The object's key.
   public var key: Int64
-  /// The name that the row has.
+  /// The file name in the row.
   public var id: UUID
 
-  /// Makes a request.
+  /// Creates a request.
   public init(entity: Int, slot: Int, key: Int64, id: UUID) {
     self.entity = entity
     self.slot = slot
@@ -23,12 +23,12 @@ public struct ExternalDataRequest: Sendable, Hashable, Codable {
     self.id = id
   }
 
-  /// The request as a phrase for errors: entity, attribute, key and name of the file.
+  /// A phrase for errors: entity, attribute, key and file name.
   public func description(in model: ManagedObjectModel) -> String {
     guard model.entities.indices.contains(entity), model.entities[entity].slots.indices.contains(slot) else {
-      return "read the file \(id.uuidString)"
+      return "read the external file \(id.uuidString)"
     }
     let entity = model.entities[entity]
-    return "read \(entity.name).\(entity.slots[slot].name) of the object with key \(key) from its file \(id.uuidString)"
+    return "read \(entity.name).\(entity.slots[slot].name) of the object with key \(key) from its external file \(id.uuidString)"
   }
 }

@@ -1,30 +1,31 @@
-/// What a fetch delivers.
+/// The rows or values that a fetch delivers.
 public enum FetchOutput: Sendable, Hashable, Codable {
-  /// Whole rows, in the layout of their concrete entities.
+  /// Complete rows, in the layout of their concrete entities.
   case rows
   /// Rows of ``RowLayout/keysOnly``.
   case keys
-  /// One row with one `integer64` column: the number of rows.
+  /// One row with one `integer64` column: the row count.
   case count
-  /// A row per group, or one row for all, with ``AggregatePlan/layout(in:)``.
+  /// One row per group, or one row for all rows, with ``AggregatePlan/layout(in:)``.
   case aggregates(AggregatePlan)
 }
 
-/// What to compute from the rows of each group.
+/// The values to compute for each group of rows.
 public struct AggregatePlan: Sendable, Hashable, Codable {
-  /// The slots of the properties that make groups; rows with equal values there are one group. Empty: one group of
-  /// all rows, which is there even when there are no rows.
+  /// The slots to group by. Rows with equal values in these slots form a group.
+  ///
+  /// If empty, all rows form one group, which exists even if there are no rows.
   public var groupBy: [Int]
-  /// The columns of an answer, in order.
+  /// The columns of the result, in order.
   public var columns: [AggregateColumn]
 
-  /// Makes a plan.
+  /// Creates a plan.
   public init(groupBy: [Int], columns: [AggregateColumn]) {
     self.groupBy = groupBy
     self.columns = columns
   }
 
-  /// The shape of the answer's rows.
+  /// The layout of the result's rows.
   public func layout(in entity: ManagedObjectModel.Entity) -> RowLayout {
     RowLayout(columns.map { $0.columnType(in: entity) })
   }
@@ -32,22 +33,26 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
 
 /// One column of a dictionary result.
 public enum AggregateColumn: Sendable, Hashable, Codable {
-  /// The value by which was grouped.
+  /// The group's value in the slot.
   case group(slot: Int)
-  /// How many rows; with a slot, how many in which it has a value. An `integer64`.
+  /// The number of rows, or with a slot the number of rows that have a value in it. An `integer64`.
   case count(slot: Int?)
-  /// The sum of the values, `integer64` for whole numbers, `decimal` for decimals, else `double`; 0 for none. The sum of whole numbers is
-  /// exact: it is an error only when the result doesn't fit, whatever the order of the rows. A sum with a NaN is NaN.
+  /// The sum of the values, or 0 if there are none.
+  ///
+  /// The type is `integer64` for whole numbers, `decimal` for decimals, and otherwise `double`. Whole numbers are summed exactly. It is an
+  /// error only if the result doesn't fit, regardless of row order. A sum that includes NaN is NaN.
   case sum(slot: Int)
-  /// The average of the values, a `double` (`decimal` for decimals), or nil for none. That of whole numbers is the exact sum, rounded to a
-  /// floating-point number and divided by the count. An average with a NaN is NaN.
+  /// The average of the values, or nil if there are none.
+  ///
+  /// The type is `decimal` for decimals, and otherwise `double`. For whole numbers, the exact sum is rounded to a floating-point number and
+  /// divided by the count. An average that includes NaN is NaN.
   case average(slot: Int)
-  /// The smallest value, or nil for none. NaN only when there is no other value.
+  /// The minimum value, or nil if there is none. NaN only if all values are NaN.
   case minimum(slot: Int)
-  /// The largest value, or nil for none. NaN only when there is no other value.
+  /// The maximum value, or nil if there is none. NaN only if all values are NaN.
   case maximum(slot: Int)
 
-  /// The slot that is read, or nil for a count of rows.
+  /// The slot that the column reads, or nil for a count of rows.
   public var slot: Int? {
     switch self {
     case .group(let slot), .sum(let slot), .average(let slot), .minimum(let slot), .maximum(let slot): slot
@@ -72,24 +77,24 @@ public enum AggregateColumn: Sendable, Hashable, Codable {
   }
 }
 
-/// A fetch as a store gets it: only what its capabilities declare.
+/// A fetch that uses only what a store's capabilities declare.
 public struct FetchPlan: Sendable, Hashable, Codable {
-  /// The index of the declared entity, whose slots ``predicate`` and ``sorts`` name.
+  /// The index of the declared entity. The slots in ``predicate`` and ``sorts`` are those of this entity.
   public var entity: Int
-  /// The indexes of the concrete entities whose rows are wanted.
+  /// The indexes of the concrete entities to fetch.
   public var concreteEntities: [Int]
-  /// Which rows; nil for all.
+  /// The rows to select, or nil for all rows.
   public var predicate: QueryExpression?
-  /// The order; made total by the key. Empty: any order.
+  /// The order of the rows; ties are in key order. If empty, any order.
   public var sorts: [SortTerm]
-  /// How many rows to leave out at the beginning.
+  /// The number of rows to skip.
   public var offset: Int
-  /// How many rows at the most; nil for all.
+  /// The maximum number of rows, or nil for no maximum.
   public var limit: Int?
-  /// What is delivered.
+  /// The rows or values to deliver.
   public var output: FetchOutput
 
-  /// Makes a plan for all rows of an entity, which every store can carry out.
+  /// Creates a plan. By default it fetches all rows of an entity, which every store supports.
   public init(
     entity: Int, concreteEntities: [Int], predicate: QueryExpression? = nil, sorts: [SortTerm] = [], offset: Int = 0, limit: Int? = nil,
     output: FetchOutput = .rows
@@ -104,33 +109,34 @@ public struct FetchPlan: Sendable, Hashable, Codable {
   }
 }
 
-/// The rows with certain keys are wanted, in any order; keys that are not there are left out.
+/// A request for the rows with given keys, in any order. Missing keys are skipped.
 public struct FaultRequest: Sendable, Hashable, Codable {
-  /// The index of the declared entity; rows of its sub-entities count.
+  /// The index of the declared entity; rows of its subentities are included.
   public var entity: Int
-  /// The keys, without repetition.
+  /// The keys, without duplicates.
   public var keys: [Int64]
 
-  /// Makes a request.
+  /// Creates a request.
   public init(entity: Int, keys: [Int64]) {
     self.entity = entity
     self.keys = keys
   }
 }
 
-/// The targets of one to-many relationship are wanted, for several objects at once.
+/// A request for the destination objects of a to-many relationship, for several sources at once.
 public struct RelationshipRequest: Sendable, Hashable, Codable {
   /// The index of the entity that declares the relationship.
   public var entity: Int
-  /// The place of the relationship among the entity's relationships.
+  /// The index of the relationship in the entity's relationships.
   public var relationship: Int
-  /// The keys of the objects whose targets are wanted, without repetition.
+  /// The keys of the objects whose destinations are requested, without duplicates.
   public var sources: [Int64]
-  /// Whether somebody is about to read the targets, so that their rows are welcome where they cost little more than the
-  /// keys. A store may deliver any of them, or none.
+  /// Whether the destination rows are about to be read.
+  ///
+  /// If true, a store may deliver any of these rows, or none. It delivers them if they cost little more than the keys.
   public var welcomesRows: Bool
 
-  /// Makes a request.
+  /// Creates a request.
   public init(entity: Int, relationship: Int, sources: [Int64], welcomesRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
@@ -139,27 +145,30 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   }
 }
 
-/// The targets of a to-many relationship, source by source, in flat arrays.
+/// The destination objects of a to-many relationship for each source, in flat arrays.
 ///
-/// The targets of source *i* are `targets[offsets[i] ..< offsets[i + 1]]`, in any order, without repetition. A source
-/// that does not exist has none.
+/// The destinations of source *i* are `targets[offsets[i] ..< offsets[i + 1]]`, in any order, without duplicates. A source that doesn't
+/// exist has none.
 public final class RelationshipAnswer: Sendable {
-  /// One more than there are sources, beginning with 0.
+  /// Offsets into ``targets``, beginning with 0. There is one more offset than there are sources.
   public let offsets: [Int32]
-  /// The keys of the targets.
+  /// The keys of the destination objects.
   public let targets: [Int64]
-  /// The index of each target's concrete entity; nil when all are of the declared destination.
+  /// The index of each destination's concrete entity.
+  ///
+  /// Nil if all are of the declared destination entity.
   public let entities: [Int]?
-  /// The key by which each target is ordered among its source's, the largest there is for one that has none; nil for an
-  /// unordered relationship.
+  /// The order key of each destination, or nil for an unordered relationship.
+  ///
+  /// A destination without an order key has the largest `Int64`.
   public let orderKeys: [Int64]?
-  /// Rows of targets that came along; see ``RelationshipRequest/welcomesRows``.
+  /// Rows of destination objects; see ``RelationshipRequest/welcomesRows``.
   public let rows: [RowBatch]
 
-  /// Makes an answer.
+  /// Creates an answer. Traps if the offsets don't match the number of destinations.
   public init(offsets: [Int32], targets: [Int64], entities: [Int]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
     precondition(
-      offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer do not span its targets.")
+      offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer don't match its targets.")
     self.offsets = offsets
     self.targets = targets
     self.entities = entities

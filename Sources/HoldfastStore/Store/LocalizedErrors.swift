@@ -4,57 +4,57 @@
   public import Foundation
 #endif
 
-// What Foundation shows of the errors of this module.
+// How this module's errors bridge to Foundation.
 //
-// `localizedDescription` comes from `LocalizedError`. Domain and number of an `NSError` come from `_domain` and `_code`, which the
-// standard library demands of every error. `CustomNSError`, which only sets these two and `userInfo`, is in full Foundation on Linux,
-// and that costs every process 2.2 ms and 6.7 MB.
+// `LocalizedError` provides `localizedDescription`. The domain and code of an `NSError` come from `_domain` and `_code`, requirements of
+// `Error` in the standard library. `CustomNSError` would only set these and `userInfo`. On Linux it is part of full Foundation, which costs
+// each process 2.2 ms and 6.7 MB.
 
 extension StoreError: LocalizedError {
-  /// What failed, on what, why, and what to do: the error's `localizedDescription`.
+  /// What failed, where, why, and what to do: the error's `localizedDescription`.
   public var errorDescription: String? { sentence }
-  /// Why it failed, and what to do.
+  /// Why it failed, and what to do about it.
   public var failureReason: String? { reason }
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { coreDataErrorDomain }
-  /// The number of the bridged `NSError`.
+  /// The code of the bridged `NSError`.
   public var _code: Int { coreDataCode }
 }
 
 extension ModelError: LocalizedError {
-  /// All problems, a line each: the error's `localizedDescription`.
+  /// All problems, one per line: the error's `localizedDescription`.
   public var errorDescription: String? { description }
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { coreDataErrorDomain }
-  /// Core Data's general error; it has no number for a model that contradicts itself.
+  /// Core Data's general error. It has no code for an inconsistent model.
   public var _code: Int { 134060 }
 }
 
 extension QueryError: LocalizedError {
-  /// What is wrong with which part of the query: the error's `localizedDescription`.
+  /// The part of the query that is wrong, and why: the error's `localizedDescription`.
   public var errorDescription: String? { description }
-  /// What is wrong, and what would be right.
+  /// What is wrong, and how to correct it.
   public var failureReason: String? { reason }
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { coreDataErrorDomain }
-  /// Core Data's general error; it raises an exception for such a query.
+  /// Core Data's general error. Core Data raises an exception for such a query.
   public var _code: Int { 134060 }
 }
 
 extension PropertyListError: LocalizedError {
-  /// Where in the bytes it failed, and why: the error's `localizedDescription`.
+  /// Where in the bytes reading failed, and why: the error's `localizedDescription`.
   public var errorDescription: String? { sentence }
   /// Why it failed.
   public var failureReason: String? { reason }
 
   /// The domain of the bridged `NSError`.
   public var _domain: String { coreDataErrorDomain }
-  /// Cocoa's number for a damaged property list.
+  /// Cocoa's code for a damaged property list.
   public var _code: Int { 3840 }
 }
 
-/// The domain of Cocoa's and Core Data's numbers.
+/// The domain of Cocoa's and Core Data's error codes.
 package let coreDataErrorDomain = "NSCocoaErrorDomain"

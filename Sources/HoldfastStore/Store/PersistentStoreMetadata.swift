@@ -1,19 +1,21 @@
-/// What a store tells of itself without being opened, and so without a model.
+/// Metadata that can be read without opening the store, and so without a model.
 public struct PersistentStoreMetadata: Sendable, Hashable {
   /// The store's UUID as upper-case text.
   public var storeUUID: String
-  /// The name of the type: "SQLite", "memory".
+  /// The name of the store type, such as "SQLite" or "memory".
   public var type: String
-  /// The version hash of each entity of the model with which the store was made, by the entity's name: 32 bytes each, to be
-  /// compared with ``ManagedObjectModel/Entity/versionHash``.
+  /// The version hash of each entity of the store's model, by entity name.
+  ///
+  /// Each has 32 bytes. Compare them with ``ManagedObjectModel/Entity/versionHash``.
   public var entityVersionHashes: [String: [UInt8]]
-  /// What else of that model decides how rows lie, to be compared with ``ManagedObjectModel/entityLayoutHashesByName``; nil when the store
-  /// does not tell, because another program made it.
+  /// A hash of each entity's row layout in the store's model, by entity name.
+  ///
+  /// Compare them with ``ManagedObjectModel/entityLayoutHashesByName``. Nil if another program created the store.
   public var entityLayoutHashes: [String: [UInt8]]?
-  /// The user's own metadata.
+  /// The user metadata.
   public var userInfo: [String: StoreValue]
 
-  /// Makes the record.
+  /// Creates store metadata.
   public init(
     storeUUID: String, type: String, entityVersionHashes: [String: [UInt8]], entityLayoutHashes: [String: [UInt8]]? = nil,
     userInfo: [String: StoreValue]
@@ -25,28 +27,29 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// Whether the store was made with a model whose entities have the version hashes of this one's, and where the store tells them the
-  /// layout hashes too, so that it opens with it.
+  /// Whether the store opens with a model: the version hashes of all entities are equal.
+  ///
+  /// If the store has layout hashes, they are compared as well.
   public func isCompatible(with model: ManagedObjectModel) -> Bool {
     ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model).isEmpty
   }
 
-  /// What Core Data keeps as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
+  /// The digest that Core Data stores as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
   public var versionDigest: String { ModelVersionHash.digest(entityVersionHashes) }
 
-  /// What Core Data keeps as `NSStoreModelVersionChecksumKey`; see ``ManagedObjectModel/versionChecksum``.
+  /// The checksum that Core Data stores as `NSStoreModelVersionChecksumKey`; see ``ManagedObjectModel/versionChecksum``.
   public var versionChecksum: String { ModelVersionHash.checksum(entityVersionHashes) }
 }
 
-/// Whether a store and a model belong together, told by version hashes: the same check and the same error in every store.
+/// Checks by version hashes whether a store and a model match. All stores share this check and its error.
 public enum ModelCompatibility {
-  /// Refuses a model other than the one with which a store was made.
+  /// Throws if a model isn't the one that a store was created with.
   ///
   /// - Parameters:
-  ///   - hashes: the version hash of each entity of the store's model, by the entity's name.
-  ///   - layouts: what ``ManagedObjectModel/entityLayoutHashesByName`` gave for the store's model; nil when the store does not tell.
-  ///   - model: the model with which the store is being opened.
-  ///   - path: where the store is, for the error.
+  ///   - hashes: The version hash of each entity of the store's model, by entity name.
+  ///   - layouts: The value of ``ManagedObjectModel/entityLayoutHashesByName`` for the store's model, or nil if the store has none.
+  ///   - model: The model to open the store with.
+  ///   - path: The path of the store, for the error.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/incompatibleModel`` (134100), which names the entities that differ.
   public static func check(
     _ hashes: [String: [UInt8]], layouts: [String: [UInt8]]?, _ model: ManagedObjectModel, path: String? = nil
@@ -77,20 +80,20 @@ extension ModelCompatibility {
   }
 }
 
-/// How the metadata of a store is read and written while nobody has the store open. A store's extension of
-/// ``StoreDescription`` gives it; people call the coordinator.
+/// Access to the metadata of a store that isn't open.
 ///
-/// The closures are synchronous and may block. They throw ``StoreError``, with code ``StoreError/Code/alreadyOpen`` while this
-/// process has the store open: the open store answers then.
+/// A store's extension of ``StoreDescription`` provides it; applications call the coordinator. The closures are synchronous and may block.
+/// They throw ``StoreError``, with code ``StoreError/Code/alreadyOpen`` while this process has the store open. Read the metadata from the
+/// open store instead.
 public struct StoreMetadataAccess: Sendable {
-  /// Reads the metadata and changes nothing.
+  /// Reads the metadata. Changes nothing.
   public var read: @Sendable () throws -> PersistentStoreMetadata
-  /// Replaces the user's metadata, durably; what belongs to the store itself stays.
+  /// Replaces the user metadata, durably. The store's own metadata is unchanged.
   public var write: @Sendable (_ userInfo: [String: StoreValue]) throws -> Void
-  /// Reads the model that the store keeps of itself; nil for a store that keeps none, such as one that another program made.
+  /// Reads the model kept in the store. Nil if there is none, as when another program created the store.
   public var readModel: @Sendable () throws -> ManagedObjectModel?
 
-  /// Makes the record.
+  /// Creates the record.
   public init(
     read: @escaping @Sendable () throws -> PersistentStoreMetadata,
     write: @escaping @Sendable (_ userInfo: [String: StoreValue]) throws -> Void,

@@ -1,11 +1,12 @@
 import Synchronization
 
-/// Maps the texts by which an outside world knows its records (UUIDs, paths, natural keys) to the whole-number keys
-/// of object IDs, both ways. Append-only: a text keeps its key as long as the table lives.
+/// A two-way map between a backend's text identifiers and the keys of object IDs.
 ///
-/// A store whose records have text keys owns one table per root entity family it serves, or one for all, and passes
-/// it to ``StoreIdentity/intern(storeUUID:model:references:)``. Keys are handed out from 1 upwards. Thread-safe;
-/// every look-up is one hash.
+/// Text identifiers are UUIDs, paths or natural keys of external records. The table is append-only: a text keeps its key for the table's
+/// lifetime.
+///
+/// A store whose records have text identifiers owns one table per root entity, or one for all. It passes the table to
+/// ``StoreIdentity/intern(storeUUID:model:references:)``. Keys start at 1. The table is thread-safe; a lookup takes O(1) time.
 public final class ReferenceTable: Sendable {
   private struct Entries {
     var keys: [String: Int64] = [:]
@@ -15,13 +16,13 @@ public final class ReferenceTable: Sendable {
   /// Guards both directions of the map.
   private let entries = Mutex(Entries())
 
-  /// Makes an empty table.
+  /// Creates an empty table.
   public init() {}
 
-  /// How many texts have keys.
+  /// The number of texts with keys.
   public var count: Int { entries.withLock { $0.texts.count } }
 
-  /// The key of a text, made when it has none.
+  /// The key of a text. Allocates a key if the text has none.
   public func key(for reference: String) -> Int64 {
     entries.withLock { entries in
       if let key = entries.keys[reference] { return key }
@@ -32,12 +33,12 @@ public final class ReferenceTable: Sendable {
     }
   }
 
-  /// The key of a text, or nil when it has none.
+  /// The key of a text, or nil if it has none.
   public func existingKey(for reference: String) -> Int64? {
     entries.withLock { $0.keys[reference] }
   }
 
-  /// The text that a key stands for, or nil for a key that the table never handed out.
+  /// The text of a key, or nil if the table never allocated the key.
   public func reference(for key: Int64) -> String? {
     entries.withLock { key >= 1 && key <= Int64($0.texts.count) ? $0.texts[Int(key) - 1] : nil }
   }

@@ -1,25 +1,41 @@
-/// What one save changes in one store. It holds sealed rows and becomes values only when it is coded.
+/// The changes of one save in one store.
 ///
-/// The store applies: inserted rows, updated rows, new and removed links, deletions, then derived values. Every row in the request
-/// carries the version that it has *after* the save; where there was a row before, the version that the context had
-/// read stands beside it, and the store refuses the whole request when one no longer holds.
+/// Rows are sealed batches; they become values only when the request is encoded. Each row has the version it has *after* the save. A row
+/// that existed before also has an expected version: the version that the context read. If one doesn't match, the store refuses the entire
+/// request.
+///
+/// A store applies a request in this order:
+///
+/// 1. Compare the expected versions of updated, deleted and locked rows. Throw all conflicts at once.
+/// 2. Delete rows.
+/// 3. Update rows.
+/// 4. Insert rows, then check uniqueness constraints. Throw all conflicts at once.
+/// 5. Remove links, then add links (``links``).
+/// 6. Sever references to deleted rows (``EntityChanges/deleted``).
+/// 7. Set the order keys of ordered relationships (``orders``).
+/// 8. Set and add derived values (``EntityChanges/derived``).
+///
+/// A store compares versions and checks uniqueness only if it declares ``StoreCapabilities/versions`` and ``StoreCapabilities/uniqueness``.
+///
+/// Each step covers all entities before the next one begins. Deletions and updates come before insertions to free the values of uniqueness
+/// constraints. A new row may reuse the value of a deleted row, and two updated rows may exchange values. A store may use another order if
+/// the result is the same.
 public struct SaveRequest: Sendable, Codable {
-  /// Rows that changed, with what changed in them.
+  /// Changed rows, and which of their slots changed.
   public struct UpdatedRows: Sendable, Codable {
-    /// The rows as they are to be.
+    /// The rows as they are after the save.
     public var rows: RowBatch
-    /// The version of each row before.
+    /// The version of each row before the save.
     public var expectedVersions: [Int64]
-    /// For each row, which slots differ from before: slot 0 is the lowest bit of the first word, and each row has
-    /// ``wordsPerRow`` words. A row in which no bit is set changes its version only.
+    /// The slots that changed, as ``wordsPerRow`` words of bits per row. Slot 0 is the lowest bit of the first word.
     ///
-    /// A slot of a derived attribute (``ManagedObjectModel/Entity/derivedAttributes``) that is not marked keeps what the store has in it,
-    /// which others may have changed without raising the version.
+    /// If no bit of a row is set, only its version changes. If a derived attribute (``ManagedObjectModel/Entity/derivedAttributes``) isn't
+    /// marked, the store keeps its stored value. Another save may have changed that value without raising the version.
     public var changedSlots: [UInt64]
-    /// The words of one row.
+    /// The number of words per row in ``changedSlots``.
     public var wordsPerRow: Int
 
-    /// Makes updated rows.
+    /// Creates updated rows.
     public init(rows: RowBatch, expectedVersions: [Int64], changedSlots: [UInt64], wordsPerRow: Int) {
       self.rows = rows
       self.expectedVersions = expectedVersions
@@ -27,14 +43,14 @@ public struct SaveRequest: Sendable, Codable {
       self.wordsPerRow = wordsPerRow
     }
 
-    /// Whether a slot of a row differs from before.
+    /// Whether a slot of a row changed.
     public func isChanged(row: Int, slot: Int) -> Bool {
       changedSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0
     }
 
     private enum CodingKeys: String, CodingKey { case rows, expectedVersions, changedSlots, wordsPerRow }
 
-    /// Decodes rows from values.
+    /// Decodes the rows from values.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       rows = try container.decode(CodedRows.self, forKey: .rows).batch()
@@ -53,21 +69,21 @@ public struct SaveRequest: Sendable, Codable {
     }
   }
 
-  /// Rows by key and the versions that the context had read.
+  /// Keys of rows, with the versions that the context read.
   public struct KeyedRows: Sendable, Codable, Hashable {
     /// The keys, ascending.
     public var keys: [Int64]
-    /// The version of each before.
+    /// The expected version of each row.
     public var expectedVersions: [Int64]
 
-    /// Makes the pair of lists.
+    /// Creates the lists.
     public init(keys: [Int64] = [], expectedVersions: [Int64] = []) {
       self.keys = keys
       self.expectedVersions = expectedVersions
     }
   }
 
-  /// What happens to the rows of one concrete entity.
+  /// The changes to rows of one concrete entity.
   public struct EntityChanges: Sendable, Codable {
     /// The entity's index.
     public var entity: Int
@@ -75,23 +91,29 @@ public struct SaveRequest: Sendable, Codable {
     public var inserted: [RowBatch] = []
     /// Changed rows, ascending by key across the batches.
     public var updated: [UpdatedRows] = []
-    /// Rows to be removed. The store also severs what pointed to them through relationships whose inverse (the one
-    /// declared by the deleted object's entity) has a delete rule other than ``DeleteRule/noAction``: links are
-    /// removed, keys in other rows set to nil and those rows' versions raised by 1 (once, however many of a row's keys go),
-    /// all set-wise and after the updates of the same request. Links of to-many relationships without inverse go with their
-    /// targets.
+    /// Rows to delete.
+    ///
+    /// The store also severs references to the deleted rows. For each relationship of their entity whose delete rule isn't
+    /// ``DeleteRule/noAction``:
+    ///
+    /// - Links of many-to-many relationships are removed.
+    /// - To-one keys of the inverse are set to nil in other rows. The version of each such row is raised by 1, once, even if several of its
+    ///   keys are cleared.
+    ///
+    /// Links from to-many relationships without inverse to deleted rows are always removed. Severing covers all deleted rows together,
+    /// after the updates of the same request.
     public var deleted = KeyedRows()
-    /// Rows that are only to be compared with their expected versions.
+    /// Rows that don't change, whose expected versions are compared.
     public var locked = KeyedRows()
-    /// Values of derived attributes that follow from other objects; to be applied after everything else.
+    /// Values of derived attributes that depend on other objects. They are applied after everything else.
     public var derived: [DerivedRows] = []
 
-    /// Makes an empty record.
+    /// Creates an empty record.
     public init(entity: Int) { self.entity = entity }
 
     private enum CodingKeys: String, CodingKey { case entity, inserted, updated, deleted, locked, derived }
 
-    /// Decodes rows from values.
+    /// Decodes the rows from values.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       entity = try container.decode(Int.self, forKey: .entity)
@@ -114,43 +136,45 @@ public struct SaveRequest: Sendable, Codable {
     }
   }
 
-  /// New and removed links of one many-to-many pair, named from the side whose
-  /// ``ManagedObjectModel/Relationship/namesLinks`` is true. A link that is added though it is there, or removed
-  /// though it is not, is no error.
+  /// Added and removed links of a many-to-many pair, or of a to-many relationship without inverse.
   ///
-  /// Links of a relationship that is its own inverse are named from both ends: both pairs stand in the lists. A target of a
-  /// to-many relationship *without* inverse belongs to one source only: a new link takes it away from another, and of
-  /// several in one request the last one stays.
+  /// Links are named from the side whose ``ManagedObjectModel/Relationship/namesLinks`` is true. Adding an existing link and removing a
+  /// missing one aren't errors.
+  ///
+  /// If a relationship is its own inverse, links are named from both ends: the lists contain both pairs. A destination of a to-many
+  /// relationship *without* inverse belongs to one source: a new link removes it from its previous source. If a request has several such
+  /// links, the last one wins.
   public struct LinkChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the naming relationship.
     public var entity: Int
-    /// The place of the naming relationship among the entity's relationships.
+    /// The index of the naming relationship in the entity's relationships.
     public var relationship: Int
-    /// The new links, sorted by source, then target, without repetition.
+    /// The added links, sorted by source, then target, without duplicates.
     public var added: [Link] = []
-    /// The removed links, sorted likewise. No link is in both lists.
+    /// The removed links, sorted the same way. No link is in both lists.
     public var removed: [Link] = []
 
-    /// Makes an empty record.
+    /// Creates an empty record.
     public init(entity: Int, relationship: Int) {
       self.entity = entity
       self.relationship = relationship
     }
   }
 
-  /// Where targets stand among those of their source, for an ordered relationship. Every new link of one has a key here; so
-  /// have targets that moved.
+  /// Order keys of destinations in an ordered relationship.
+  ///
+  /// Every new link of an ordered relationship has an order key here, and so does every destination that moved.
   public struct OrderChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the ordered relationship.
     public var entity: Int
-    /// The place of the relationship among the entity's relationships.
+    /// The index of the relationship in the entity's relationships.
     public var relationship: Int
-    /// The links, from the side of the relationship, sorted by source, then target, without repetition.
+    /// The links, named from the relationship's side and sorted by source, then target, without duplicates.
     public var links: [Link] = []
-    /// The key of each: targets of one source stand in ascending order of their keys, which are different.
+    /// The order key of each link. Destinations of one source are in ascending order of their keys, which are distinct.
     public var keys: [Int64] = []
 
-    /// Makes an empty record.
+    /// Creates an empty record.
     public init(entity: Int, relationship: Int) {
       self.entity = entity
       self.relationship = relationship
@@ -164,77 +188,76 @@ public struct SaveRequest: Sendable, Codable {
     /// The key on the other side.
     public var target: Int64
 
-    /// Makes a link.
+    /// Creates a link.
     @inlinable public init(source: Int64, target: Int64) {
       self.source = source
       self.target = target
     }
 
-    /// By source, then target.
+    /// Compares by source, then target.
     @inlinable public static func < (a: Link, b: Link) -> Bool {
       a.source != b.source ? a.source < b.source : a.target < b.target
     }
   }
 
-  /// The changes by concrete entity, in the order of entities; only entities with changes.
+  /// The changes by concrete entity, in entity order. Contains only entities with changes.
   public var entities: [EntityChanges]
-  /// The changes of many-to-many links.
+  /// The changes to links.
   public var links: [LinkChanges]
-  /// The keys by which targets of ordered relationships stand; to be applied when the links are there. A key goes with its
-  /// link.
+  /// The order keys of ordered relationships. Apply them after the links; removing a link removes its order key.
   public var orders: [OrderChanges]
 
-  /// Makes a request.
+  /// Creates a request.
   public init(entities: [EntityChanges] = [], links: [LinkChanges] = [], orders: [OrderChanges] = []) {
     self.entities = entities
     self.links = links
     self.orders = orders
   }
 
-  /// Whether nothing changes.
+  /// Whether the request contains no changes.
   public var isEmpty: Bool { entities.isEmpty && links.isEmpty && orders.isEmpty }
 }
 
-/// Changes rows without objects. No context sees it happen.
+/// A request that changes rows without loading objects. Contexts aren't notified.
 public enum BatchRequest: Sendable, Hashable, Codable {
-  /// Removes all rows of an entity, by its index, for which the predicate holds.
+  /// Deletes all rows of an entity, given by its index, that match the predicate.
   case delete(entity: Int, predicate: QueryExpression?)
-  /// Sets slots of all rows of an entity for which the predicate holds.
+  /// Sets slots in all rows of an entity that match the predicate.
   case update(entity: Int, predicate: QueryExpression?, values: [Int: StoreValue])
 }
 
-/// What a batch request did.
+/// The result of a batch request.
 public struct BatchResult: Sendable, Hashable, Codable {
-  /// How many rows were changed or removed.
+  /// The number of rows that were changed or deleted.
   public var rowCount: Int
 
-  /// Makes a result.
+  /// Creates a result.
   public init(rowCount: Int) { self.rowCount = rowCount }
 }
 
-/// Asks what was changed after a point in the store's history.
+/// A request for the transactions after a given one in the store's history.
 public struct HistoryRequest: Sendable, Hashable, Codable {
-  /// The number of the last transaction that the caller knows; 0 for none.
+  /// The number of the last transaction that the caller knows, or 0 for none.
   public var afterTransaction: Int64
 
-  /// Makes a request.
+  /// Creates a request.
   public init(afterTransaction: Int64) { self.afterTransaction = afterTransaction }
 }
 
-/// A saved transaction in a store's history.
+/// A committed transaction in a store's history.
 public struct HistoryTransaction: Sendable, Hashable, Codable {
-  /// The number, ascending.
+  /// The transaction's number. Numbers ascend.
   public var number: Int64
-  /// Seconds since 2001-01-01T00:00:00Z.
+  /// The time of the commit, in seconds since 2001-01-01T00:00:00Z.
   public var timestamp: Double
-  /// The inserted, updated and deleted objects.
+  /// The inserted objects.
   public var inserted: [ManagedObjectID]
   /// The updated objects.
   public var updated: [ManagedObjectID]
   /// The deleted objects.
   public var deleted: [ManagedObjectID]
 
-  /// Makes a transaction.
+  /// Creates a transaction.
   public init(number: Int64, timestamp: Double, inserted: [ManagedObjectID], updated: [ManagedObjectID], deleted: [ManagedObjectID]) {
     self.number = number
     self.timestamp = timestamp

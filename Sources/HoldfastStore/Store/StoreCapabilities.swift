@@ -1,64 +1,64 @@
-/// Which comparisons a store answers itself.
+/// The comparisons that a store evaluates itself.
 public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
-  /// The bits.
+  /// The bits of the set.
   public let rawValue: UInt32
-  /// Makes a set from its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
-  /// Equal and unequal, also with nil.
+  /// Equal and not equal, including comparisons with nil.
   public static let equality = ComparisonCapabilities(rawValue: 1)
-  /// Less, greater, between.
+  /// Less than, greater than, and between.
   public static let order = ComparisonCapabilities(rawValue: 2)
-  /// Membership in a list of at most ``StoreCapabilities/largestList`` values, nil among them.
+  /// Membership in a list of at most ``StoreCapabilities/largestList`` values, which may include nil.
   public static let membership = ComparisonCapabilities(rawValue: 4)
-  /// Text that begins with, ends with or contains another, compared as bytes.
+  /// Text that begins with, ends with or contains other text, compared by bytes.
   public static let substrings = ComparisonCapabilities(rawValue: 8)
-  /// The same and equality on text without regard to case or diacritics, by ``TextFolding``.
+  /// ``substrings`` and ``equality`` of text that ignore case or diacritics; see ``TextFolding``.
   public static let folding = ComparisonCapabilities(rawValue: 16)
-  /// Remainders of whole numbers as operands of the others.
+  /// Remainders of whole numbers as operands of the other comparisons.
   public static let remainders = ComparisonCapabilities(rawValue: 32)
-  /// All of them.
+  /// All comparisons.
   public static let all: ComparisonCapabilities = [.equality, .order, .membership, .substrings, .folding, .remainders]
 }
 
-/// Which relationships a store follows in predicates and sorts.
+/// The relationships that a store follows in predicates and sorts.
 public struct TraversalCapabilities: OptionSet, Sendable, Hashable, Codable {
-  /// The bits.
+  /// The bits of the set.
   public let rawValue: UInt32
-  /// Makes a set from its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
-  /// Key paths through to-one relationships of any length.
+  /// Key paths through any number of to-one relationships.
   public static let toOne = TraversalCapabilities(rawValue: 1)
   /// ANY and ALL over to-many relationships.
   public static let quantifiers = TraversalCapabilities(rawValue: 2)
-  /// The number of objects of a to-many relationship.
+  /// The number of destinations of a to-many relationship.
   public static let counts = TraversalCapabilities(rawValue: 4)
-  /// All of them.
+  /// All traversals.
   public static let all: TraversalCapabilities = [.toOne, .quantifiers, .counts]
 }
 
-/// Some of the attribute types.
+/// A set of attribute types.
 public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
-  /// The bits.
+  /// The bits of the set.
   public let rawValue: UInt32
-  /// Makes a set from its bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
-  /// Whole numbers of 16 bits.
+  /// 16-bit whole numbers.
   public static let integer16 = AttributeTypes(rawValue: 1)
-  /// Whole numbers of 32 bits.
+  /// 32-bit whole numbers.
   public static let integer32 = AttributeTypes(rawValue: 2)
-  /// Whole numbers of 64 bits.
+  /// 64-bit whole numbers.
   public static let integer64 = AttributeTypes(rawValue: 4)
   /// Decimal numbers.
   public static let decimal = AttributeTypes(rawValue: 8)
-  /// Floating-point numbers of 64 bits.
+  /// 64-bit floating-point numbers.
   public static let double = AttributeTypes(rawValue: 16)
-  /// Floating-point numbers of 32 bits.
+  /// 32-bit floating-point numbers.
   public static let float = AttributeTypes(rawValue: 32)
   /// Text.
   public static let string = AttributeTypes(rawValue: 64)
-  /// Truth values.
+  /// Boolean values.
   public static let boolean = AttributeTypes(rawValue: 128)
-  /// Points in time.
+  /// Dates.
   public static let date = AttributeTypes(rawValue: 256)
   /// Bytes.
   public static let binaryData = AttributeTypes(rawValue: 512)
@@ -66,14 +66,14 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
   public static let uuid = AttributeTypes(rawValue: 1024)
   /// URIs.
   public static let uri = AttributeTypes(rawValue: 2048)
-  /// Bytes that a transformer made.
+  /// Bytes from a value transformer.
   public static let transformable = AttributeTypes(rawValue: 4096)
-  /// IDs of objects.
+  /// Object IDs.
   public static let objectID = AttributeTypes(rawValue: 8192)
-  /// All that stores keep.
+  /// All types that stores keep.
   public static let all = AttributeTypes(rawValue: 0x3FFF)
 
-  /// The set of one type.
+  /// Creates a set of one type. It is empty for types that stores don't keep.
   public init(_ type: AttributeType) {
     self =
       switch type {
@@ -95,70 +95,81 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
       }
   }
 
-  /// Whether a type is among them.
+  /// Whether the set contains a type.
   public func contains(_ type: AttributeType) -> Bool { contains(AttributeTypes(type)) }
 }
 
-/// What a store does itself, said once as one value. All flags are positive: what is not declared the framework does
-/// with the reference evaluator, so a store that declares nothing still answers every query.
+/// The operations that a store performs itself.
 ///
-/// A flag means: *for every request that needs only declared abilities, the store's answer is exactly that of the
-/// reference evaluator.* The conformance kit checks each declared ability, and tells about those that are there but
-/// not declared.
+/// The framework performs everything else with the reference evaluator. A store that declares nothing therefore still answers every query.
 ///
-/// A store with limits declares them as numbers. The framework pushes the conjuncts of a predicate and the sorts that stay within all
-/// limits, and does the rest itself.
+/// A capability means that the store answers every request that needs only declared capabilities exactly like the reference evaluator.
+/// The conformance kit checks each declared capability, and reports those that work but aren't declared.
+///
+/// Limits are numbers. The framework sends a store the conjuncts of a predicate and the sort terms that stay within all limits, and
+/// evaluates the rest itself.
 public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// The comparisons that predicates may use.
   public var comparisons: ComparisonCapabilities = []
-  /// The attribute types on which ``comparisons`` and sorts hold.
+  /// The attribute types that ``comparisons`` and sorts support.
   public var comparedTypes: AttributeTypes = []
-  /// AND, OR and NOT of declared comparisons. Without it only the conjuncts of a topmost AND are handed over.
+  /// AND, OR and NOT of declared comparisons. Without it, the store receives only the conjuncts of a top-level AND.
   public var booleanOperators = false
-  /// The relationships that predicates and sorts may cross.
+  /// The relationships that predicates and sorts may follow.
   public var traversal: TraversalCapabilities = []
-  /// Equality of all properties of a uniqueness constraint with values other than nil, answered without reading all rows,
-  /// whatever ``comparisons`` says: one comparison, or an AND of one for each property.
+  /// Looking up rows by a uniqueness constraint, without reading all rows.
+  ///
+  /// The predicate compares each property of the constraint for equality with a value other than nil. It is a single comparison, or an AND
+  /// of one per property. This is independent of ``comparisons``.
   public var uniqueLookups = false
-  /// Sorting by attributes of ``comparedTypes``, made total by the key.
+  /// Sorting by attributes of ``comparedTypes``, with ties in key order.
   public var sorting = false
-  /// Limit and offset, when predicate and sorts are wholly the store's.
+  /// Limit and offset, if the store evaluates the entire predicate and all sort terms.
   public var windowing = false
   /// Counting rows without delivering them.
   public var counting = false
-  /// Sum, average, smallest, largest and count, for all rows or grouped by properties.
+  /// Sum, average, minimum, maximum and count, of all rows or grouped by properties.
   public var aggregates = false
   /// The maximum number of values in a list of ``ComparisonCapabilities/membership``. Defaults to 0.
   public var largestList = 0
-  /// The maximum number of comparisons in a predicate, each BETWEEN, list and literal counted as one. Defaults to no maximum.
+  /// The maximum number of comparisons in a predicate. Each BETWEEN, list and literal counts as one. Defaults to no maximum.
   public var maximumConditions = Int.max
-  /// The maximum nesting of a predicate: a comparison is one level, each AND, OR, NOT, ANY or ALL around it another. Defaults to no
+  /// The maximum nesting of a predicate. A comparison is one level; each AND, OR, NOT, ANY or ALL around it adds one. Defaults to no
   /// maximum.
   public var maximumNesting = Int.max
-  /// The maximum number of quantifiers (ANY and ALL) inside each other. Defaults to no maximum.
+  /// The maximum nesting of quantifiers (ANY and ALL). Defaults to no maximum.
   public var maximumQuantifierNesting = Int.max
-  /// The maximum number of to-one relationships that predicate and sorts of a fetch follow together; what several paths have in common
-  /// counts once. Defaults to no maximum.
+  /// The maximum number of to-one relationships that a fetch follows, in its predicate and sorts.
+  ///
+  /// A prefix that several paths share counts once. Defaults to no maximum.
   public var maximumJoins = Int.max
   /// The maximum number of sort terms. Defaults to no maximum.
   public var maximumSortTerms = Int.max
-  /// Uniqueness constraints are checked in `prepare`.
+  /// Checking uniqueness constraints in ``IncrementalStore/prepare(_:)``.
   public var uniqueness = false
-  /// Read views of the kinds ``ReadViewKind/consistent`` and ``ReadViewKind/snapshot`` don't change while others save.
+  /// Read views of the kinds ``ReadViewKind/consistent`` and ``ReadViewKind/snapshot`` that don't change during other saves.
   public var snapshots = false
-  /// Expected versions are compared in `prepare`. Without it the framework compares under its own lock, and a race
-  /// with other processes remains.
+  /// Comparing expected versions in ``IncrementalStore/prepare(_:)``.
+  ///
+  /// Without it, the framework compares them under its save lock before it prepares the save. Another process can still change a row in
+  /// between.
+  ///
+  /// Every store keeps the versions of a request, declared or not. A row without a version has version 0; see ``RowPointer/version``. If
+  /// the expected and the stored version are both 0, the framework compares the row's values with those that the context read, except
+  /// derived attributes.
   public var versions = false
-  /// The store keeps the rows it has read in memory, so that asking again costs nothing and no cache is worth its memory.
+  /// Keeping the rows it has read in memory. Reading them again costs nothing, so the framework doesn't cache them.
   public var residentRows = false
-  /// Large values of attributes that allow it are kept in files of their own; rows have their names, and `externalData(_:)` gives
-  /// the bytes. Without it every value lies in its row, whatever the model allows.
+  /// Keeping large values in external files, for attributes that allow it.
+  ///
+  /// Rows contain the file names, and ``IncrementalStore/externalData(_:)`` returns the bytes. Without it, every value is stored in its
+  /// row.
   public var externalData = false
-  /// `perform(_:)` takes batch requests.
+  /// Batch requests with ``IncrementalStore/perform(_:)``.
   public var batchRequests = false
-  /// `history(_:)` answers.
+  /// A history, which ``IncrementalStore/history(_:)`` returns.
   public var history = false
 
-  /// Declares nothing.
+  /// Creates capabilities that declare nothing.
   public init() {}
 }

@@ -1,27 +1,27 @@
-/// Says which store to open. Stores offer factories as static members: `.memory()`, `.sqlite(at:)`.
+/// Describes a store to open. Stores provide factories as static members: `.memory()`, `.sqlite(at:)`.
 public struct StoreDescription: Sendable {
-  /// The name of the type: "SQLite", "memory".
+  /// The name of the store type, such as "SQLite" or "memory".
   public var type: String
-  /// The path of the file; nil for a store without one.
+  /// The path of the file, or nil for a store without a file.
   public var path: String?
-  /// Whether nothing may be written.
+  /// Whether the store is opened read-only.
   public var isReadOnly: Bool
-  /// The name of the model's configuration whose entities have their objects in this store; nil for all entities.
+  /// The model configuration whose entities this store contains, or nil for all entities.
   ///
-  /// The store is opened with the whole model all the same: its file has a place for every entity, and the version hashes of
-  /// all, so that it can be opened with another configuration or none later. Coordinators put objects of the named entities
-  /// into it and no others, and look for no others in it.
+  /// The store still opens with the complete model. Its file has tables and version hashes for every entity, so it can be opened later with
+  /// another configuration or none. Coordinators save only objects of the configuration's entities to the store, and fetch only those from
+  /// it.
   public var configuration: String?
-  /// Reads and writes the store's metadata without opening it; nil for a store that cannot.
+  /// Access to the store's metadata without opening it, or nil if not supported.
   public var metadataAccess: StoreMetadataAccess?
-  /// Rebuilds the store's file without unused space; nil for a store with nothing to rebuild.
+  /// Rebuilds the store's file without unused space, or nil if there is nothing to rebuild.
   ///
-  /// The argument is the store that ``makeStore`` made and that is open, or nil while the store is closed.
+  /// The argument is the open store that ``makeStore`` created, or nil if the store is closed.
   public var compact: (@Sendable (_ open: (any IncrementalStore)?) throws -> Void)?
-  /// Makes the store, unopened.
+  /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore
 
-  /// Makes a description.
+  /// Creates a description.
   public init(
     type: String, path: String? = nil, isReadOnly: Bool = false, configuration: String? = nil,
     metadataAccess: StoreMetadataAccess? = nil, compact: (@Sendable ((any IncrementalStore)?) throws -> Void)? = nil,
@@ -36,7 +36,7 @@ public struct StoreDescription: Sendable {
     self.makeStore = makeStore
   }
 
-  /// The same store, opened with a configuration of the model: `.sqlite(at: path).with(configuration: "cloud")`.
+  /// A copy of the description with a configuration of the model: `.sqlite(at: path).with(configuration: "cloud")`.
   public func with(configuration: String?) -> StoreDescription {
     var copy = self
     copy.configuration = configuration

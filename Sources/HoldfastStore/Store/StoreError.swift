@@ -1,101 +1,104 @@
-/// An error of a persistent store: what failed, on what, why, and what to do about it.
+/// An error of a persistent store: what failed, where, why, and what to do.
 ///
-/// Stores throw this type and nothing else across the boundary; the coordinator wraps any other error that an
-/// outside store throws into one with code ``Code/general``. A store error never holds attribute values: only
-/// names of entities and properties, keys, paths and the numbers that the operating system or a library gave.
+/// Stores throw only this type. The coordinator wraps other errors in a store error with code ``Code/general``.
 ///
-/// ``coreDataCode`` is the number that Core Data gives to the same situation. Bridged to `NSError` the error has this number in
-/// `NSCocoaErrorDomain`, and `localizedDescription` is ``errorDescription``.
+/// A store error contains names of entities and properties, keys, paths, and error codes of the operating system or a library. It never
+/// contains attribute values.
+///
+/// ``coreDataCode`` is the code that Core Data uses for the same failure. An error bridged to `NSError` has this code in
+/// `NSCocoaErrorDomain`, and its `localizedDescription` is ``errorDescription``.
 public struct StoreError: Error, Sendable {
-  /// What kind of failure it is. Open for growth: a store may define codes of its own.
+  /// The kind of failure. Stores may define additional codes.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     /// The name of the code, in lower camel case.
     public let rawValue: String
-    /// Makes a code from its name.
+    /// Creates a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Anything that has no code of its own.
+    /// A failure without a specific code.
     public static let general = Code(rawValue: "general")
-    /// There is no file at the path and the store was not asked to create one.
+    /// The file doesn't exist, and the store wasn't opened to create it.
     public static let notFound = Code(rawValue: "notFound")
-    /// The path can't name a store's file: it is empty, too long, or a URL.
+    /// The path isn't usable for a file: it is empty, too long, or a URL.
     public static let invalidPath = Code(rawValue: "invalidPath")
-    /// The operating system refuses access to the file or its folder.
+    /// The operating system denied access to the file or its folder.
     public static let notPermitted = Code(rawValue: "notPermitted")
-    /// The file is not a store of this type.
+    /// The file isn't a store of this type.
     public static let notAStore = Code(rawValue: "notAStore")
-    /// The file was written by a newer version of the format.
+    /// The file has a newer version of the format.
     public static let newerFormat = Code(rawValue: "newerFormat")
     /// The file is damaged.
     public static let damaged = Code(rawValue: "damaged")
-    /// The file's schema would run code or compute values, which no store needs.
+    /// The file's schema would run code or compute values, which stores never need.
     public static let unsafeSchema = Code(rawValue: "unsafeSchema")
-    /// The store was made with another model.
+    /// The store was created with a different model.
     public static let incompatibleModel = Code(rawValue: "incompatibleModel")
-    /// The model says something that this type of store cannot keep.
+    /// The model uses a feature that this type of store doesn't support.
     public static let unsupportedModel = Code(rawValue: "unsupportedModel")
-    /// A value in the store has a type that its attribute cannot have.
+    /// A stored value has a type that its attribute doesn't allow.
     public static let wrongType = Code(rawValue: "wrongType")
-    /// A value does not fit the store, for example a NaN where only numbers can be kept.
+    /// The store can't represent a value, such as NaN in some stores.
     public static let unstorableValue = Code(rawValue: "unstorableValue")
     /// The disk or a quota is full.
     public static let diskFull = Code(rawValue: "diskFull")
-    /// The file, or what a request reads of it, has more bytes than the store's options allow.
+    /// The file, or what a request reads of it, exceeds a limit in the store's options.
     public static let tooLarge = Code(rawValue: "tooLarge")
-    /// Somebody else replaced, changed or removed the store's file since it was read; nothing was written.
+    /// Another process replaced, changed or removed the store's file since it was read. Nothing was written.
     public static let storeReplaced = Code(rawValue: "storeReplaced")
-    /// The save is done and visible, but the disk did not confirm it: a power loss may bring back the previous contents.
+    /// The save took effect, but the disk didn't confirm it. A power failure may restore the previous contents.
     public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
-    /// The save failed while it was committed, and whether it took effect can't be found out. Look at the store before saving again.
+    /// The commit failed, and it is unknown whether the save took effect. Check the store before saving again.
     public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
-    /// Reading or writing failed in the operating system.
+    /// The operating system failed to read or write.
     public static let inputOutput = Code(rawValue: "inputOutput")
-    /// Another connection or process holds the lock, or other requests use all connections, longer than the timeout.
+    /// The wait for a lock or a free connection exceeded the timeout.
+    ///
+    /// Another connection or process holds the lock, or other requests use all connections.
     public static let locked = Code(rawValue: "locked")
-    /// All snapshots that the store may hand out at once are in use.
+    /// The maximum number of snapshots is in use.
     public static let tooManyReadViews = Code(rawValue: "tooManyReadViews")
     /// The store was opened read-only.
     public static let readOnly = Code(rawValue: "readOnly")
-    /// The store is not open, or was closed.
+    /// The store isn't open.
     public static let notOpen = Code(rawValue: "notOpen")
     /// The same file is already open in this process.
     public static let alreadyOpen = Code(rawValue: "alreadyOpen")
-    /// A row that was asked for by its key does not exist.
+    /// A row requested by key doesn't exist.
     public static let missingRow = Code(rawValue: "missingRow")
-    /// The file of a value that lies in a file of its own is not there.
+    /// The external file of a value is missing.
     public static let missingExternalData = Code(rawValue: "missingExternalData")
-    /// Rows were changed by somebody else since they were read; see ``StoreError/conflicts``.
+    /// Rows changed in the store since they were read; see ``StoreError/conflicts``.
     public static let conflict = Code(rawValue: "conflict")
-    /// Rows would break a uniqueness constraint; see ``StoreError/constraintConflicts``.
+    /// Rows violate a uniqueness constraint; see ``StoreError/constraintConflicts``.
     public static let constraintConflict = Code(rawValue: "constraintConflict")
-    /// The store does not offer the operation; its capabilities say so.
+    /// The store doesn't support the operation; see ``StoreCapabilities``.
     public static let unsupportedRequest = Code(rawValue: "unsupportedRequest")
-    /// The request took longer than the store's options allow, and changed nothing.
+    /// The request took longer than the store's options allow. It changed nothing.
     public static let timedOut = Code(rawValue: "timedOut")
     /// The request was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
-    /// An earlier failure left the store unusable until it is reopened.
+    /// A previous failure made the store unusable until it is reopened.
     public static let failed = Code(rawValue: "failed")
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// What was being done, as a verb phrase: "open the store", "save 12 rows of Person".
+  /// The failed operation as a verb phrase: "open the store", "save 12 rows of Person".
   public var operation: String
-  /// The path or name of what it was done to; nil when there is no file.
+  /// The path or name of the file, or nil if there is none.
   public var path: String?
   /// Why it failed and what to do, as sentences without user data.
   public var reason: String
-  /// The error beneath, when there is one.
+  /// The underlying error, if any.
   public var cause: (any Error)?
-  /// Whether the same call may succeed later without any change by the caller.
+  /// Whether the same call may succeed later without changes by the caller.
   public var isRetryable: Bool
-  /// The rows that were changed by somebody else, with code ``Code/conflict``.
+  /// The rows that changed in the store since they were read, with code ``Code/conflict``.
   public var conflicts: [SaveConflict]
-  /// The rows that would break a uniqueness constraint, with code ``Code/constraintConflict``.
+  /// The rows that violate a uniqueness constraint, with code ``Code/constraintConflict``.
   public var constraintConflicts: [ConstraintConflict]
 
-  /// Makes an error.
+  /// Creates an error.
   public init(
     _ code: Code, operation: String, path: String? = nil, reason: String, cause: (any Error)? = nil, isRetryable: Bool = false,
     conflicts: [SaveConflict] = [], constraintConflicts: [ConstraintConflict] = []
@@ -110,7 +113,7 @@ public struct StoreError: Error, Sendable {
     self.constraintConflicts = constraintConflicts
   }
 
-  /// The number that Core Data uses for the same situation.
+  /// The code that Core Data uses for the same failure.
   public var coreDataCode: Int {
     switch code {
     case .incompatibleModel: 134100
@@ -130,25 +133,25 @@ public struct StoreError: Error, Sendable {
 }
 
 extension StoreError: CustomStringConvertible {
-  /// One line that tells what failed, on what and why, with the causes beneath.
+  /// What failed, where and why, in one line, followed by the cause.
   public var description: String {
     "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
   }
 
-  /// What failed, on what and why. Paths and names may have any characters.
+  /// What failed, where and why. Control characters are escaped, because paths and names may contain them.
   var sentence: String { "Could not \(operation)\(path.map { " at \($0)" } ?? ""): \(reason)".escapingControlCharacters() }
 }
 
-/// One row that could not be saved because it is no longer as the saving context knew it.
+/// A row that changed in the store since the saving context read it.
 public struct SaveConflict: Sendable {
   /// The object.
   public var objectID: ManagedObjectID
-  /// The version that the context had read.
+  /// The version that the context read.
   public var expectedVersion: Int64
-  /// The row as it is in the store now, or nil when it was deleted there.
+  /// The row in the store now, or nil if it was deleted.
   public var persisted: RowView?
 
-  /// Makes a conflict.
+  /// Creates a conflict.
   public init(objectID: ManagedObjectID, expectedVersion: Int64, persisted: RowView?) {
     self.objectID = objectID
     self.expectedVersion = expectedVersion
@@ -156,16 +159,16 @@ public struct SaveConflict: Sendable {
   }
 }
 
-/// One row that would give two objects the same values of a uniqueness constraint.
+/// A row that would duplicate another row's values of a uniqueness constraint.
 public struct ConstraintConflict: Sendable {
   /// The object being saved.
   public var objectID: ManagedObjectID
-  /// The object that has the values already, when it is known.
+  /// The object that already has the values, if known.
   public var existing: ManagedObjectID?
-  /// The names of the constraint's properties, as declared.
+  /// The names of the constraint's properties, in declaration order.
   public var constraint: [String]
 
-  /// Makes a conflict.
+  /// Creates a conflict.
   public init(objectID: ManagedObjectID, existing: ManagedObjectID?, constraint: [String]) {
     self.objectID = objectID
     self.existing = existing

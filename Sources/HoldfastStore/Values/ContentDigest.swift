@@ -1,8 +1,8 @@
 import HoldfastSupport
 
-/// A digest of bytes that finds damage: XXH64 of the xxHash fast digest algorithm specification, with seed 0.
+/// A digest that detects damage: XXH64 of the xxHash specification, with seed 0.
 ///
-/// It is fast, and not secure: anybody can make two contents with the same digest. Bytes may be given in pieces of any size.
+/// It is fast but not secure: anyone can construct different contents with the same digest. Bytes may be added in pieces of any size.
 ///
 /// ```swift
 /// var digest = ContentDigest()
@@ -12,15 +12,15 @@ import HoldfastSupport
 public struct ContentDigest: Sendable {
   private var hash = XXHash64()
 
-  /// Begins the digest of no bytes.
+  /// Creates a digest of no bytes.
   public init() {}
 
-  /// Takes further bytes into the digest.
+  /// Adds bytes to the digest.
   public mutating func update(_ bytes: UnsafeRawBufferPointer) { hash.update(bytes) }
 
-  /// The digest of all bytes so far. More may follow.
+  /// The digest of all bytes so far. You can add more bytes afterwards.
   public var value: UInt64 { hash.finalize() }
 
-  /// The digest of bytes that lie in one piece.
+  /// The digest of contiguous bytes.
   public static func value(of bytes: UnsafeRawBufferPointer) -> UInt64 { XXHash64.hash(bytes) }
 }

@@ -6,14 +6,13 @@ import HoldfastSupport
   public import Foundation
 #endif
 
-/// The names of files in which values of attributes lie that are too large for a row
-/// (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``).
+/// Names of external files, which contain attribute values that are too large for a row.
 ///
-/// A name that Holdfast gives is a UUID of version 8 (RFC 9562): 48 bits of chance, and 74 bits of the SHA-256 of the bytes. So no two
-/// values share a file, nobody counts references, and who reads a file knows whether it holds what it was named for. A UUID of
-/// another version, as Core Data gives, says nothing of the bytes.
+/// See ``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``. Holdfast names a file with a version 8 UUID (RFC 9562): 48 random
+/// bits and 74 bits of the SHA-256 digest of its bytes. No two values share a file, so references aren't counted, and a reader can check
+/// the contents against the name. A UUID of another version, such as Core Data's, doesn't identify the bytes.
 public enum ExternalDataName {
-  /// A name for a file with these bytes that no other file has.
+  /// Creates a new, unique name for a file with these bytes.
   public static func make(for bytes: UnsafeRawBufferPointer) -> UUID {
     var name = digestPart(bytes)
     let chance = UInt64.random(in: 0..<1 << 48)
@@ -21,7 +20,7 @@ public enum ExternalDataName {
     return name.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 
-  /// Whether a file of that name may hold these bytes: false when its name has another digest.
+  /// Whether a file with this name may contain these bytes. False if the name contains another digest.
   public static func matches(_ name: UUID, _ bytes: UnsafeRawBufferPointer) -> Bool {
     withUnsafeBytes(of: name.uuid) { name in
       if name[6] >> 4 != 8 || name[8] >> 6 != 2 { return true }
@@ -29,7 +28,7 @@ public enum ExternalDataName {
     }
   }
 
-  /// Whether the name is text of the form that every such file's name has: 36 characters of a UUID in upper case.
+  /// Parses a file name: the 36 characters of an upper-case UUID. Returns nil for other text.
   public static func id(_ text: UnsafeRawBufferPointer) -> UUID? {
     guard text.count == 36 else { return nil }
     var bytes: [UInt8] = []
@@ -56,7 +55,7 @@ public enum ExternalDataName {
     }
   }
 
-  /// Sixteen bytes of which the last ten hold version, variant and digest. On disk: do not change.
+  /// Sixteen bytes, the last ten of them version, variant and digest. This is a file format: don't change it.
   private static func digestPart(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     var name = Array(SHA256.hash(bytes)[..<16])
     name[6] = name[6] & 0x0F | 0x80

@@ -1,11 +1,11 @@
-/// IDs of objects as values of attributes: how they lie in rows.
+/// How object IDs are stored in rows as attribute values.
 ///
-/// A permanent ID is the text of its URI, as in every store. A *temporary* one stands in rows of changed objects only, never in a
-/// store: a byte that no text begins with, and the parts of the ID. So no file can say one.
+/// A permanent ID is the text of its URI, as in every store. A *temporary* ID is a byte that can't begin a text, then the components of the
+/// ID. It occurs only in rows of changed objects, never in a store or file.
 extension ManagedObjectID {
   private static let temporaryMark: UInt8 = 0xFF
 
-  /// The ID that lies in a slot of an attribute; nil for bytes that are none.
+  /// The ID in an attribute's slot, or nil if the bytes aren't an ID.
   public init?(rowBytes bytes: UnsafeRawBufferPointer) {
     guard bytes.first == ManagedObjectID.temporaryMark else {
       self.init(uriRepresentation: String(decoding: bytes, as: UTF8.self))
@@ -17,10 +17,10 @@ extension ManagedObjectID {
     self = id
   }
 
-  /// Whether bytes in a slot of an attribute are a temporary ID.
+  /// Whether bytes in a slot of an attribute represent a temporary ID.
   @inlinable public static func isTemporary(rowBytes bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
 
-  /// The bytes for a slot of an attribute.
+  /// Calls a closure with the bytes to store in a slot of an attribute.
   public func withRowBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     if !isTemporaryID {
       var text = uriRepresentation

@@ -1,21 +1,22 @@
-/// Identifies one object of one store: 16 bytes, cheap to copy, compare and hash, free to travel between threads.
+/// Identifies an object in a store.
 ///
-/// Two IDs are equal when store, **root** entity and key are equal: keys are unique among all entities that share a
-/// root, and a link may know only the declared entity. An ID of an object that was never saved is *temporary*: its key
-/// is negative, it belongs to no store, and the save replaces it by a permanent one.
+/// An ID has 16 bytes; it is cheap to copy, compare and hash. Two IDs are equal if their store, **root** entity and key are equal. Keys are
+/// unique among all entities with the same root, and a link may only know the declared entity.
 ///
-/// The coded form is the URI ``uriRepresentation``; it decodes without a coordinator.
+/// The ID of an unsaved object is *temporary*: its key is negative, and it belongs to no store. Saving replaces it with a permanent ID.
+///
+/// An ID is encoded as the URI ``uriRepresentation``, and can be decoded without a coordinator.
 @frozen public struct ManagedObjectID: Sendable {
-  /// The number under which this process knows the store; see ``StoreIdentity``.
+  /// The number of the store in this process; see ``StoreIdentity``.
   public let storeNumber: UInt32
   /// The number of the root entity within the store's identity.
   public let rootNumber: UInt16
   /// The number of the concrete entity within the store's identity.
   public let entityNumber: UInt16
-  /// The key: positive or zero in a store, negative while temporary.
+  /// The key: zero or positive in a store, negative for a temporary ID.
   public let key: Int64
 
-  /// Makes an ID from its parts. Stores use ``StoreIdentity/objectID(entity:key:)``.
+  /// Creates an ID from its components. Stores use ``StoreIdentity/objectID(entity:key:)``.
   @inlinable public init(storeNumber: UInt32, rootNumber: UInt16, entityNumber: UInt16, key: Int64) {
     self.storeNumber = storeNumber
     self.rootNumber = rootNumber
@@ -23,10 +24,10 @@
     self.key = key
   }
 
-  /// Whether the object was never saved.
+  /// Whether the object has never been saved.
   @inlinable public var isTemporaryID: Bool { key < 0 }
 
-  /// What the process knows about the store.
+  /// The identity of the store.
   public var identity: StoreIdentity { StoreIdentity.known(storeNumber) }
 
   /// The UUID of the store as text, or nil for a temporary ID.
@@ -35,16 +36,18 @@
   /// The name of the concrete entity.
   public var entityName: String { identity.entityName(entityNumber) }
 
-  /// `x-coredata://STORE-UUID/Entity/pKEY`, as Core Data writes it; `x-coredata:///Entity/tKEY` while temporary.
+  /// The ID as a URI in Core Data's format.
+  ///
+  /// A permanent ID is `x-coredata://STORE-UUID/Entity/pKEY`, a temporary one `x-coredata:///Entity/tKEY`.
   public var uriRepresentation: String {
     if isTemporaryID { return "x-coredata:///\(entityName)/t\(key.magnitude)" }
     return "x-coredata://\(identity.storeUUID)/\(entityName)/p\(URIText.escaped(identity.referenceText(for: key)))"
   }
 
-  /// The ID that a URI names.
+  /// Creates the ID that a URI names.
   ///
-  /// - Returns: nil when the text is not the URI of a permanent ID, or names a text reference of a store that this
-  ///   process has not opened.
+  /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if the key is an unknown text identifier, as for a store that
+  ///   this process hasn't opened.
   public init?(uriRepresentation uri: String) {
     let scheme = "x-coredata://"
     guard uri.hasPrefix(scheme) else { return nil }
@@ -53,19 +56,19 @@
     let identity = StoreIdentity.known(uuid: String(parts[0]))
     guard let reference = URIText.unescaped(parts[2].dropFirst()), let key = identity.key(forReference: reference), key >= 0
     else { return nil }
-    // Names of entities are kept for good, so a stream of made-up ones must come to an end.
+    // Entity names are never released, so their number is limited.
     guard let id = identity.objectID(mentionedEntity: String(parts[1]), key: key) else { return nil }
     self = id
   }
 }
 
 extension ManagedObjectID: Hashable {
-  /// Whether both name the same object.
+  /// Whether both IDs identify the same object.
   @inlinable public static func == (a: ManagedObjectID, b: ManagedObjectID) -> Bool {
     a.key == b.key && a.storeNumber == b.storeNumber && a.rootNumber == b.rootNumber
   }
 
-  /// Hashes store, root entity and key.
+  /// Hashes the store, root entity and key.
   @inlinable public func hash(into hasher: inout Hasher) {
     hasher.combine(key)
     hasher.combine(UInt64(storeNumber) << 16 | UInt64(rootNumber))
@@ -73,23 +76,23 @@ extension ManagedObjectID: Hashable {
 }
 
 extension ManagedObjectID: Codable {
-  /// Decodes the URI.
+  /// Decodes an ID from its URI.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let uri = try container.decode(String.self)
     guard let id = ManagedObjectID(uriRepresentation: uri) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "Not the URI of a saved object.")
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "The text isn't the URI of a saved object.")
     }
     self = id
   }
 
-  /// Encodes the URI.
+  /// Encodes the ID as its URI.
   ///
-  /// - Throws: `EncodingError` for a temporary ID, which means nothing outside its context.
+  /// - Throws: `EncodingError` for a temporary ID, which is valid only in its context.
   public func encode(to encoder: any Encoder) throws {
     if isTemporaryID {
       throw EncodingError.invalidValue(
-        self, .init(codingPath: encoder.codingPath, debugDescription: "A temporary object ID cannot be coded; save the object first."))
+        self, .init(codingPath: encoder.codingPath, debugDescription: "A temporary object ID can't be encoded. Save the object first."))
     }
     var container = encoder.singleValueContainer()
     try container.encode(uriRepresentation)
@@ -101,8 +104,9 @@ extension ManagedObjectID: CustomStringConvertible {
   public var description: String { uriRepresentation }
 }
 
-/// Percent-escaping of one path segment of a URI (RFC 3986): what is not unreserved is escaped, and unescaping
-/// gives back exactly the text that was escaped.
+/// Percent-encoding of a URI path segment (RFC 3986).
+///
+/// Everything but unreserved characters is escaped. Unescaping returns exactly the text that was escaped.
 enum URIText {
   static func escaped(_ text: String) -> String {
     var out: [UInt8] = []

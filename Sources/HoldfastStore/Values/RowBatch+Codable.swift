@@ -1,4 +1,4 @@
-/// Rows as values: what a batch becomes when it is coded, for recording and replay.
+/// The encodable form of a batch: its rows as values, for recording and replay.
 public struct CodedRows: Sendable, Codable {
   private struct Row: Codable {
     var key: Int64
@@ -10,7 +10,7 @@ public struct CodedRows: Sendable, Codable {
   private var idPrefix: String?
   private var rows: [Row]
 
-  /// Takes the rows of a batch as values.
+  /// Copies the rows of a batch as values.
   public init(_ batch: RowBatch) {
     columns = batch.layout.columns
     idPrefix = batch.idPrefix.flatMap { $0.identity.storeUUID.isEmpty ? nil : $0.uriRepresentation }
@@ -21,9 +21,9 @@ public struct CodedRows: Sendable, Codable {
     }
   }
 
-  /// Builds the batch again.
+  /// Rebuilds the batch.
   ///
-  /// - Throws: ``StoreError`` when values do not fit the columns.
+  /// - Throws: ``StoreError`` if the values don't fit the columns.
   public func batch() throws -> RowBatch {
     let builder = RowBatchBuilder(layout: RowLayout(columns), idPrefix: idPrefix.flatMap { ManagedObjectID(uriRepresentation: $0) })
     for row in rows { try builder.append(key: row.key, version: row.version, values: row.values) }

@@ -7,21 +7,21 @@
 #endif
 
 extension RowBatch {
-  /// Makes a batch that somebody fills column by column, for stores of ours whose bytes are nearly rows.
+  /// Creates a batch that the caller fills directly, for stores with a similar row format.
   ///
   /// - Parameters:
-  ///   - layout: the rows' columns.
-  ///   - idPrefix: makes the rows' object IDs.
-  ///   - count: how many rows there are.
-  ///   - bytesCount: how many bytes of text and of other values there are, which follow the rows' fixed parts.
-  ///   - fill: writes the rows, as ``RowLayout`` describes them, into bytes that are zero.
-  /// - Returns: nil when the batch would be larger than batches can be, or than there is memory; `fill` is not called then.
+  ///   - layout: The columns of the rows.
+  ///   - idPrefix: The prefix of the rows' object IDs.
+  ///   - count: The number of rows.
+  ///   - bytesCount: The number of bytes of text and other data, which follow the fixed parts of the rows.
+  ///   - fill: Writes the rows in the format of ``RowLayout``. The fixed parts are zero at first.
+  /// - Returns: Nil if the batch is larger than the maximum, or memory is exhausted; `fill` isn't called then.
   package static func filled(
     layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, bytesCount: Int, _ fill: (UnsafeMutableRawPointer) throws -> Void
   ) rethrows -> RowBatch? {
     let (fixed, overflow) = count.multipliedReportingOverflow(by: layout.fixedByteCount)
     let (size, carry) = fixed.addingReportingOverflow(bytesCount)
-    // Cells have 31 bits to say where bytes lie.
+    // Cells have 31 bits for the offset of their bytes.
     guard !overflow, !carry, size < 1 << 31 else { return nil }
     guard let base = malloc(max(size, 8)) else { return nil }
     memset(base, 0, fixed)

@@ -6,19 +6,22 @@
   import Darwin
 #endif
 
-/// Moves keys between the numbers that a store uses and those that a stack of several stores uses: the lower bits are the
-/// store's key, the upper ones say which store.
+/// Converts keys between a store's own range and that of a coordinator with several stores.
+///
+/// The lower bits are the store's key, the upper bits the store.
 extension RowBatch {
-  /// A copy of the page in which keys lie in another range: one `memcpy`, then a store per key.
+  /// Returns a copy of the batch with its keys moved to another range.
+  ///
+  /// The cost is one `memcpy` and one write per key.
   ///
   /// - Parameters:
-  ///   - distance: is added to keys.
-  ///   - range: the keys that can be moved.
-  ///   - movesRowKeys: whether the rows are objects, whose keys are moved too, and not only those of to-one targets.
-  /// - Returns: nil when a key lies outside the range.
+  ///   - distance: The number to add to each key.
+  ///   - range: The keys that can be moved.
+  ///   - movesRowKeys: Whether to move the keys of the rows, as for objects, and not only those of to-one destinations.
+  /// - Returns: Nil if a key is outside the range.
   package func moved(by distance: Int64, from range: Range<Int64>, movesRowKeys: Bool) -> RowBatch? {
     let size = max(byteCount, 8)
-    guard let copy = malloc(size) else { preconditionFailure("There is no memory for \(size) bytes of rows.") }
+    guard let copy = malloc(size) else { preconditionFailure("Out of memory: \(size) bytes of rows couldn't be allocated.") }
     copy.copyMemory(from: base, byteCount: byteCount)
     let moved = RowBatch(layout: layout, idPrefix: idPrefix, count: count, byteCount: byteCount, base: copy)
     if movesRowKeys {
@@ -41,7 +44,7 @@ extension RowBatch {
     return moved
   }
 
-  /// Whether all keys of the rows at some places, and of their to-one targets, lie in a range.
+  /// Whether all keys in the selected rows, with to-one destinations, are in a range.
   package func hasKeys(in range: Range<Int64>, _ rows: RowSelection, checksRowKeys: Bool) -> Bool {
     func holds(_ row: RowPointer) -> Bool {
       if checksRowKeys && !range.contains(row.key) { return false }

@@ -6,26 +6,28 @@
   import Darwin
 #endif
 
-/// Sealed rows of one concrete entity: the currency between file and object.
+/// Sealed rows of one concrete entity.
 ///
-/// A store decodes its bytes once, straight into batches; the row cache holds them; a managed object is a view on one
-/// row. A sealed batch is never written, so it can be shared by threads without locks. Batches are made by
-/// ``RowBatchBuilder`` and hold about 64 KiB.
-public final class RowBatch: @unchecked Sendable {  // because nothing writes to the bytes after the initialiser
-  /// The shape of the rows.
+/// Batches carry rows from a store's file to managed objects. A store decodes its bytes once, directly into batches. The row cache keeps
+/// batches, and a managed object refers to one row.
+///
+/// ``RowBatchBuilder`` creates batches of about 64 KiB. A sealed batch never changes, so threads can share it without locks.
+public final class RowBatch: @unchecked Sendable {  // because nothing writes to the bytes after initialisation
+  /// The layout of the rows.
   public let layout: RowLayout
-  /// Makes the rows' object IDs: the ID of the entity's objects with key 0. Nil for rows that are not objects, such
-  /// as those of a count or of dictionary results.
+  /// The prefix of the rows' object IDs: an ID of the entity with key 0.
+  ///
+  /// Nil for rows that aren't objects, such as a count or dictionary results.
   public let idPrefix: ManagedObjectID?
   /// The number of rows.
   public let count: Int
-  /// The bytes that the rows take.
+  /// The size of the rows in bytes.
   public let byteCount: Int
   @usableFromInline let base: UnsafeMutableRawPointer
-  /// From one row's start to the next.
+  /// The distance between the starts of two rows, in bytes.
   @usableFromInline let stride: Int
 
-  /// Takes over what a builder filled.
+  /// Takes ownership of a builder's memory.
   init(layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer) {
     self.layout = layout
     self.idPrefix = idPrefix
@@ -37,45 +39,44 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
 
   deinit { free(base) }
 
-  /// The row at an index, to be read while the batch lives.
+  /// The row at an index. Use it only while the batch is alive.
   @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer { RowPointer(UnsafeRawPointer(base) + index &* stride) }
 
-  /// The row at an index, with the batch.
+  /// The row at an index, which keeps the batch alive.
   public subscript(index: Int) -> RowView {
-    precondition(index >= 0 && index < count, "Row \(index) of a batch of \(count) rows was asked for.")
+    precondition(index >= 0 && index < count, "Row \(index) is out of range: the batch has \(count) rows.")
     return RowView(batch: self, index: index)
   }
 
-  /// The ID of the object whose row is at an index; nil for rows that are not objects.
+  /// The object ID of a row, or nil for rows that aren't objects.
   @inlinable public func objectID(_ index: Int) -> ManagedObjectID? { idPrefix?.withKey(pointer(index).key) }
 }
 
-/// One row of a batch, which it keeps alive. The safe face of rows: every access is checked, values are made as
-/// ``StoreValue``.
+/// A row of a batch, with checked access to values as ``StoreValue``. It keeps the batch alive.
 public struct RowView: Sendable {
   /// The batch.
   public let batch: RowBatch
-  /// The place in the batch.
+  /// The index of the row in the batch.
   public let index: Int
 
-  /// The object's ID; nil for a row that is not an object.
+  /// The object's ID, or nil for a row that isn't an object.
   public var objectID: ManagedObjectID? { batch.objectID(index) }
   /// The key.
   public var key: Int64 { batch.pointer(index).key }
-  /// The version.
+  /// The row's version; see ``RowPointer/version``.
   public var version: Int64 { batch.pointer(index).version }
-  /// The bytes of the row, for the framework and fast stores.
+  /// Unchecked access to the row, for the framework and fast stores.
   public var pointer: RowPointer { batch.pointer(index) }
 
   /// The value in a slot.
   ///
-  /// Never traps on what a store delivered: bytes that are no value of the column's type read as null.
+  /// Bytes that aren't a value of the column's type read as null. Only an index out of range traps.
   public subscript(slot: Int) -> StoreValue {
     precondition(
-      slot >= 0 && slot < batch.layout.columns.count, "Slot \(slot) of a row with \(batch.layout.columns.count) slots was asked for.")
+      slot >= 0 && slot < batch.layout.columns.count, "Slot \(slot) is out of range: the row has \(batch.layout.columns.count) slots.")
     return pointer.value(slot, batch.layout.columns[slot], idPrefix: batch.idPrefix)
   }
 
-  /// All values in slot order.
+  /// All values, in slot order.
   public var values: [StoreValue] { batch.layout.columns.indices.map { self[$0] } }
 }

@@ -11,14 +11,14 @@
   public import Foundation
 #endif
 
-/// Fills a batch with rows, in one of two ways.
+/// Fills batches with rows.
 ///
-/// *Easy*: ``append(key:version:values:)`` takes an array of values; a store author needs no other.
+/// *Simple*: ``append(key:version:values:)`` appends an array of values. It is all that most stores need.
 ///
-/// *Fast*: ``beginRow(key:version:)``, then one `append…` per slot **in slot order**, then ``endRow()``. Nothing is
-/// boxed or checked: the caller guarantees that there is one call per slot and that it fits the slot's ``CellKind``.
+/// *Fast*: Call ``beginRow(key:version:)``, then one `append…` method per slot **in slot order**, then ``endRow()``. Values aren't boxed or
+/// checked. The caller guarantees that there is one call per slot, and that it matches the slot's ``CellKind``.
 ///
-/// Seal when ``isFull`` says so, and go on with the same builder:
+/// Seal the batch when ``isFull`` is true, and continue with the same builder:
 ///
 /// ```swift
 /// let builder = RowBatchBuilder(entity: person, identity: identity)
@@ -28,36 +28,36 @@
 /// }
 /// ```
 public final class RowBatchBuilder {
-  /// The bytes after which a batch counts as full. A longer row makes a longer batch.
+  /// The size in bytes from which a batch is full. A larger row makes a larger batch.
   public static let pageByteCount = 65_536
 
-  /// The shape of the rows.
+  /// The layout of the rows.
   public let layout: RowLayout
   private let idPrefix: ManagedObjectID?
   @usableFromInline let stride: Int
-  /// The page: rows from its start, their bytes from ``bytesStart``; another's while ``capacity`` is 0.
+  /// The page. Rows begin at its start, their bytes at ``bytesStart``. While ``capacity`` is 0, a batch owns it.
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
   @usableFromInline @exclusivity(unchecked) var capacity: Int
   @usableFromInline @exclusivity(unchecked) var bytesStart: Int
-  /// The bytes that rows take, the begun one included.
+  /// The size of the fixed parts of all rows in bytes, including the current row.
   @usableFromInline @exclusivity(unchecked) var used = 0
-  /// The bytes that text and other bytes take.
+  /// The size of text and other data in bytes.
   @usableFromInline @exclusivity(unchecked) var bytesUsed = 0
   @usableFromInline @exclusivity(unchecked) var rowStart = 0
   @usableFromInline @exclusivity(unchecked) var rowBytesStart = 0
   @usableFromInline @exclusivity(unchecked) var slot = 0
   @usableFromInline @exclusivity(unchecked) var rowCount = 0
 
-  /// Makes a builder of rows that are objects of an entity.
+  /// Creates a builder for rows that are objects of an entity.
   public convenience init(entity: ManagedObjectModel.Entity, identity: StoreIdentity) {
     self.init(layout: entity.layout, idPrefix: identity.prefix(for: entity))
   }
 
-  /// Makes a builder of rows of any shape.
+  /// Creates a builder for rows of any layout.
   ///
   /// - Parameters:
-  ///   - layout: the rows' columns.
-  ///   - idPrefix: makes the rows' object IDs; nil for rows that are not objects.
+  ///   - layout: The columns of the rows.
+  ///   - idPrefix: The prefix of the rows' object IDs, or nil for rows that aren't objects.
   public init(layout: RowLayout, idPrefix: ManagedObjectID?) {
     self.layout = layout
     self.idPrefix = idPrefix
@@ -71,38 +71,38 @@ public final class RowBatchBuilder {
     if capacity > 0 { free(base) }
   }
 
-  /// The rows appended since the last seal.
+  /// The number of rows appended since the last ``seal()``.
   @inlinable public var count: Int { rowCount }
 
-  /// Whether the page is full, so that it is time to ``seal()``.
+  /// Whether the page is full. If so, call ``seal()``.
   @inlinable public var isFull: Bool { used + bytesUsed + stride > 65_536 }
 
-  // MARK: The easy way
+  // MARK: Rows from values
 
   /// Appends a row.
   ///
   /// - Parameters:
-  ///   - key: the row's key.
-  ///   - version: the row's version.
-  ///   - values: one per slot, in slot order; whole numbers of another width are taken when they fit.
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/wrongType`` when a value does not fit its column or the
-  ///   number of values is wrong; the row is then left out.
+  ///   - key: The row's key.
+  ///   - version: The row's version; see ``RowPointer/version``.
+  ///   - values: One value per slot, in slot order. Whole numbers of another width are converted if they fit.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/wrongType`` if a value doesn't fit its column, or the number of values is wrong.
+  ///   The row isn't appended then.
   public func append(key: Int64, version: Int64, values: [StoreValue]) throws {
     guard values.count == layout.columns.count else {
       throw StoreError(
-        .wrongType, operation: "append a row", reason: "It has \(values.count) values where there are \(layout.columns.count) slots.")
+        .wrongType, operation: "append a row", reason: "It has \(values.count) values for \(layout.columns.count) slots.")
     }
     beginRow(key: key, version: version)
     for (slot, value) in values.enumerated() where !appendValue(value, layout.columns[slot]) {
       cancelRow()
-      throw StoreError(.wrongType, operation: "append a row", reason: "The value in slot \(slot) does not fit \(layout.columns[slot]).")
+      throw StoreError(.wrongType, operation: "append a row", reason: "The value in slot \(slot) doesn't fit \(layout.columns[slot]).")
     }
     endRow()
   }
 
   /// Appends the value of the next slot.
   ///
-  /// - Returns: false when the value does not fit the column; nothing was appended then.
+  /// - Returns: False if the value doesn't fit the column; nothing is appended then.
   public func appendValue(_ value: StoreValue, _ column: ColumnType) -> Bool {
     switch column {
     case .toOne: return appendTarget(value)
@@ -147,9 +147,9 @@ public final class RowBatchBuilder {
     text.withUTF8 { append(bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  // MARK: The fast way
+  // MARK: Rows slot by slot
 
-  /// Begins a row; one `append…` per slot follows, then ``endRow()``.
+  /// Begins a row. Call one `append…` method per slot, then ``endRow()``.
   @inlinable public func beginRow(key: Int64, version: Int64) {
     if used + stride > bytesStart || capacity == 0 { growRows() }
     rowStart = used
@@ -166,33 +166,35 @@ public final class RowBatchBuilder {
     store(0 as UInt64, present: 0)
   }
 
-  /// Puts a whole number, truth value or key into the next slot.
+  /// Appends a whole number, Boolean value or key to the next slot.
   @inlinable @inline(__always) public func append(integer value: Int64) {
     store(UInt64(bitPattern: value), present: 1)
   }
 
-  /// Puts a floating-point number into the next slot. −0.0 becomes 0.0.
+  /// Appends a floating-point number to the next slot. −0.0 becomes 0.0.
   @inlinable @inline(__always) public func append(real value: Double) {
     store((value == 0 ? 0 : value).bitPattern, present: 1)
   }
 
-  /// Puts text (as valid UTF-8) or bytes into the next slot.
+  /// Appends text, as valid UTF-8, or bytes to the next slot.
   @inlinable public func append(bytes: UnsafeRawBufferPointer) { store(put(bytes), present: 1) }
 
-  /// Says that the value of the next slot, of an attribute that allows it, lies in a file of that name.
+  /// Appends the name of an external file to the next slot.
+  ///
+  /// Requires an attribute that allows external storage.
   public func append(external id: UUID) {
     withUnsafeBytes(of: id.uuid) { store(put($0) | RowLayout.externalBit, present: 1) }
   }
 
-  /// Puts the text or bytes that a slot of another row has into the next slot; or the name of their file, if they lie in one.
+  /// Copies text, bytes or an external file name from another row to the next slot.
   public func append(bytesOf row: RowPointer, _ source: Int) {
     store(put(row.bytes(source)) | (row.isExternal(source) ? RowLayout.externalBit : 0), present: 1)
   }
 
-  /// Puts the number or key that a slot of another row has into the next slot.
+  /// Copies the number or key in a slot of another row to the next slot.
   public func append(cellOf row: RowPointer, _ source: Int) { append(integer: row.integer(source)) }
 
-  /// Puts bytes behind those of all rows, and gives the cell that leads to them.
+  /// Appends bytes after those of all rows, and returns the cell that refers to them.
   @inlinable @inline(__always) func put(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     let offset = bytesStart + bytesUsed
     if offset + bytes.count > capacity { growBytes(to: offset + bytes.count) }
@@ -201,7 +203,7 @@ public final class RowBatchBuilder {
     return UInt64(offset - rowStart) | UInt64(bytes.count) << 32
   }
 
-  /// Puts what a row of the same layout has in a slot, which is the next one, into it.
+  /// Copies a slot of a row with the same layout. It must also be the next slot.
   public func append(_ slot: Int, of row: RowPointer) {
     guard row.isPresent(slot) else { return appendNull() }
     switch layout.kinds[slot] {
@@ -214,16 +216,16 @@ public final class RowBatchBuilder {
   /// Ends the row that ``beginRow(key:version:)`` began.
   @inlinable public func endRow() { rowCount += 1 }
 
-  /// Takes back the row that was begun and not ended.
+  /// Discards the row that was begun but not ended.
   @inlinable public func cancelRow() {
     used = rowStart
     bytesUsed = rowBytesStart
   }
 
-  /// Appends a copy of a row of the same layout.
+  /// Appends a copy of a row with the same layout.
   public func append(_ row: RowPointer) { append(row, key: row.key, version: row.version) }
 
-  /// Appends a copy of a row of the same layout under another key and version, as ``append(_:)`` does.
+  /// Appends a copy of a row with the same layout, with another key and version.
   public func append(_ row: RowPointer, key: Int64, version: Int64) {
     beginRow(key: key, version: version)
     let header = RowLayout.headerByteCount
@@ -235,12 +237,12 @@ public final class RowBatchBuilder {
     endRow()
   }
 
-  /// Replaces the whole number or key in a slot of the row that was ended last.
+  /// Replaces the whole number or key in a slot of the last ended row.
   public func replaceInLastRow(_ slot: Int, integer value: Int64) {
     (base + rowStart).storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
-  /// Takes the value out of a slot of the row that was ended last.
+  /// Removes the value from a slot of the last ended row.
   package func removeInLastRow(_ slot: Int) {
     let row = base + rowStart, word = RowLayout.presenceOffset(slot)
     let bits = row.load(fromByteOffset: word, as: UInt64.self)
@@ -248,10 +250,10 @@ public final class RowBatchBuilder {
     row.storeBytes(of: 0, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
-  /// Makes a batch of the rows appended so far; the builder begins anew.
+  /// Returns a batch of the rows appended so far, and empties the builder.
   public func seal() -> RowBatch {
-    // The next page is likely filled as a full one was; a builder that sealed what there was is likely done, and gets a page
-    // only when there is another row.
+    // After a full page, the next one is probably similar. After a partly filled page, the builder is probably done: it allocates another
+    // page only if another row follows.
     let (wasFull, rows, bytes) = (isFull, used, bytesUsed)
     moveBytes(to: used)
     let byteCount = max(used + bytesUsed, 8)
@@ -281,7 +283,7 @@ public final class RowBatchBuilder {
     slot += 1
   }
 
-  /// Makes room for another row: twice as many rows as before, and the first page.
+  /// Makes room for more rows: twice as many as before. Allocates a page if there is none.
   @usableFromInline func growRows() {
     let isNew = capacity == 0
     let start = isNew ? max(bytesStart, 2 * stride) : max(2 * bytesStart, used + stride)
@@ -295,21 +297,21 @@ public final class RowBatchBuilder {
   }
 
   private func grow(to needed: Int, _ isNew: Bool) {
-    // The bit above an offset has a meaning of its own.
-    precondition(needed < 1 << 31, "A page of more than 2 GiB was built.")
+    // The bit above the offset marks external values.
+    precondition(needed < 1 << 31, "A batch can't be larger than 2 GiB.")
     capacity = needed
     guard let grown = realloc(isNew ? nil : base, capacity) else {
-      preconditionFailure("There is no memory for \(capacity) bytes of rows.")
+      preconditionFailure("Out of memory: \(capacity) bytes of rows couldn't be allocated.")
     }
     base = grown
   }
 
-  /// Moves the bytes of all rows to another place of the page, and lets the cells know. No row is begun.
+  /// Moves the bytes of all rows within the page and updates their cells. Requires that no row is begun.
   private func moveBytes(to start: Int) {
     let shift = start - bytesStart
     if shift == 0 { return }
     (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
-    // Also when there are no bytes: the cells of empty texts lead to where bytes would begin.
+    // Also if there are no bytes: cells of empty texts contain the offset where bytes begin.
     for slot in layout.byteSlots {
       let (word, bit, cell) = (RowLayout.presenceOffset(slot), 1 << UInt64(slot & 63) as UInt64, RowLayout.cellOffset(slot))
       var row = base
@@ -325,7 +327,7 @@ public final class RowBatchBuilder {
   }
 
   private static func allocate(_ count: Int) -> UnsafeMutableRawPointer {
-    guard let bytes = malloc(count) else { preconditionFailure("There is no memory for \(count) bytes of rows.") }
+    guard let bytes = malloc(count) else { preconditionFailure("Out of memory for \(count) bytes of rows.") }
     return bytes
   }
 }

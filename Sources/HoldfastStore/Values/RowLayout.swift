@@ -1,11 +1,11 @@
-/// What one column of a row holds.
+/// The type of a column.
 public enum ColumnType: Sendable, Hashable, Codable {
   /// Values of an attribute type.
   case attribute(AttributeType)
-  /// The key of an object of the entity with that index, or of a sub-entity.
+  /// The key of a to-one destination: an object of the entity with this index, or of a subentity.
   case toOne(destination: Int)
 
-  /// How the 8 bytes of the cell are to be read.
+  /// How the 8 bytes of the cell are read.
   public var cellKind: CellKind {
     switch self {
     case .attribute(let type): type.cellKind
@@ -14,33 +14,34 @@ public enum ColumnType: Sendable, Hashable, Codable {
   }
 }
 
-/// The shape of rows: which columns they have and where each lies.
+/// The layout of rows: their columns, and the offset of each.
 ///
-/// A row has a fixed part, aligned to 8:
+/// A row has a fixed part, aligned to 8 bytes:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 8 | key |
 /// | 8 | 8 | version |
-/// | 16 | 8 + 8 × 64 | presence bits of slots 0–63, then their cells, as many as there are |
+/// | 16 | 8 + 8 × 64 | presence bits of slots 0–63, then one cell for each of these slots that exists |
 /// | … | 8 + 8 × 64 | presence bits of slots 64–127, then their cells, and so on |
 ///
-/// Cells of text and other bytes hold length (the upper half) and offset from the row's start. The offset is below 2^31; the bit
-/// above it says that the bytes are not the value but the name of the file in which it lies (``RowPointer/isExternal(_:)``). In a page the fixed parts of all rows stand one
-/// behind the other, and behind the last one the bytes of all: who reads one slot of many rows goes over no text.
+/// A cell of text or bytes contains the length in its upper half and an offset from the row's start in its lower half. The offset is below
+/// 2^31. The bit above it marks the bytes as the name of an external file (``RowPointer/isExternal(_:)``).
 ///
-/// The place of a cell depends on its slot alone, so code for a super entity's slot reads rows of every sub-entity.
+/// A page contains the fixed parts of all rows, then the bytes of all rows. Reading one slot of many rows therefore doesn't touch any text.
+///
+/// The offset of a cell depends only on its slot. Code for a slot of a superentity also reads rows of every subentity.
 public final class RowLayout: Sendable, Hashable {
-  /// What each slot holds.
+  /// The type of each slot.
   public let columns: [ColumnType]
-  /// How each slot's cell is to be read.
+  /// How each slot's cell is read.
   public let kinds: [CellKind]
-  /// The bytes of a row without its text and other bytes.
+  /// The size of a row in bytes, without text and other data.
   public let fixedByteCount: Int
-  /// The slots of text and other bytes.
+  /// The slots that contain text or bytes.
   @usableFromInline let byteSlots: [Int]
 
-  /// Makes the layout of rows with these columns.
+  /// Creates a layout with these columns.
   public init(_ columns: [ColumnType]) {
     self.columns = columns
     let kinds = columns.map(\.cellKind)
@@ -49,24 +50,24 @@ public final class RowLayout: Sendable, Hashable {
     fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(columns.count - 1) + 8
   }
 
-  /// The bit of a cell that says that the value lies in a file of its own.
+  /// The bit of a cell that marks an external value.
   public static let externalBit: UInt64 = 1 << 31
 
-  /// The bytes before the first presence bits.
+  /// The number of bytes before the first presence bits.
   @inlinable public static var headerByteCount: Int { 16 }
 
-  /// The offset of a slot's cell from the start of the row.
+  /// The offset of a slot's cell from the start of the row, in bytes.
   @inlinable @inline(__always) public static func cellOffset(_ slot: Int) -> Int { 16 + 8 * (slot + (slot >> 6) + 1) }
 
-  /// The offset of the presence bits of a slot's block.
+  /// The offset of the presence bits of a slot's block, in bytes.
   @inlinable @inline(__always) public static func presenceOffset(_ slot: Int) -> Int { 16 + 8 * 65 * (slot >> 6) }
 
-  /// Layouts are equal when their columns are.
+  /// Layouts are equal if their columns are equal.
   public static func == (a: RowLayout, b: RowLayout) -> Bool { a === b || a.columns == b.columns }
 
   /// Hashes the columns.
   public func hash(into hasher: inout Hasher) { hasher.combine(columns) }
 
-  /// Rows that carry a key and a version and nothing else.
+  /// The layout of rows with only a key and a version.
   public static let keysOnly = RowLayout([])
 }

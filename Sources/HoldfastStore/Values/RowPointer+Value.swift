@@ -8,9 +8,9 @@ extension RowPointer {
   /// The value in a slot as a ``StoreValue``.
   ///
   /// - Parameters:
-  ///   - slot: the number of the slot.
-  ///   - column: what the slot holds.
-  ///   - idPrefix: an ID of the row's store, from which the ID of a to-one target is made; without one it reads as a
+  ///   - slot: The slot.
+  ///   - column: The type of the slot.
+  ///   - idPrefix: An ID from the row's store, which is the prefix of to-one destination IDs. If nil, a destination's key is returned as a
   ///     whole number.
   public func value(_ slot: Int, _ column: ColumnType, idPrefix: ManagedObjectID?) -> StoreValue {
     guard isPresent(slot) else { return .null }
@@ -22,7 +22,7 @@ extension RowPointer {
     }
   }
 
-  /// The value of an attribute in a slot that holds one.
+  /// The attribute value in a slot. Requires that the slot has a value.
   public func value(_ slot: Int, _ type: AttributeType) -> StoreValue {
     switch type {
     case .integer16: .int16(Int16(truncatingIfNeeded: integer(slot)))

@@ -4,74 +4,81 @@
   public import Foundation
 #endif
 
-/// Reads the bytes of one row where they lie. Valid only while whatever owns the bytes lives: a ``RowBatch`` or a
-/// managed object.
+/// Unchecked access to the bytes of a row. ``RowView`` is the checked alternative.
 ///
-/// This is the fast face of rows, for the framework and for stores that want it; ``RowView`` is the safe one. No
-/// method checks its slot.
+/// A pointer is valid only while the owner of the bytes is alive: a ``RowBatch`` or a managed object. The framework and fast stores use it.
+/// No method checks its slot.
 @frozen public struct RowPointer: @unchecked Sendable {  // because the bytes of a sealed row never change
-  /// Where the row begins.
+  /// The address of the row.
   public let base: UnsafeRawPointer
 
-  /// Points to a row.
+  /// Creates a pointer to a row.
   @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
 
   /// The key.
   @inlinable @inline(__always) public var key: Int64 { base.load(as: Int64.self) }
 
-  /// The version.
+  /// The row's version: 1 in a new row, raised by 1 with each change.
+  ///
+  /// Version 0 means that the store has no version for the row, for example because another program wrote it. A store that declares
+  /// ``StoreCapabilities/versions`` compares it like any other version. For other stores, the framework compares the row's values if both
+  /// the expected and the stored version are 0.
   @inlinable @inline(__always) public var version: Int64 { base.load(fromByteOffset: 8, as: Int64.self) }
 
-  /// The version that follows another. Versions are compared for being equal only; after the largest comes 1, which only a file
-  /// made by hand will see.
+  /// The version after another one.
+  ///
+  /// It is the next number. Only in a file edited by hand can a version reach the maximum, which 1 follows. Stores compare versions for
+  /// equality; caches treat the greater version as the newer one.
   @inlinable public static func version(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
 
-  /// Whether the slot holds a value.
+  /// Whether the slot contains a value.
   @inlinable @inline(__always) public func isPresent(_ slot: Int) -> Bool {
     base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0
   }
 
-  /// The whole number, truth value or key in the slot; 0 when there is none.
+  /// The whole number, Boolean value or key in the slot. 0 if there is none.
   @inlinable @inline(__always) public func integer(_ slot: Int) -> Int64 {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
-  /// The floating-point number in the slot; 0 when there is none.
+  /// The floating-point number in the slot, or 0 if there is none.
   @inlinable @inline(__always) public func real(_ slot: Int) -> Double {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Double.self)
   }
 
-  /// The text or bytes in the slot; empty when there are none.
+  /// The text or bytes in the slot, or empty if there are none.
   @inlinable @inline(__always) public func bytes(_ slot: Int) -> UnsafeRawBufferPointer {
     let cell = base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     return UnsafeRawBufferPointer(start: base + Int(cell & 0x7FFF_FFFF), count: Int(cell >> 32))
   }
 
-  /// Whether the value in a slot of bytes lies in a file of its own, so that ``bytes(_:)`` are those of the file's name. Never for a
-  /// slot whose attribute does not allow that; nobody has to ask there.
+  /// Whether a slot of bytes contains an external file name instead of a value.
+  ///
+  /// Always false if the attribute doesn't allow external storage, so callers needn't check it there.
   @inlinable @inline(__always) public func isExternal(_ slot: Int) -> Bool {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self) & (1 << 31) != 0 && isPresent(slot)
   }
 
-  /// The name of the file in which the value of a slot of bytes lies; nil when it lies in the row or there is none.
+  /// The external file name in a slot of bytes, or nil if there is none.
   public func externalID(_ slot: Int) -> UUID? {
     guard isExternal(slot) else { return nil }
     let bytes = bytes(slot)
     return bytes.count == 16 ? UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)) : nil
   }
 
-  /// Whether two rows of a layout hold the same values; keys and versions do not count.
+  /// Whether two rows of a layout have equal values. Ignores keys and versions.
   public func hasSameValues(as other: RowPointer, _ layout: RowLayout) -> Bool {
     !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) }
   }
 
-  /// Whether two rows of a layout hold the same values in all slots but some; keys and versions do not count.
+  /// Whether two rows of a layout have equal values, except in some slots. Ignores keys and versions.
   public func hasSameValues(as other: RowPointer, _ layout: RowLayout, butFor slots: [Int]) -> Bool {
     !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
   }
 
-  /// Whether a slot holds another value than that of another row of the layout; nil differs from every value. Numbers are compared
-  /// by their bits, text and bytes byte by byte.
+  /// Whether the values of a slot differ in two rows of a layout. Nil differs from every value.
+  ///
+  /// Numbers are compared bit by bit, text and bytes byte by byte.
   @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
     if isPresent(slot) != other.isPresent(slot) { return true }
     guard isPresent(slot) else { return false }

@@ -1,27 +1,26 @@
 import Synchronization
 
-/// What a process knows about one store, by a small number: its UUID, its entities, and how keys and reference texts
-/// belong together. Lives as long as the process.
+/// What this process knows about a store: its UUID, its entities, and its text identifiers.
 ///
-/// A store makes its identity while it opens and uses it to make object IDs:
+/// A store creates its identity when it opens, and uses it to create object IDs. Identities are kept for the lifetime of the process.
 ///
 /// ```swift
 /// let identity = StoreIdentity.intern(storeUUID: uuid, model: model)
 /// let id = identity.objectID(entity: person, key: 7)
 /// ```
 public final class StoreIdentity: Sendable {
-  /// The number in ``ManagedObjectID/storeNumber``.
+  /// The store's number, as in ``ManagedObjectID/storeNumber``.
   public let number: UInt32
-  /// The store's UUID as upper-case text; empty for the identity of objects that belong to no store yet.
+  /// The store's UUID as upper-case text. Empty for the identity of objects that aren't in a store yet.
   public let storeUUID: String
   private let names: Mutex<Names>
 
-  /// The entity names by number, which grow as names become known; guarded by ``names``.
+  /// The entity names by number. New names are added as they occur. Guarded by ``names``.
   private struct Names {
     var all: [String] = []
     var numbers: [String: UInt16] = [:]
     var roots: [UInt16] = []
-    /// The numbers of the model's entities by their index in the model.
+    /// The numbers of the model's entities, by index in the model.
     var byIndex: [UInt16] = []
     var references: ReferenceTable?
 
@@ -41,12 +40,12 @@ public final class StoreIdentity: Sendable {
     names = Mutex(Names())
   }
 
-  /// The identity of the store with that UUID, made when the process does not have it yet, with the model's entities.
+  /// Returns the identity of a store, with the model's entities. Creates it if necessary.
   ///
   /// - Parameters:
-  ///   - storeUUID: the store's UUID.
-  ///   - model: the model whose entities get numbers.
-  ///   - references: the table of a store whose keys stand for texts.
+  ///   - storeUUID: The store's UUID.
+  ///   - model: The model whose entities get numbers.
+  ///   - references: The table of a store whose records have text identifiers.
   public static func intern(storeUUID: String, model: ManagedObjectModel, references: ReferenceTable? = nil) -> StoreIdentity {
     let identity = known(uuid: storeUUID)
     identity.names.withLock { names in
@@ -59,13 +58,14 @@ public final class StoreIdentity: Sendable {
     return identity
   }
 
-  /// An ID of the object with that key.
+  /// Returns the ID of the object with this key.
   public func objectID(entity: ManagedObjectModel.Entity, key: Int64) -> ManagedObjectID {
     objectID(entityName: entity.name, key: key)
   }
 
-  /// The ID of an entity's objects with key 0, from which others are made by ``ManagedObjectID/withKey(_:)``: for
-  /// loops that make many.
+  /// Returns an entity's ID with key 0, a prefix for creating many IDs.
+  ///
+  /// Get other IDs with ``ManagedObjectID/withKey(_:)``.
   public func prefix(for entity: ManagedObjectModel.Entity) -> ManagedObjectID { objectID(entityName: entity.name, key: 0) }
 
   func objectID(entityName: String, key: Int64) -> ManagedObjectID {
@@ -76,13 +76,13 @@ public final class StoreIdentity: Sendable {
     return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
   }
 
-  /// The ID of an object of an entity that a URI mentions; nil when the store is said to have more entities than any has.
+  /// The ID of an object whose entity comes from a URI. Nil if the name is new and the store has the maximum number of entity names.
   func objectID(mentionedEntity name: String, key: Int64) -> ManagedObjectID? {
     let isKnownOrNew = names.withLock { $0.numbers[name] != nil || $0.all.count < 16_384 }
     return isKnownOrNew ? objectID(entityName: name, key: key) : nil
   }
 
-  /// The ID of an object of the model's entity with that index.
+  /// Returns the ID of an object, given the index of its entity in the model.
   public func objectID(entityIndex: Int, key: Int64) -> ManagedObjectID {
     let (root, entity) = names.withLock { names in
       let entity = entityIndex < names.byIndex.count ? names.byIndex[entityIndex] : 0
@@ -133,7 +133,7 @@ public final class StoreIdentity: Sendable {
 }
 
 extension ManagedObjectID {
-  /// The same store and entity with another key.
+  /// Returns an ID with the same store and entity, and another key.
   @inlinable public func withKey(_ key: Int64) -> ManagedObjectID {
     ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: entityNumber, key: key)
   }

@@ -4,30 +4,30 @@
   public import Foundation
 #endif
 
-/// A value that crosses the boundary between stack and store: a closed list.
+/// A value that crosses the boundary between the framework and a store.
 ///
-/// Whatever else an application keeps in an attribute becomes one of these above the boundary, once for all stores.
-/// On hot paths values stay in rows (``RowBatch``) and no `StoreValue` is made.
+/// The set of cases is fixed. The framework converts all other attribute types to these values, in the same way for every store. Hot paths
+/// keep values in rows (``RowBatch``) and create no `StoreValue`.
 public enum StoreValue: Sendable, Hashable, Codable {
   /// No value.
   case null
-  /// A truth value.
+  /// A Boolean value.
   case bool(Bool)
-  /// A whole number of 16 bits.
+  /// A 16-bit whole number.
   case int16(Int16)
-  /// A whole number of 32 bits.
+  /// A 32-bit whole number.
   case int32(Int32)
-  /// A whole number of 64 bits.
+  /// A 64-bit whole number.
   case int64(Int64)
-  /// A floating-point number of 32 bits.
+  /// A 32-bit floating-point number.
   case float(Float)
-  /// A floating-point number of 64 bits.
+  /// A 64-bit floating-point number.
   case double(Double)
   /// A decimal number.
   case decimal(Decimal)
   /// Text.
   case string(String)
-  /// A point in time in seconds since 2001-01-01T00:00:00Z.
+  /// A date, in seconds since 2001-01-01T00:00:00Z.
   case date(Double)
   /// A UUID.
   case uuid(UUID)
@@ -35,14 +35,15 @@ public enum StoreValue: Sendable, Hashable, Codable {
   case uri(String)
   /// Bytes.
   case data(Data)
-  /// Bytes that lie in a file of their own, beside the store's, by the file's name: the value of an attribute that allows it
-  /// (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``), as rows have it. It belongs to one store, which alone makes
-  /// it, and is the value of one attribute of one object; ``IncrementalStore/externalData(_:)`` gives the bytes.
+  /// The name of an external file beside the store's file, which contains the bytes of the value.
+  ///
+  /// It occurs in rows, for attributes that allow it (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``). Only its store
+  /// creates it, and it belongs to one attribute of one object. ``IncrementalStore/externalData(_:)`` returns the bytes.
   case externalData(UUID)
-  /// The object that a to-one relationship leads to.
+  /// The destination object of a to-one relationship.
   case objectID(ManagedObjectID)
 
-  /// Whether the value may stand in an attribute of that type. ``null`` fits every type.
+  /// Whether an attribute of this type may have the value. ``null`` fits every type.
   public func fits(_ type: AttributeType) -> Bool {
     switch (self, type) {
     case (.null, _), (.bool, .boolean), (.int16, .integer16), (.int32, .integer32), (.int64, .integer64), (.float, .float),
@@ -54,7 +55,7 @@ public enum StoreValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// Whether the value is a floating-point number, a date or a decimal that is not a number. NaN equals nothing, not even itself.
+  /// Whether the value is a floating-point number, date or decimal that is NaN. NaN equals nothing, not even itself.
   public var isNaN: Bool {
     switch self {
     case .float(let value): value.isNaN
@@ -64,13 +65,14 @@ public enum StoreValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// Whether the value is the name of a file.
+  /// Whether the value is the name of an external file.
   public var isExternal: Bool {
     if case .externalData = self { true } else { false }
   }
 
-  /// The same number in the type of an attribute, when it can be said there exactly: whole numbers of any width and
-  /// floating-point numbers are exchanged freely as long as nothing is lost. Nil when it cannot.
+  /// The value converted to an attribute type, or nil if that isn't possible exactly.
+  ///
+  /// Whole numbers of any width and floating-point numbers are converted into each other if nothing is lost.
   public func converted(to type: AttributeType) -> StoreValue? {
     if fits(type) { return self }
     switch type {
@@ -88,12 +90,12 @@ public enum StoreValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// The value as a floating-point number, when it is a number and that loses nothing.
+  /// The value as a floating-point number, or nil if it isn't a number or would lose precision.
   private var number: Double? {
     if case .date = self { nil } else { real }
   }
 
-  /// The value as a whole number, when it is one.
+  /// The value as a whole number, or nil if it isn't one.
   public var integer: Int64? {
     switch self {
     case .bool(let value): value ? 1 : 0
@@ -106,7 +108,7 @@ public enum StoreValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// The value as a floating-point number, when that loses nothing.
+  /// The value as a floating-point number, or nil if it would lose precision.
   public var real: Double? {
     switch self {
     case .float(let value): Double(value)
@@ -117,11 +119,11 @@ public enum StoreValue: Sendable, Hashable, Codable {
   }
 }
 
-/// The text form of decimal numbers in rows: the shortest digits, a full stop, no grouping; independent of locale.
+/// The text of decimal numbers in rows: the shortest digits, a full stop, no grouping. Independent of the locale.
 enum DecimalText {
   static func bytes(_ value: Decimal) -> [UInt8] { Array(value.description.utf8) }
 
-  /// The number, or nil for text that is none, which only a damaged store can hold.
+  /// The number, or nil for text that isn't a number. Only a damaged store contains such text.
   static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? {
     let text = String(decoding: bytes, as: UTF8.self)
     return text == Decimal.nan.description ? .nan : Decimal(string: text)

@@ -129,7 +129,7 @@ import Testing
   @Test func anErrorTellsWhereAndWhy() {
     let error = #expect(throws: PropertyListError.self) { try PropertyList(binary: Self.file([[0xA1, 1], [0xC0]])) }
     #expect(error?.place == .byte(10))
-    #expect(error?.description == "At byte 10: It is a set, URL or UUID, which is not a part of property lists. [unsupported]")
+    #expect(error?.description == "At byte 10: Sets, URLs and UUIDs aren't supported in property lists. [unsupported]")
   }
 
   @Test func everyCutAndEveryChangedByteIsReadOrRefused() throws {

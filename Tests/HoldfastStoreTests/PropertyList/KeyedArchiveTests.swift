@@ -108,7 +108,7 @@ import Testing
     ])
     #expect(error?.code == .unsupportedClass)
     #expect(error?.className == "UIColor")
-    #expect(error?.description == "In object 3 of the archive: An object of the class UIColor is no plain value. [unsupportedClass]")
+    #expect(error?.description == "In object 3 of the archive: An object of the class UIColor has no plain value. [unsupportedClass]")
   }
 
   @Test func X14_anObjectThatContainsItselfIsRefused() {

@@ -322,7 +322,7 @@ import Testing
       let error = try #require(throws: QueryError.self) { try context.fetch(request) }
       return error.reason
     }
-    #expect(try reason(FetchRequest(where: \Node.pick == a)) == "Node.pick is transient, so no store has values of it.")
+    #expect(try reason(FetchRequest(where: \Node.pick == a)) == "Node.pick is transient, so stores have no values of it.")
     #expect(try reason(FetchRequest(where: (\Node.pick).then(\.name) == "a")).contains("Node.pick is transient"))
     #expect(try reason(FetchRequest(sortedBy: [FetchSortDescriptor((\Node.pick).then(\.name))])).contains("Node.pick is transient"))
     let isA = QueryExpression.comparison(.property("name"), .equalTo, .constant(.string("a")), [])
@@ -409,7 +409,7 @@ import Testing
     let leaf = context.leaf("l")
     try context.save()
     let error = try #require(throws: QueryError.self) { try context.fetch(FetchRequest(where: \Leaf.mate == leaf)) }
-    #expect(error.reason == "Leaf.mate is transient, so no store has values of it.")
+    #expect(error.reason == "Leaf.mate is transient, so stores have no values of it.")
   }
 
   final class Waking: ManagedObject {
