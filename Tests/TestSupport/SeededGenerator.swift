@@ -3,30 +3,30 @@ import Foundation
 /// Random numbers from a seed (SplitMix64): the same seed gives the same numbers on every machine.
 ///
 /// `HOLDFAST_SEED` in the environment repeats a run: generators that aren't given a seed start from it.
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
   /// The seed from which the generator started.
-  public let seed: UInt64
+  package let seed: UInt64
   private var state: UInt64
 
   /// Makes a generator with a given seed.
-  public init(seed: UInt64) {
+  package init(seed: UInt64) {
     self.seed = seed
     state = seed
   }
 
   /// Makes a generator with the seed of the environment, or a random one. The test prints the seed when it fails.
-  public init() { self.init(seed: SeededGenerator.seedOfEnvironment ?? .random(in: .min ... .max)) }
+  package init() { self.init(seed: SeededGenerator.seedOfEnvironment ?? .random(in: .min ... .max)) }
 
   /// Makes a generator with the seed of the environment, or a random one, and prints it with the purpose.
-  public init(_ purpose: String) {
+  package init(_ purpose: String) {
     self.init()
     print("\(purpose): HOLDFAST_SEED=\(seed)")
   }
 
   /// The seed in `HOLDFAST_SEED`; nil if it isn't set.
-  public static var seedOfEnvironment: UInt64? { ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } }
+  package static var seedOfEnvironment: UInt64? { ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } }
 
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

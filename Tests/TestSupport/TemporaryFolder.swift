@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 #if canImport(Glibc)
   import Glibc
@@ -7,12 +7,12 @@ public import Foundation
 #endif
 
 /// A folder for one test. Deleting the object deletes the folder and everything in it.
-public final class TemporaryFolder: Sendable {
+package final class TemporaryFolder: Sendable {
   /// The absolute path, without symbolic links.
-  public let path: String
+  package let path: String
 
   /// Creates the folder.
-  public init() {
+  package init() {
     var template = Array((FileManager.default.temporaryDirectory.path + "/holdfast-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil, let resolved = realpath(template, nil) else { fatalError("Couldn't create a folder: errno \(errno).") }
     defer { free(resolved) }
@@ -21,35 +21,35 @@ public final class TemporaryFolder: Sendable {
 
   deinit { TemporaryFolder.remove(path) }
 
-  public var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
+  package var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
 
   /// The path of a file in the folder, which need not exist.
-  public func file(_ name: String) -> String { path + "/" + name }
+  package func file(_ name: String) -> String { path + "/" + name }
 
   /// The names in the folder, sorted.
-  public var names: [String] { TemporaryFolder.names(in: path) }
+  package var names: [String] { TemporaryFolder.names(in: path) }
 
   /// The paths of everything in the folder and its subfolders, relative to the folder, sorted.
-  public var namesOfAllLevels: [String] { (FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? []).sorted() }
+  package var namesOfAllLevels: [String] { (FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? []).sorted() }
 
   /// Writes a text file, and creates the folders of its path.
-  public func write(_ text: String, to name: String) throws {
+  package func write(_ text: String, to name: String) throws {
     let url = URL(fileURLWithPath: file(name))
     try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data(text.utf8).write(to: url)
   }
 
-  public func text(_ name: String) throws -> String { String(decoding: try TemporaryFolder.read(file(name)), as: UTF8.self) }
+  package func text(_ name: String) throws -> String { String(decoding: try TemporaryFolder.read(file(name)), as: UTF8.self) }
 
-  public func exists(_ name: String) -> Bool { TemporaryFolder.exists(file(name)) }
+  package func exists(_ name: String) -> Bool { TemporaryFolder.exists(file(name)) }
 
   /// Makes a symbolic link.
-  public func link(_ name: String, to target: String) throws {
+  package func link(_ name: String, to target: String) throws {
     try FileManager.default.createSymbolicLink(atPath: file(name), withDestinationPath: target)
   }
 
   /// The name, permissions and bytes of everything in the folder. Call it only while no store has one of the files open.
-  public func snapshot() throws -> [String: [UInt8]] {
+  package func snapshot() throws -> [String: [UInt8]] {
     var contents: [String: [UInt8]] = [:]
     for name in names {
       var status = stat()
@@ -61,7 +61,7 @@ public final class TemporaryFolder: Sendable {
   }
 
   /// The number of this process's file descriptors that refer to files in the folder.
-  public var openDescriptors: Int {
+  package var openDescriptors: Int {
     TemporaryFolder.names(in: "/proc/self/fd").count { name in
       var target = [CChar](repeating: 0, count: 4096)
       let count = readlink("/proc/self/fd/" + name, &target, target.count)
@@ -70,7 +70,7 @@ public final class TemporaryFolder: Sendable {
   }
 
   /// The names in a folder, sorted. It calls the operating system alone, so a forked process may use it.
-  public static func names(in path: String) -> [String] {
+  package static func names(in path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }
     var names: [String] = []
@@ -81,9 +81,9 @@ public final class TemporaryFolder: Sendable {
     return names.sorted()
   }
 
-  public static func read(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
-  public static func write(_ bytes: [UInt8], to path: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
-  public static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+  package static func read(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }
+  package static func write(_ bytes: [UInt8], to path: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
+  package static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
   private static func remove(_ path: String) {
     var status = stat()

@@ -3,10 +3,10 @@ import Foundation
 /// How much of the long tests runs: a share of it, or with `HOLDFAST_TESTS=full` in the environment, as `make test-full` sets it, all.
 ///
 /// A share covers every behaviour, with fewer random programs, kills and damaged files.
-public enum TestTier {
+package enum TestTier {
   /// Whether all of it runs.
-  public static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
+  package static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
 
   /// The number of rounds of a test.
-  public static func count(_ usual: Int, full: Int) -> Int { isFull ? full : usual }
+  package static func count(_ usual: Int, full: Int) -> Int { isFull ? full : usual }
 }

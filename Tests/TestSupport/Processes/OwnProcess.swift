@@ -1,21 +1,21 @@
 import Foundation
-public import Testing
+package import Testing
 
 /// Ends the process of a test with a sentence when something does not hold in it. The test finds that it did not report.
 ///
 /// It ends as if all were well, because what a process has said that ended otherwise is not handed to the test.
-public func demand(_ isRight: Bool, _ message: @autoclosure () throws -> String) rethrows {
+package func demand(_ isRight: Bool, _ message: @autoclosure () throws -> String) rethrows {
   if !isRight { complain(try message()) }
 }
 
 /// Ends the process of a test with a sentence.
-public func complain(_ message: String) -> Never {
+package func complain(_ message: String) -> Never {
   print("FAULT \(message)")
   exit(0)
 }
 
 /// Hands on what a process of a test reported, or why it was skipped; an issue when it did neither.
-public func report(_ child: ExitTest.Result?, sourceLocation: SourceLocation = #_sourceLocation) {
+package func report(_ child: ExitTest.Result?, sourceLocation: SourceLocation = #_sourceLocation) {
   guard let child else { return }
   let lines = String(decoding: child.standardOutputContent, as: UTF8.self).split(separator: "\n")
   for line in lines where line.hasPrefix("REPORT") || line.hasPrefix("Skipped") { print(line) }

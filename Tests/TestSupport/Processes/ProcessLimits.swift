@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// Resource limits of a test's own process.
-public enum ProcessLimits {
+package enum ProcessLimits {
   /// Limits this process.
   ///
   /// A process that hangs without using the processor is ended after an hour.
@@ -15,7 +15,7 @@ public enum ProcessLimits {
   /// - Parameters:
   ///   - memory: the maximum number of bytes of address space, besides what the process has.
   ///   - processorSeconds: the maximum processor time in seconds.
-  public static func set(memory: Int, processorSeconds: UInt) {
+  package static func set(memory: Int, processorSeconds: UInt) {
     #if os(Linux)
       let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
       let pages = text.split(separator: " ").first.flatMap { Int($0) } ?? 0

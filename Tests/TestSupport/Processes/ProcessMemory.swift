@@ -2,18 +2,18 @@
   import Foundation
 
   /// The memory of a process, as the operating system counts it. Only for a process of its own: it counts what all threads take.
-  public enum ProcessMemory {
+  package enum ProcessMemory {
     /// The most bytes that the process has had in memory since ``forgetPeak()``.
-    public static var peak: Int { bytes("VmHWM:") }
+    package static var peak: Int { bytes("VmHWM:") }
 
     /// The most bytes of addresses that it has had since it began: also those that were reserved and never touched.
-    public static var peakOfAddresses: Int { bytes("VmPeak:") }
+    package static var peakOfAddresses: Int { bytes("VmPeak:") }
 
     /// Counts from what it has now.
-    public static func forgetPeak() throws { try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs")) }
+    package static func forgetPeak() throws { try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs")) }
 
     /// How many bytes it has had at most while `body` ran, besides what it had before.
-    public static func taken(_ body: () throws -> Void) throws -> Int {
+    package static func taken(_ body: () throws -> Void) throws -> Int {
       try forgetPeak()
       let before = peak
       try body()

@@ -1,4 +1,4 @@
-public import Testing
+package import Testing
 
 #if canImport(Glibc)
   import Glibc
@@ -8,7 +8,7 @@ public import Testing
 
 /// How long the processor works for a piece of work on this thread: what runs beside it does not make it longer, as it does the time
 /// on the wall.
-public func processorTime(_ body: () throws -> Void) rethrows -> Duration {
+package func processorTime(_ body: () throws -> Void) rethrows -> Duration {
   func now() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -23,7 +23,7 @@ public func processorTime(_ body: () throws -> Void) rethrows -> Duration {
 ///
 /// Both are measured in turn until that is so, and the least time of each counts: what else the machine does can only make a
 /// measurement longer. Work that grows too fast exceeds the factor in every round.
-public func expectCost(
+package func expectCost(
   below factor: Int, times reference: () throws -> Duration, sourceLocation: SourceLocation = #_sourceLocation,
   of work: () throws -> Duration
 ) rethrows {

@@ -5,19 +5,19 @@
 #endif
 
 /// Calls of the operating system that tests need and Swift doesn't offer.
-public enum System {
-  public static var isRoot: Bool { geteuid() == 0 }
+package enum System {
+  package static var isRoot: Bool { geteuid() == 0 }
 
   /// Becomes a user without rights. Only root can, and only in a process of its own.
-  public static func dropRights() -> Bool { setgid(65_534) == 0 && setuid(65_534) == 0 }
+  package static func dropRights() -> Bool { setgid(65_534) == 0 && setuid(65_534) == 0 }
 
   /// A symbol of the C library that Swift hides.
-  public static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
+  package static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
     dlsym(nil, name).map { unsafeBitCast($0, to: type) }
   }
 
   /// Runs `body` in a forked child and returns what it returned; -1 if the system can't fork.
-  public static func inForkedChild(_ body: () -> Int32) -> Int32 {
+  package static func inForkedChild(_ body: () -> Int32) -> Int32 {
     guard let fork = symbol("fork", as: (@convention(c) () -> pid_t).self) else { return -1 }
     let child = fork()
     if child == 0 { _exit(body()) }
@@ -27,7 +27,7 @@ public enum System {
   }
 
   /// The seconds of a clock that only goes forward.
-  public static func seconds() -> Double {
+  package static func seconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

@@ -9,25 +9,25 @@ import Foundation
 /// Watches the calls of a forked process with strace, and kills it at one of them.
 ///
 /// Only for a process of its own whose other threads do nothing, because a fork has no other threads.
-public enum Tracer {
+package enum Tracer {
   /// One call of the operating system: its name, and the how manieth of that name it is.
-  public struct Call: Hashable {
-    public var name: String
-    public var nth: Int
+  package struct Call: Hashable {
+    package var name: String
+    package var nth: Int
   }
 
   /// What the watched process did.
-  public struct Run {
+  package struct Run {
     /// The calls as strace wrote them, without the number of the process.
-    public var lines: [String]
+    package var lines: [String]
     /// How the process ended, as `waitpid` tells.
-    public var status: Int32
+    package var status: Int32
 
-    public var isKilled: Bool { status & 0x7F == SIGKILL }
-    public var isSuccess: Bool { status == 0 }
+    package var isKilled: Bool { status & 0x7F == SIGKILL }
+    package var isSuccess: Bool { status == 0 }
 
     /// All calls in their order.
-    public var calls: [Call] {
+    package var calls: [Call] {
       var counts: [String: Int] = [:]
       return lines.compactMap { line in
         guard let end = line.firstIndex(of: "("), line[..<end].allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) else { return nil }
@@ -38,7 +38,7 @@ public enum Tracer {
     }
 
     /// The paths that were opened; one in a folder that was opened before is only its name.
-    public var opened: [String] {
+    package var opened: [String] {
       lines.filter { $0.hasPrefix("open") }.compactMap { line in
         let parts = line.split(separator: "\"", omittingEmptySubsequences: false)
         return parts.count > 1 ? String(parts[1]) : nil
@@ -46,8 +46,8 @@ public enum Tracer {
     }
   }
 
-  public static let program = "/usr/bin/strace"
-  public static let skipped = "Skipped: strace is not installed, or may not watch."
+  package static let program = "/usr/bin/strace"
+  package static let skipped = "Skipped: strace is not installed, or may not watch."
 
   /// Forks, watches what `body` does in the child, and waits for its end.
   ///
@@ -57,7 +57,7 @@ public enum Tracer {
   ///   - faults: what strace makes of other calls, as its option `inject` says it.
   ///   - prepare: what the child does before it is watched, and gives to `body`.
   /// - Returns: nil when strace is not there or may not watch.
-  public static func run<Prepared>(
+  package static func run<Prepared>(
     notes: String, killingAt fatal: Call? = nil, faults: [String] = [], prepare: () throws -> Prepared, _ body: (Prepared) throws -> Void
   ) throws -> Run? {
     guard FileManager.default.isExecutableFile(atPath: program) else { return nil }

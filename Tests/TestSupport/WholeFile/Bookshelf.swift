@@ -1,11 +1,11 @@
 import Foundation
-public import Holdfast
-public import HoldfastStore
+package import Holdfast
+package import HoldfastStore
 
 /// Books, authors and shelves, with every kind of attribute and relationship.
-public enum Bookshelf {
+package enum Bookshelf {
   /// Makes the model, with more attributes of a book.
-  public static func model(adding attributes: [AttributeDescription] = []) -> ManagedObjectModel {
+  package static func model(adding attributes: [AttributeDescription] = []) -> ManagedObjectModel {
     do {
       return try ManagedObjectModel(entities: [
         EntityDescription(
@@ -41,7 +41,7 @@ public enum Bookshelf {
   ///   - customize: sets more values of a book, or others; called with each book and its number from 0.
   /// - Returns: the books.
   @discardableResult
-  public static func fill(
+  package static func fill(
     _ context: ManagedObjectContext, text: String = "quiet \"please\"\n\u{1F4DA}",
     customize: (ManagedObject, Int) throws -> Void = { _, _ in }
   ) throws -> [ManagedObject] {

@@ -1,10 +1,10 @@
-public import Foundation
-public import Holdfast
+package import Foundation
+package import Holdfast
 import HoldfastAtomicStore
-public import HoldfastStore
+package import HoldfastStore
 
 /// What tests need to know about a format to open its files.
-public protocol WholeFileFormat {
+package protocol WholeFileFormat {
   associatedtype Options
   /// The file name, with its extension.
   static var fileName: String { get }
@@ -17,25 +17,25 @@ public protocol WholeFileFormat {
 }
 
 /// The file of a whole-file store in a folder of its own. Deleting the object deletes both.
-public final class WholeFileFixture<Format: WholeFileFormat> {
-  public let temporaryFolder = TemporaryFolder()
-  public let path: String
+package final class WholeFileFixture<Format: WholeFileFormat> {
+  package let temporaryFolder = TemporaryFolder()
+  package let path: String
 
-  public init() throws { path = temporaryFolder.file(Format.fileName) }
+  package init() throws { path = temporaryFolder.file(Format.fileName) }
 
-  public var folder: URL { temporaryFolder.url }
+  package var folder: URL { temporaryFolder.url }
   /// The names in the folder, sorted.
-  public var names: [String] { temporaryFolder.names }
+  package var names: [String] { temporaryFolder.names }
 
-  public func bytes() throws -> [UInt8] { try TemporaryFolder.read(path) }
-  public func text() throws -> String { String(decoding: try bytes(), as: UTF8.self) }
-  public func write(_ bytes: [UInt8]) throws { try TemporaryFolder.write(bytes, to: path) }
-  public func write(_ text: String) throws { try write(Array(text.utf8)) }
+  package func bytes() throws -> [UInt8] { try TemporaryFolder.read(path) }
+  package func text() throws -> String { String(decoding: try bytes(), as: UTF8.self) }
+  package func write(_ bytes: [UInt8]) throws { try TemporaryFolder.write(bytes, to: path) }
+  package func write(_ text: String) throws { try write(Array(text.utf8)) }
 
-  public static var unverified: Format.Options { Format.unverifiedOptions }
+  package static var unverified: Format.Options { Format.unverifiedOptions }
 
   /// A context on the file, with its own coordinator.
-  public func context(
+  package func context(
     _ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions, isReadOnly: Bool = false
   ) throws -> ManagedObjectContext {
     let description = Format.description(at: path, isReadOnly: isReadOnly, options: options)
@@ -43,7 +43,7 @@ public final class WholeFileFixture<Format: WholeFileFormat> {
   }
 
   /// Opens the file, reads all of it, and closes it.
-  public func open(_ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions) throws {
+  package func open(_ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions) throws {
     let store = Format.description(at: path, isReadOnly: false, options: options).makeStore()
     defer { try? store.close() }
     _ = try store.open(model: model)
@@ -51,7 +51,7 @@ public final class WholeFileFixture<Format: WholeFileFormat> {
   }
 
   /// The error that opening throws; nil if the file opens.
-  public func refusal(_ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions) -> StoreError? {
+  package func refusal(_ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions) -> StoreError? {
     do {
       try open(model, options: options)
       return nil

@@ -1,12 +1,12 @@
-public import HoldfastAtomicStore
-public import HoldfastStore
+package import HoldfastAtomicStore
+package import HoldfastStore
 import HoldfastStoreConformance
 
 /// What must hold of any bytes that are opened as a whole-file store.
 ///
 /// Fuzzers check it of bytes that they make up; tests check it of the files that the fuzzers start from.
-public struct WholeFileProperty {
-  public let model: ManagedObjectModel
+package struct WholeFileProperty {
+  package let model: ManagedObjectModel
   private let description: (String, WholeFileOptions) -> StoreDescription
   private let content: ([UInt8]) -> ArraySlice<UInt8>?
 
@@ -14,7 +14,7 @@ public struct WholeFileProperty {
   ///   - model: the model with which the files are opened.
   ///   - description: describes the store of a path.
   ///   - content: the range of a file that two saves of the same objects write equally.
-  public init(
+  package init(
     model: ManagedObjectModel, description: @escaping (String, WholeFileOptions) -> StoreDescription,
     content: @escaping ([UInt8]) -> ArraySlice<UInt8>?
   ) {
@@ -26,7 +26,7 @@ public struct WholeFileProperty {
   /// Which rule the bytes break; nil if they break none. Every call must be fast and use little memory, too.
   ///
   /// - Parameter readFirst: reads the store before it is saved.
-  public func violation(_ bytes: [UInt8], readFirst: (StoreDescription) throws -> Void = { _ in }) -> String? {
+  package func violation(_ bytes: [UInt8], readFirst: (StoreDescription) throws -> Void = { _ in }) -> String? {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", bytes)
     var options = WholeFileOptions()
@@ -67,7 +67,7 @@ public struct WholeFileProperty {
   /// A model with every type of value and every kind of relationship.
   ///
   /// - Parameter isUnique: whether entity A has uniqueness constraints.
-  public static func model(isUnique: Bool = false) -> ManagedObjectModel {
+  package static func model(isUnique: Bool = false) -> ManagedObjectModel {
     do {
       let types = AttributeType.storedCases.filter { $0 != .transformable }
       return try ManagedObjectModel(entities: [
