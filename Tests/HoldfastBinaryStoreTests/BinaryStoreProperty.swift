@@ -13,13 +13,15 @@ import HoldfastStoreConformance
 enum BinaryStoreProperty {
   static let model = WholeFileProperty.model(isUnique: true)
 
+  // Saves differ in their generation, and so in their end.
+  private static let property = WholeFileProperty(
+    model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: { $0.dropLast(64) })
+
   /// Which rule the bytes break; nil if they break none.
-  static func violation(_ bytes: [UInt8]) -> String? {
-    // Saves differ in their generation, and so in their end.
-    let property = WholeFileProperty(
-      model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: { $0.dropLast(64) })
-    return property.violation(bytes, readFirst: readPages)
-  }
+  static func violation(_ bytes: [UInt8]) -> String? { property.violation(bytes, readFirst: readPages) }
+
+  /// Whether the bytes can't be opened, whatever their digest.
+  static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
 
   /// Reads all of a file whose digests are right, page by page and then as a whole.
   ///

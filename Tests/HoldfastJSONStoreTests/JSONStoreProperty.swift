@@ -10,12 +10,14 @@ import HoldfastStore
 enum JSONStoreProperty {
   static let model = WholeFileProperty.model()
 
+  private static let property = WholeFileProperty(
+    model: model, description: { .json(at: $0, options: JSONStore.Options(wholeFile: $1)) }, content: objects)
+
   /// Which rule the bytes break; nil if they break none.
-  static func violation(_ bytes: [UInt8]) -> String? {
-    let property = WholeFileProperty(
-      model: model, description: { .json(at: $0, options: JSONStore.Options(wholeFile: $1)) }, content: objects)
-    return property.violation(bytes)
-  }
+  static func violation(_ bytes: [UInt8]) -> String? { property.violation(bytes) }
+
+  /// Whether the bytes can't be opened, whatever their digest.
+  static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
 
   /// The objects' range of a file. Saves differ in their generation, which is before it, and so in their digest, which is behind it.
   private static func objects(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {

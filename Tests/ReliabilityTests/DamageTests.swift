@@ -40,7 +40,8 @@ import Testing
   @Test func E1_aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Changed bytes", folder, rounds: 300)
-    do {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
+      [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
       let whole = try TemporaryFolder.read(job.folder + "/whole")
       var random = job.random
@@ -58,8 +59,10 @@ import Testing
         try Damaged(damaged).removeFiles()
       }
       print(codes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+      let answered = codes["answered"] ?? 0
+      precondition(answered > 0 && answered < job.rounds, "\(answered) of \(job.rounds) answered")
     }
-
+    Job.show(child)
   }
 
   @Test func E1_aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
@@ -69,10 +72,12 @@ import Testing
       abort()
     }
     let job = Job("Changed log", folder, rounds: 100)
-    await #expect(processExitsWith: .success) { [job = job as Job] in
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
+      [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
       let (whole, log) = (try TemporaryFolder.read(job.folder + "/whole"), try TemporaryFolder.read(job.folder + "/whole-wal"))
       var random = job.random
+      var refused = 0
       for round in 0..<job.rounds {
         var bytes = log
         if round % 4 == 0 {
@@ -82,10 +87,12 @@ import Testing
         }
         try TemporaryFolder.write(whole, to: damaged)
         try TemporaryFolder.write(bytes, to: damaged + "-wal")
-        _ = try Damaged(damaged).use()
+        if try Damaged(damaged).use() != nil { refused += 1 }
         try Damaged(damaged).removeFiles()
       }
+      print("\(refused) of \(job.rounds) logs refused")
     }
+    Job.show(child)
   }
 
   /// What another program, or a fault that SQLite does not notice, may have put into columns.

@@ -19,9 +19,7 @@ import Testing
   }
 
   @Test(arguments: ["zoo.mom", "zoo.xml", "zoo.cache"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
-    let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
-    print("Changed \(name): HOLDFAST_SEED=\(seed)")
-    var random = SeededGenerator(seed: seed), read = 0
+    var random = SeededGenerator("Changed \(name)"), read = 0
     let original = try Self.bytes(name)
     for _ in 0..<400 {
       var bytes = original
@@ -34,9 +32,9 @@ import Testing
         default: bytes.removeLast(Int.random(in: 0..<8, using: &random))
         }
       }
-      if let violation = CompiledModelProperty.violation(bytes) { Issue.record("\(violation) HOLDFAST_SEED=\(seed)") }
+      if let violation = CompiledModelProperty.violation(bytes) { Issue.record("\(violation) HOLDFAST_SEED=\(random.seed)") }
       if (try? CompiledModel(bytes: bytes)) != nil { read += 1 }
     }
-    if name != "zoo.cache" { #expect(read > 3) }
+    if name != "zoo.cache" { #expect((0...0).contains(read), "\(read) of 400 read") }
   }
 }

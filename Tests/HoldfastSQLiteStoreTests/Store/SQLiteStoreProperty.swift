@@ -1,7 +1,6 @@
 import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
-import TestSupport
 
 /// What must hold of any bytes that are given as a SQLite store. The fuzzer in `Fuzzing/` checks it of bytes that it makes up, a test
 /// of those that it starts from.

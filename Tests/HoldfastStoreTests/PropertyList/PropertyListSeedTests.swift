@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: seeds) func aSeedAndWhatIsCloseToItKeepsToTheRules(_ name: String) throws {
-    var random = SeededGenerator("Changed \(name)")
+    var random = SeededGenerator("Changed \(name)"), refused = 0
     let original = try Self.bytes(name)
     #expect(PropertyListProperty.violation(original) == nil)
     for _ in 0..<2_000 {
@@ -36,6 +36,8 @@ import Testing
         }
       }
       if let violation = PropertyListProperty.violation(bytes) { Issue.record("\(violation) \(bytes)") }
+      if (try? PropertyList(bytes)) == nil { refused += 1 }
     }
+    #expect((0...0).contains(refused), "\(refused) of 2000 refused")
   }
 }

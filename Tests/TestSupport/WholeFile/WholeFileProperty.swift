@@ -5,18 +5,18 @@ import HoldfastStoreConformance
 /// What must hold of any bytes that are opened as a whole-file store.
 ///
 /// Fuzzers check it of bytes that they make up; tests check it of the files that the fuzzers start from.
-package struct WholeFileProperty {
+package struct WholeFileProperty: Sendable {
   package let model: ManagedObjectModel
-  private let description: (String, WholeFileOptions) -> StoreDescription
-  private let content: ([UInt8]) -> ArraySlice<UInt8>?
+  private let description: @Sendable (String, WholeFileOptions) -> StoreDescription
+  private let content: @Sendable ([UInt8]) -> ArraySlice<UInt8>?
 
   /// - Parameters:
   ///   - model: the model with which the files are opened.
   ///   - description: describes the store of a path.
   ///   - content: the range of a file that two saves of the same objects write equally.
   package init(
-    model: ManagedObjectModel, description: @escaping (String, WholeFileOptions) -> StoreDescription,
-    content: @escaping ([UInt8]) -> ArraySlice<UInt8>?
+    model: ManagedObjectModel, description: @escaping @Sendable (String, WholeFileOptions) -> StoreDescription,
+    content: @escaping @Sendable ([UInt8]) -> ArraySlice<UInt8>?
   ) {
     self.model = model
     self.description = description
@@ -48,6 +48,22 @@ package struct WholeFileProperty {
     } catch {
       return "The error isn't a StoreError: \(error)"
     }
+  }
+
+  /// Whether the bytes can't be opened and read, whatever their digest.
+  package func refuses(_ bytes: [UInt8]) -> Bool {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "store", bytes)
+    var options = WholeFileOptions()
+    options.file.fileSystem = disk
+    options.allowsUnverified = true
+    let store = description("/store", options).makeStore()
+    defer { try? store.close() }
+    do {
+      _ = try store.open(model: model)
+      try (store as? WholeFileStore)?.verify()
+      return false
+    } catch { return true }
   }
 
   /// Opens the store, saves it, and returns its bytes and metadata.
