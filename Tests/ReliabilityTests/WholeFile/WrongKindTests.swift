@@ -124,7 +124,7 @@ extension FileStore {
   fileprivate var refusal: String {
     switch self {
     case .sqlite: "not a SQLite database"
-    case .json: "no JSON store"
+    case .json: "isn't a JSON store"
     case .xml: "no XML store"
     case .binary: "no binary store"
     }
