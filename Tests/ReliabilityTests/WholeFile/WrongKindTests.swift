@@ -125,7 +125,7 @@ extension FileStore {
     switch self {
     case .sqlite: "not a SQLite database"
     case .json: "isn't a JSON store"
-    case .xml: "no XML store"
+    case .xml: "isn't an XML store"
     case .binary: "no binary store"
     }
   }
