@@ -126,7 +126,7 @@ extension FileStore {
     case .sqlite: "not a SQLite database"
     case .json: "isn't a JSON store"
     case .xml: "isn't an XML store"
-    case .binary: "no binary store"
+    case .binary: "isn't a binary store"
     }
   }
 }
