@@ -19,7 +19,7 @@ enum SQLiteStoreProperty {
           isReadOnly: isReadOnly, durability: .normal, journalMode: .delete, requestTimeoutSeconds: 1, largestFetchBytes: 32 << 20)
         if let violation = use(.sqlite(at: file.path, options: options), isReadOnly: isReadOnly) { return violation }
         if isReadOnly, try Data(contentsOf: file) != Data(bytes) { return "Reading changed the store's file." }
-        if isReadOnly, try FileManager.default.contentsOfDirectory(atPath: folder.path).count > 1 { return "Reading left another file behind." }
+        if isReadOnly, try FileManager.default.contentsOfDirectory(atPath: folder.path).count > 1 { return "Reading left a file behind." }
       }
       return nil
     } catch { return "The test could not write or read its file: \(error)" }
