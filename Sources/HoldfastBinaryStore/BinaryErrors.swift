@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Errors of the binary format, each built in one place. None holds a value of the file: names, keys and places only.
+/// The errors of the binary format. None contains a value from the file, only names, keys and offsets.
 struct BinaryErrors: Sendable {
   var path: String
   var operation = "open the store"
 
-  /// The same for what is read when the store is open.
+  /// The errors for reading after the store was opened.
   var whileOpen: BinaryErrors { BinaryErrors(path: path, operation: "read the store") }
 
   private func error(_ code: StoreError.Code, _ reason: String, _ cause: (any Error)? = nil) -> StoreError {
@@ -13,24 +13,24 @@ struct BinaryErrors: Sendable {
   }
 
   func notAStore() -> StoreError {
-    error(.notAStore, "The file is no binary store: it does not begin with the eight bytes that say so. Check the path.")
+    error(.notAStore, "The file isn't a binary store: it doesn't begin with the format's eight-byte mark. Check the path.")
   }
 
   func newerFormat(_ what: String) -> StoreError {
-    error(.newerFormat, "The file has \(what), which this version does not know. Open it with a newer version of the library.")
+    error(.newerFormat, "This version of Holdfast can't read the file: it has \(what). Open it with a newer version.")
   }
 
   func damaged(_ what: String, _ cause: (any Error)? = nil) -> StoreError {
-    error(.damaged, "\(what) Take the file from a backup.", cause)
+    error(.damaged, "\(what) Restore the file from a backup.", cause)
   }
 
   func tooLarge(_ reason: String) -> StoreError { error(.tooLarge, reason) }
 
-  /// The digest of a part does not match it.
+  /// The error for a section or another range whose digest doesn't match.
   func unverified(_ part: String) -> StoreError {
     error(
       .damaged,
-      "The digest of \(part) does not match it: the file was damaged. Take it from a backup; what else of it is right can be read with "
+      "The digest of \(part) doesn't match: the file is damaged. Restore it from a backup. To read what is left of it, open it with "
         + "allowsUnverified.")
   }
 }

@@ -10,7 +10,7 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file of which sections are read when somebody needs them. What was read of rows and indexes stays, so that nothing is read twice.
+/// A file whose sections are read on demand. Rows and indexes that were read stay in memory, so nothing is read twice.
 final class BinaryFile: PagedStoreFile {
   let header: StoreFileHeader
   let schema: TableSchema
@@ -20,26 +20,27 @@ final class BinaryFile: PagedStoreFile {
   private let allowsUnverified: Bool
   private let entries: [SectionEntry]
   private let subjects: BinarySubjects
-  /// The places of each entity's rows in the directory.
+  /// For each entity, the indexes of its sections of rows in the directory.
   private let pages: [Range<Int>]
   private let rowCounts: [Int]
-  /// The places of each constraint's index in the directory; nil for one of which the file has none.
+  /// For each constraint, the indexes of its index sections in the directory; nil if the file has no index.
   private let indexPlaces: [Range<Int>?]
   private let decoders: [PageDecoder]
-  /// The sections of rows that were read, by place; guarded because any thread may read.
+  /// The sections of rows that were read, by directory index. Guarded because any thread can read.
   private let batches: Mutex<[RowBatch?]>
-  /// The sections of indexes that were read, by place.
+  /// The index sections that were read, by directory index.
   private let indexes = Mutex<[Int: [UInt8]]>([:])
 
-  /// Reads what there is besides rows, links and indexes.
+  /// Reads everything except rows, links and indexes.
   ///
-  /// - Throws: ``StoreError``: `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`; what reading throws.
+  /// - Throws: ``StoreError`` with code `notAStore`, `newerFormat`, `damaged` or `incompatibleModel`, and errors from reading the
+  ///   file.
   init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStore.Options) throws {
     allowsUnverified = options.wholeFile.allowsUnverified
     let opened = try BinaryOpening(file, errors, allowsUnverified: allowsUnverified)
     let info = try opened.info()
     header = info.header
-    if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("The file says of keys what cannot be.") }
+    if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("One of the next keys is out of range.") }
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
     subjects = try BinarySubjects(info, schema, errors)
     entries = opened.directory.entries
@@ -51,11 +52,12 @@ final class BinaryFile: PagedStoreFile {
     for entity in model.entities {
       if let excess = memory.add(rowCounts[entity.index], entity.layout) { throw errors.tooLarge(excess) }
     }
-    for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section of what the model has not") }
+    for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section for something that isn't in the model") }
     indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)
   }
 
-  /// Finds the sections of each constraint. Where digests need not be right no index is trusted: what it led to could be something else.
+  /// Finds the sections of each constraint. If digests aren't verified, no index is trusted, because it could point to the wrong
+  /// rows.
   private static func indexPlaces(_ entries: [SectionEntry], _ subjects: BinarySubjects, allowsUnverified: Bool) -> [Range<Int>?] {
     if allowsUnverified { return subjects.constraintNumbers.map { _ in nil } }
     return subjects.constraintNumbers.map { number in
@@ -74,22 +76,22 @@ final class BinaryFile: PagedStoreFile {
     var counts = Array(repeating: 0, count: model.entities.count)
     for (place, entry) in entries.enumerated() where entry.kind == .rows {
       guard entry.subject < subjects.entities.count, let entity = subjects.entities[entry.subject], !model.entities[entity].isAbstract
-      else { throw errors.newerFormat("rows of an entity that the model has not") }
-      // A key takes four bytes.
-      guard entry.count > 0, entry.count <= entry.byteCount / 4 else { throw errors.damaged("A section of rows is too short for them.") }
+      else { throw errors.newerFormat("rows of an entity that isn't in the model") }
+      // Each key takes four bytes.
+      guard entry.count > 0, entry.count <= entry.byteCount / 4 else { throw errors.damaged("A section is too short for its rows.") }
       if pages[entity].isEmpty {
         pages[entity] = place..<place + 1
       } else if pages[entity].upperBound == place {
         pages[entity] = pages[entity].lowerBound..<place + 1
       } else {
-        throw errors.damaged("The rows of an entity lie in two places.")
+        throw errors.damaged("The rows of an entity aren't contiguous.")
       }
       counts[entity] += entry.count
     }
     return (pages, counts)
   }
 
-  /// Parts mean entities, relationships and constraints by the model's numbers, which may be others than the file's.
+  /// The parts use the model's numbers of entities, relationships and constraints, which can differ from the file's.
   var saved: (bytes: FileBytes, parts: [FilePart]) {
     let trusted = allowsUnverified ? entries.filter { $0.kind != .unique } : entries
     return (file, trusted.compactMap { entry in subjects.number(of: entry).map { entry.part(subject: $0) } })
@@ -102,7 +104,7 @@ final class BinaryFile: PagedStoreFile {
       do {
         return try body(section)
       } catch let fault as SectionFault {
-        throw errors.damaged("There is something wrong with \(entry.name). \(fault.reason)")
+        throw errors.damaged("There is invalid data in \(entry.name). \(fault.reason)")
       }
     }
   }
@@ -112,7 +114,7 @@ final class BinaryFile: PagedStoreFile {
     let entry = entries[place]
     let read = try withSection(entry) { try decoders[entity].batch($0, count: entry.count, keys: entry.first...entry.last) }
     return batches.withLock { batches in
-      // Somebody else may have been faster.
+      // Another thread may have read the section in the meantime.
       let batch = batches[place] ?? read
       batches[place] = batch
       return batch
@@ -138,7 +140,7 @@ final class BinaryFile: PagedStoreFile {
     return batch[index]
   }
 
-  /// The first of ascending places whose key is not below another; nil when all are.
+  /// The first index in an ascending range whose key is at least `key`; nil if there is none.
   private static func place(of key: Int64, in range: Range<Int>, _ keyAt: (Int) -> Int64) -> Int? {
     var (low, high) = (range.lowerBound, range.upperBound)
     while low < high {
@@ -183,7 +185,7 @@ final class BinaryFile: PagedStoreFile {
     for (number, relationship) in subjects.relationships.enumerated() {
       if let relationship { try readLinks(links[number] ?? [], lists[number] ?? [], of: relationship, into: loader) }
     }
-    // Nothing is made of indexes, but what is wrong with them is found.
+    // Indexes aren't loaded, but they are checked for damage.
     for constraint in schema.uniqueConstraints.indices { try compareIndex(constraint) }
     for entry in entries where entry.kind == .model { try withSection(entry) { _ in } }
   }
@@ -213,7 +215,7 @@ final class BinaryFile: PagedStoreFile {
     }
     if !difference.isEven {
       throw errors.damaged(
-        "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) is not that of the rows."
+        "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) contradicts its rows."
       )
     }
   }
@@ -222,7 +224,7 @@ final class BinaryFile: PagedStoreFile {
     _ links: [SectionEntry], _ lists: [SectionEntry], of relationship: ManagedObjectModel.Relationship, into loader: TableLoader
   ) throws {
     guard links.isEmpty || BinaryInfo.isListOfLinks(relationship), lists.isEmpty || relationship.isOrdered else {
-      throw errors.newerFormat("links of a relationship that the model has not")
+      throw errors.newerFormat("links or lists that the model has no place for")
     }
     if !links.isEmpty {
       var found: [SaveRequest.Link] = []
@@ -230,7 +232,7 @@ final class BinaryFile: PagedStoreFile {
       for entry in links { try withSection(entry) { try LinkSections.read($0, entry, into: &found) } }
       loader.take(links: found, of: relationship)
     }
-    // Also without any list: then there may be no links.
+    // Even without a section: then the relationship must have no links.
     if relationship.isOrdered {
       var found: [SaveRequest.Link] = [], keys: [Int64] = []
       for entry in lists { try withSection(entry) { try OrderSections.read($0, entry, into: &found, &keys) } }
@@ -239,7 +241,7 @@ final class BinaryFile: PagedStoreFile {
   }
 }
 
-/// What is read when a file is opened, with a model or without.
+/// Reads the header of a file, with or without a model.
 struct BinaryOpening {
   let directory: BinaryDirectory
   private let file: FileBytes
@@ -251,12 +253,12 @@ struct BinaryOpening {
     (self.file, self.errors, self.allowsUnverified) = (file, errors, allowsUnverified)
   }
 
-  /// What the file says of its store.
+  /// The store information.
   func info() throws -> BinaryInfo {
     do {
       return try BinaryInfo(bytes(of: .info), storeUUID: directory.storeUUID, generation: directory.generation)
     } catch let error as PropertyListError {
-      throw errors.damaged("What the file says of itself cannot be read.", error)
+      throw errors.damaged("The store information can't be read.", error)
     }
   }
 
@@ -265,17 +267,17 @@ struct BinaryOpening {
 
   private func bytes(of kind: BinaryLayout.Kind) throws -> [UInt8] {
     let found = directory.entries.filter { $0.kind == kind && $0.subject == 0 }
-    guard found.count == 1 else { throw errors.damaged("The file does not say of itself what every store says.") }
+    guard found.count == 1 else { throw errors.damaged("The store information or the model is missing, or appears twice.") }
     return try BinaryOpening.withSection(found[0], file, errors, allowsUnverified: allowsUnverified) { Array($0) }
   }
 
-  /// Reads a section and compares its digest.
+  /// Reads a section and verifies its digest.
   static func withSection<Result>(
     _ entry: SectionEntry, _ file: FileBytes, _ errors: BinaryErrors, allowsUnverified: Bool,
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
     guard let base = malloc(max(entry.byteCount, 1)) else {
-      throw errors.tooLarge("There is no memory for the \(entry.byteCount) bytes of \(entry.name). Free some, and try again.")
+      throw errors.tooLarge("There isn't enough memory for the \(entry.byteCount) bytes of \(entry.name). Free some, and try again.")
     }
     defer { free(base) }
     let section = UnsafeMutableRawBufferPointer(start: base, count: entry.byteCount)

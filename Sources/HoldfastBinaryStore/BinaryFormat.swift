@@ -1,9 +1,9 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// The format of binary stores; see the article *The binary store's format*.
+/// The format of binary stores. See <doc:Format>.
 struct BinaryFormat: StoreFileFormat {
-  /// Core Data's `NSBinaryStoreType`, whose files are others.
+  /// The same as Core Data's `NSBinaryStoreType`, although the formats differ.
   static let type = "Binary"
 
   let options: BinaryStore.Options
@@ -40,7 +40,7 @@ struct BinaryFormat: StoreFileFormat {
     } catch {
       throw StoreError(
         .damaged, operation: "read the store's model", path: path,
-        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+        reason: "The model stored in the file is invalid. Open the store with your own copy of the model.", cause: error)
     }
   }
 

@@ -1,15 +1,15 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// What a file says of its store besides UUID and generation, as a binary property list; and which entities, relationships and
-/// constraints the sections mean by their numbers.
+/// The store information except for UUID and generation, as a binary property list. It includes the entities, relationships and
+/// constraints that sections refer to by number.
 struct BinaryInfo {
   var header: StoreFileHeader
   /// The names of entities by number.
   var entities: [String]
-  /// Entity and name of relationships by number.
+  /// The entity and name of each relationship, by number.
   var relationships: [[String]]
-  /// Entity and properties of constraints by number.
+  /// The entity and properties of each constraint, by number.
   var constraints: [[String]]
 
   /// On disk: do not change.
@@ -23,7 +23,7 @@ struct BinaryInfo {
     static let metadata = "metadata"
   }
 
-  /// What can be read again.
+  /// The limits for reading.
   static let limits = PropertyListLimits()
 
   // MARK: Writing
@@ -36,7 +36,7 @@ struct BinaryInfo {
     constraints = image.generation.schema.uniqueConstraints.map { [model.entities[$0.entity].name] + $0.names }
   }
 
-  /// The relationships of which there are sections: those whose links are pairs of their own, and those that are ordered.
+  /// The relationships with sections: those whose links are stored as pairs, and ordered ones.
   static func listed(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
     model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && (isListOfLinks($0) || $0.isOrdered) }
   }
@@ -48,20 +48,20 @@ struct BinaryInfo {
       uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether links of a relationship are pairs of their own, and are named at its side.
+  /// Whether a relationship's links are stored as pairs on this side.
   static func isListOfLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isManyToMany && relationship.namesLinks
   }
 
   /// The property list.
   ///
-  /// - Throws: ``StoreError`` with code `unstorableValue` for metadata that could not be read again.
+  /// - Throws: ``StoreError`` with code `unstorableValue` if the metadata exceeds the limits for reading.
   func bytes() throws -> [UInt8] {
     func names(_ list: [String]) -> PropertyList { .array(list.map { .string($0) }) }
     var metadata = StoreMetadataList([:])
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
       throw StoreError(
-        .unstorableValue, operation: "write the store", reason: "The metadata name an object that was never saved. Save it first.")
+        .unstorableValue, operation: "write the store", reason: "The metadata refers to an object that was never saved. Save it first.")
     }
     try metadata.setUserInfo(header.metadata)
     let bytes = PropertyList.dictionary([
@@ -75,7 +75,7 @@ struct BinaryInfo {
       _ = try BinaryInfo(bytes, storeUUID: header.storeUUID, generation: header.generation)
     } catch {
       throw StoreError(
-        .unstorableValue, operation: "write the store", reason: "The metadata are too large to be read again.", cause: error)
+        .unstorableValue, operation: "write the store", reason: "The metadata is too large. Store less.", cause: error)
     }
     return bytes
   }
@@ -88,7 +88,7 @@ struct BinaryInfo {
       let keys = list[Key.nextKeys]?.dictionary, let metadata = list[Key.metadata]?.dictionary,
       let entities = BinaryInfo.names(list[Key.entities]), let relationships = list[Key.relationships]?.array?.map(BinaryInfo.names),
       let constraints = list[Key.constraints]?.array?.map(BinaryInfo.names)
-    else { throw PropertyListError(.notAPropertyList, "It does not say what every store says of itself.") }
+    else { throw PropertyListError(.notAPropertyList, "A key of the store information is missing.") }
     header = StoreFileHeader(
       storeUUID: storeUUID, generation: generation, versionHashes: hashes.compactMapValues(\.data),
       layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues(\.integer),
@@ -101,17 +101,17 @@ struct BinaryInfo {
   private static func names(_ list: PropertyList?) -> [String]? { list?.array?.map { $0.string ?? "" } }
 }
 
-/// What the sections of a file mean by their numbers, in a model.
+/// Maps the numbers in a file's sections to a model.
 struct BinarySubjects: Sendable {
-  /// The model's entity of each number; nil for one that the model has not.
+  /// The model's entity for each number; nil if the model doesn't have it.
   let entities: [Int?]
   let relationships: [ManagedObjectModel.Relationship?]
-  /// The number that the model's relationship of each number would have in a new file.
+  /// For each relationship number of the file, the number in a new file.
   private let relationshipNumbers: [Int?]
-  /// The number of each of the schema's constraints; nil for one of which the file has no index.
+  /// For each of the schema's constraints, its number in the file; nil if the file has no index for it.
   let constraintNumbers: [Int?]
 
-  /// - Throws: ``StoreError`` with code `damaged` when two numbers mean the same.
+  /// - Throws: ``StoreError`` with code `damaged` if two numbers have the same meaning.
   init(_ info: BinaryInfo, _ schema: TableSchema, _ errors: BinaryErrors) throws {
     let model = schema.model
     guard Set(info.entities).count == info.entities.count, Set(info.relationships).count == info.relationships.count,
@@ -126,10 +126,10 @@ struct BinarySubjects: Sendable {
     }
   }
 
-  /// Whether a section is about something that the model has.
+  /// Whether a section refers to something in the model.
   func knows(_ entry: SectionEntry) -> Bool { entry.kind == .info || entry.kind == .model || number(of: entry) != nil }
 
-  /// What a section's subject would be in a new file; nil when a new file would have none.
+  /// The section's subject in a new file; nil if a new file has none.
   func number(of entry: SectionEntry) -> Int? {
     switch entry.kind {
     case .info, .model: nil

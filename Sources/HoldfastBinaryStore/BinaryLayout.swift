@@ -7,19 +7,19 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The parts of a file whose size is fixed; see the article *The binary store's format*. Everything here is on disk: do not change.
+/// The fixed-size components of a file; see <doc:Format>. Everything here is on disk: do not change.
 enum BinaryLayout {
-  /// What a file begins and ends with. Not text, and with both kinds of line end, so that a file that was taken for text and changed is
-  /// told from others.
+  /// The first and last bytes of a file. They aren't text and contain both kinds of line ends, so that a conversion of the file as
+  /// text is detected.
   static let mark: [UInt8] = [0x89, 0x48, 0x46, 0x42, 0x0D, 0x0A, 0x1A, 0x0A]
   static let version: UInt32 = 1
   static let headerByteCount = 32
   static let entryByteCount = 56
   static let footerByteCount = 64
 
-  /// What a section holds.
+  /// The contents of a section.
   enum Kind: UInt32 {
-    /// What the file says of the store, as a binary property list.
+    /// The store information, as a binary property list.
     case info = 1
     /// The model, as canonical JSON.
     case model = 2
@@ -27,9 +27,9 @@ enum BinaryLayout {
     case rows = 3
     /// Links of a many-to-many relationship.
     case links = 4
-    /// Targets of an ordered relationship in their order.
+    /// The destinations of an ordered relationship, in order.
     case order = 5
-    /// Where values of a uniqueness constraint are found.
+    /// The index of a uniqueness constraint.
     case unique = 6
   }
 
@@ -43,17 +43,17 @@ enum BinaryLayout {
   }
 }
 
-/// An entry of the directory: where a section lies, and what it is about.
+/// An entry of the directory: the position and the contents of a section.
 struct SectionEntry: Sendable {
   var kind: BinaryLayout.Kind
-  /// The place of the entity, relationship or constraint in the lists of the info; 0 for other sections.
+  /// The index of the entity, relationship or constraint in the store information; 0 for other sections.
   var subject: Int
   var offset: Int64
   var byteCount: Int
   var digest: UInt64
-  /// How many rows, links or index entries the section has.
+  /// The number of rows, links or index entries.
   var count: Int
-  /// The least and the largest key of a row or source, or part of a digest, in the section.
+  /// The smallest and largest key of a row or source, or upper half of a digest.
   var first: Int64
   var last: Int64
 
@@ -70,7 +70,7 @@ struct SectionEntry: Sendable {
 }
 
 extension SectionEntry {
-  /// What a later save is told of the section.
+  /// The description of the section for a later save.
   func part(subject: Int) -> FilePart {
     FilePart(
       kind: Int(kind.rawValue), subject: subject, offset: offset, byteCount: byteCount, digest: digest, count: count, first: first,
@@ -78,7 +78,7 @@ extension SectionEntry {
   }
 }
 
-/// The end of a file.
+/// The footer of a file.
 struct Footer {
   var directoryOffset: Int64
   var directoryByteCount: Int
@@ -87,7 +87,7 @@ struct Footer {
   var fileByteCount: Int64
   var directoryDigest: UInt64
 
-  /// The bytes, with the digest of the header and of all that stands before it here.
+  /// The encoded footer, with a digest of the header and of the footer up to the digest.
   func bytes(header: [UInt8]) -> [UInt8] {
     var bytes = ByteWriter()
     bytes.put(directoryOffset)
@@ -102,7 +102,7 @@ struct Footer {
   }
 }
 
-/// Appends numbers in little-endian order.
+/// Appends integers in little-endian order.
 struct ByteWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -111,16 +111,16 @@ struct ByteWriter {
   mutating func put(_ number: some FixedWidthInteger) { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
 }
 
-/// Appends numbers in as many bytes as each needs, seven bits in each byte, the lowest first; all but the last have their highest bit set.
+/// Appends variable-length integers: seven bits per byte, lowest bits first, with the highest bit set in all bytes except the last.
 final class VaryingWriter {
   @exclusivity(unchecked) private var base: UnsafeMutablePointer<UInt8> = .allocate(capacity: 0)
   @exclusivity(unchecked) private var capacity = 0
-  /// How many bytes there are.
+  /// The number of bytes written.
   @exclusivity(unchecked) private(set) var byteCount = 0
 
   deinit { base.deallocate() }
 
-  /// Where numbers go.
+  /// A position to write at.
   struct Place {
     fileprivate var next: UnsafeMutablePointer<UInt8>
 
@@ -135,17 +135,17 @@ final class VaryingWriter {
       next += 1
     }
 
-    /// Puts a signed number: 0, −1, 1, −2 … as 0, 1, 2, 3 …
+    /// Writes a signed number: 0, −1, 1, −2 … as 0, 1, 2, 3 …
     @inline(__always) mutating func put(signed number: Int64) { put(UInt64(bitPattern: number << 1 ^ number >> 63)) }
   }
 
-  /// The place behind what there is, with room for so many numbers. What is put there counts when ``end(_:)`` was called.
+  /// The current end, with room for `count` numbers. Call ``end(_:)`` to keep the numbers written there.
   @inline(__always) func place(atMost count: Int) -> Place {
     if byteCount + 10 * count > capacity { grow(byteCount + 10 * count) }
     return Place(next: base + byteCount)
   }
 
-  /// Takes what was put at a place.
+  /// Keeps the numbers that were written up to a position.
   @inline(__always) func end(_ place: Place) { byteCount = place.next - base }
 
   private func grow(_ needed: Int) {
@@ -156,13 +156,13 @@ final class VaryingWriter {
     base = grown
   }
 
-  /// What was put, valid until more is.
+  /// The bytes written, valid until more are written.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
   func removeAll() { byteCount = 0 }
 }
 
-/// Reads numbers in little-endian order, and never beyond the end.
+/// Reads integers in little-endian order, and never past the end.
 struct ByteReader {
   let bytes: UnsafeRawBufferPointer
   private(set) var offset = 0
@@ -171,24 +171,24 @@ struct ByteReader {
 
   var remaining: Int { bytes.count - offset }
 
-  /// The next number; nil when the bytes end before.
+  /// The next integer; nil if there are too few bytes left.
   @inline(__always) mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
     guard remaining >= Number.bitWidth / 8 else { return nil }
     defer { offset += Number.bitWidth / 8 }
     return Number(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Number.self))
   }
 
-  /// A number that counts something.
+  /// The next integer, as a count.
   mutating func count() -> Int? { number(UInt64.self).flatMap { Int(exactly: $0) } }
 
-  /// The next bytes; nil when there are not so many.
+  /// The next `count` bytes; nil if there are fewer left.
   @inline(__always) mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
     guard count >= 0, count <= remaining else { return nil }
     defer { offset += count }
     return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
   }
 
-  /// The next number that ``VaryingWriter`` has put; nil for one that does not end, or has more than 64 bits.
+  /// The next integer written by ``VaryingWriter``; nil if it is truncated or has more than 64 bits.
   @inline(__always) mutating func varying() -> UInt64? {
     guard offset < bytes.count else { return nil }
     let first = bytes[offset]
@@ -210,6 +210,6 @@ struct ByteReader {
     return nil
   }
 
-  /// The next number that ``VaryingWriter`` has put.
+  /// The next signed integer written by ``VaryingWriter``.
   @inline(__always) mutating func signed() -> Int64? { varying().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) } }
 }

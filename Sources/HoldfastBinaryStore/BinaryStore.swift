@@ -1,24 +1,23 @@
-// The store's options are made of those that every whole-file store has.
+// The store's options contain those of every whole-file store.
 @_exported public import HoldfastAtomicStore
 public import HoldfastStore
 
-/// Stores in files of the binary format that *The binary store's format* describes: rows nearly as they lie in memory, in pages that are
-/// read when they are needed.
+/// Stores in paged binary files, read on demand. See <doc:Format>.
 ///
-/// Opening reads what the file says of itself and where its pages lie, however many objects there are; an object that is asked for by
-/// its ID or by the values of a uniqueness constraint costs one or two pages. The first save, and the first relationship whose targets
-/// are asked for, read the rest.
+/// Opening reads the header, footer and directory, regardless of the number of objects. Fetching an object by its ID, or by the
+/// values of a uniqueness constraint, reads one or two pages. The first save and the first read of a to-many relationship load the
+/// rest.
 public enum BinaryStore {
-  /// How a binary store treats its file.
+  /// The options of a binary store.
   public struct Options: Sendable {
-    /// Durability, lock, largest file and rows, permissions, file system, and whether a file whose digests are not right is opened.
+    /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
     public var wholeFile: WholeFileOptions
 
     /// Makes options.
     public init(wholeFile: WholeFileOptions = WholeFileOptions()) { self.wholeFile = wholeFile }
   }
 
-  /// Makes a store, not yet open.
+  /// Creates a store without opening it.
   public static func make(at path: String, options: Options = Options()) -> WholeFileStore {
     WholeFileStore(format: BinaryFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
@@ -28,9 +27,9 @@ extension StoreDescription {
   /// A store in a binary file.
   ///
   /// - Parameters:
-  ///   - path: where the file is, or is to be.
-  ///   - isReadOnly: whether every change is refused, and nothing at all is written.
-  ///   - options: how the file is treated.
+  /// - path: The path of the file. The file doesn't need to exist yet.
+  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
+  /// - options: How the store treats the file.
   public static func binary(at path: String, isReadOnly: Bool = false, options: BinaryStore.Options = BinaryStore.Options())
     -> StoreDescription
   {

@@ -7,8 +7,8 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Writes a store as a file, from the first byte to the last. Sections of the file that is replaced in which nothing has changed are
-/// copied, and those in which few rows have are made from what was there.
+/// Writes a store to a file sequentially. It copies unchanged sections from the file it replaces, and patches sections with few
+/// changes.
 struct BinaryWriter {
   private let image: StoreImage
   private let model: [UInt8]
@@ -16,14 +16,14 @@ struct BinaryWriter {
   private let saved: SavedFile?
   private var entries: [SectionEntry] = []
   private var offset = Int64(BinaryLayout.headerByteCount)
-  /// What becomes of the index of each constraint.
+  /// The changes to the index of each constraint.
   private var indexes: [IndexChange]
   private var generation: TableGeneration { image.generation }
   private var schema: TableSchema { image.generation.schema }
 
-  /// About how many bytes rows of a section take in memory, and links and lists in the file.
+  /// The approximate size of a section: of rows in memory, of links and lists in the file.
   static let usualByteCount = 1 << 16
-  /// Sections with fewer bytes are written anew when one beside them is.
+  /// Smaller sections are written again if a neighboring section is, so that they don't accumulate.
   static let smallByteCount = usualByteCount / 8
 
   init(_ image: StoreImage, model: [UInt8], to file: FileReplacement, after saved: SavedFile?) {
@@ -34,12 +34,12 @@ struct BinaryWriter {
     indexes = image.generation.schema.uniqueConstraints.indices.map { IndexChange($0, image.generation, saved) }
   }
 
-  /// The sections, for the save after this one.
+  /// The sections, for the next save.
   var parts: [FilePart] { entries.map { $0.part(subject: $0.subject) } }
 
   mutating func write() throws {
     guard let uuid = UUID(uuidString: image.header.storeUUID) else {
-      throw StoreError(.unstorableValue, operation: "write the store", reason: "The store's UUID \(image.header.storeUUID) is none.")
+      throw StoreError(.unstorableValue, operation: "write the store", reason: "The store's UUID \(image.header.storeUUID) is invalid.")
     }
     let header = BinaryLayout.header(uuid: uuid)
     try header.withUnsafeBytes { try file.write($0) }
@@ -87,13 +87,13 @@ struct BinaryWriter {
     try footer.bytes(header: header).withUnsafeBytes { try file.write($0) }
   }
 
-  /// Puts sections of a subject: keeps those of the file that is replaced in which nothing has changed, or little, and has what lies
-  /// between them written.
+  /// Writes the sections of a subject. Keeps sections of the old file with few or no changes, and writes the key ranges between
+  /// them.
   ///
   /// - Parameters:
-  ///   - isKept: whether a section is to be kept.
-  ///   - keep: puts it, and returns whether that was possible.
-  ///   - write: writes what has keys in a range.
+  ///   - isKept: Whether to keep a section.
+  ///   - keep: Writes a kept section, and returns whether that succeeded. Nil copies the section.
+  ///   - write: Writes everything in a range of keys.
   private mutating func putSections(
     _ kind: BinaryLayout.Kind, _ subject: Int, isKept: (TableGeneration, FilePart) -> Bool,
     keep: ((inout BinaryWriter, SavedFile, FilePart) throws -> Bool)? = nil,
@@ -132,7 +132,7 @@ struct BinaryWriter {
     ) { try $0.putRows(of: entity, $1, encoder, byteSlots) }
   }
 
-  /// Puts a section with few changes.
+  /// Writes a section with few changes.
   private mutating func patch(
     _ part: FilePart, _ entity: Int, _ saved: SavedFile, _ patcher: PagePatcher, _ changes: ArraySlice<RowChange>
   ) throws -> Bool {
@@ -168,7 +168,7 @@ struct BinaryWriter {
     try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
   }
 
-  /// How many bytes of text and of other values a row has.
+  /// The number of bytes of a row's strings and other values of variable length.
   @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [Int]) -> Int {
     slots.withUnsafeBufferPointer { slots in
       var count = 0
@@ -177,8 +177,8 @@ struct BinaryWriter {
     }
   }
 
-  /// Finds the rows of an entity that have changed since the file that is replaced, and tells the indexes. Of a new file these are all,
-  /// and the indexes alone are told.
+  /// Finds the rows of an entity that changed since the old file, and updates the indexes. For a new file, it only adds all rows to
+  /// the indexes.
   private mutating func tellChanges(of entity: Int) -> RowChanges {
     let constraints = indexes.indices.filter { !indexes[$0].isSame && schema.uniqueConstraints[$0].entities.contains(entity) }
     var changes = RowChanges()
@@ -226,7 +226,7 @@ struct BinaryWriter {
     try putSections(
       .order, number,
       isKept: { [generation] in
-        // A source that is gone has no list any more, though its links may be there still.
+        // A deleted source has no list, although its links may still exist.
         generation.hasSameLinks(as: $0, relationship, sources: $1.keys)
           && generation.hasSameRows(as: $0, entity: relationship.entityIndex, keys: $1.keys)
       }

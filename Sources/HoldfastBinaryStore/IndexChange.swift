@@ -1,19 +1,19 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// What becomes of the index of a uniqueness constraint in a save: the entries of rows that changed come, those that these
-/// rows had before go, and sections without either are copied. Without a file to copy from, all rows are written, and all come.
+/// Updates the index of a uniqueness constraint in a save: adds and removes the entries of changed rows, and copies sections
+/// without changes. Without an old file, it writes the entries of all rows.
 struct IndexChange {
   private let constraint: UniqueConstraint
   private let generation: TableGeneration
-  /// The sections of the file that is replaced, ascending.
+  /// The sections of the old file, ascending.
   private let parts: [FilePart]
-  /// Whether the values are the same, row by row, so that no row has to be told.
+  /// Whether the constraint's values are the same in all rows, so that no row needs processing.
   let isSame: Bool
   private var added: [IndexSections.Entry] = []
   private var removed: [IndexSections.Entry] = []
 
-  /// Sections that have grown to more entries call for more sections.
+  /// If sections have grown beyond this number of entries, the index is divided again.
   private static let mostEntries = 4 * IndexSections.usualCount
 
   init(_ number: Int, _ generation: TableGeneration, _ saved: SavedFile?) {
@@ -25,10 +25,10 @@ struct IndexChange {
     if saved == nil { added.reserveCapacity(constraint.entities.reduce(0) { $0 + generation.rowCount(of: $1) }) }
   }
 
-  /// Takes a row of a new file.
+  /// Adds a row of a new file.
   mutating func add(_ row: RowPointer) { if let entry = entry(row) { added.append(entry) } }
 
-  /// Takes a row as the file that is replaced has it, unless it is new, and as it is now, unless it is gone.
+  /// Processes a changed row: its old version, unless it is new, and its new version, unless it was deleted.
   mutating func change(_ old: RowPointer?, _ new: RowPointer?) {
     let (old, new) = (old.flatMap(entry), new.flatMap(entry))
     if old?.digest == new?.digest { return }
@@ -40,17 +40,18 @@ struct IndexChange {
     UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key) }
   }
 
-  /// Lets go of what was gathered.
+  /// Releases the collected entries.
   mutating func removeAll() { (added, removed) = ([], []) }
 
-  /// Takes a section: its bytes, its count, the least and the largest upper half of a digest, and the digest of the bytes if it is known.
+  /// Receives a section: its bytes, its count, the smallest and largest upper half of a digest, and the digest of the bytes if
+  /// known.
   typealias Take = (UnsafeRawBufferPointer, Int, ClosedRange<Int64>, UInt64?) throws -> Void
 
-  /// Hands the sections over, ascending.
+  /// Passes on the sections, ascending.
   func write(_ saved: SavedFile?, _ take: Take) throws {
     guard let saved else { return try writeAll(added, take) }
     let count = parts.reduce(0) { $0 + $1.count }
-    // Without sections there was no index yet, or nothing in it.
+    // Without sections, there was no index yet, or it was empty.
     let isWorthIt = !parts.isEmpty && added.count + removed.count <= count / 2 && parts.allSatisfy { $0.count <= IndexChange.mostEntries }
     guard isWorthIt, let sections = try sections(saved) else { return try writeAll(allEntries(), take) }
     for section in sections { try write(section, saved, take) }
@@ -62,7 +63,7 @@ struct IndexChange {
 
   /// A section of the new file.
   private enum Next {
-    /// As it is in the file that is replaced.
+    /// A section of the old file, unchanged.
     case copied(FilePart)
     case made(IndexSections.Section, ClosedRange<Int64>)
   }
@@ -72,7 +73,7 @@ struct IndexChange {
     case .made(let section, let range): try section.bytes.withUnsafeBytes { try take($0, section.count, range, nil) }
     case .copied(let part):
       if try saved.copy(part, { try take($0, part.count, part.keys, part.digest) }) { return }
-      // What cannot be copied is made of the rows.
+      // If the section can't be copied, recreate it from the rows.
       let entries = allEntries().filter { part.keys.contains(Int64($0.digest >> 32)) }
       if !entries.isEmpty { try write(.made(IndexSections.Section(entries), part.keys), saved, take) }
     }
@@ -85,7 +86,7 @@ struct IndexChange {
     return entries
   }
 
-  /// The sections of the file that is replaced with what comes and goes; nil when they are not what they should be.
+  /// The updated sections of the old file; nil if they aren't in the expected state.
   private func sections(_ saved: SavedFile) throws -> [Next]? {
     var added = self.added.sorted { $0.digest < $1.digest }[...], removed = self.removed.sorted { $0.digest < $1.digest }[...]
     var sections: [Next] = []
@@ -112,7 +113,7 @@ struct IndexChange {
     return sections
   }
 
-  /// Takes the first of some sorted entries: those whose upper half is below a number.
+  /// Removes and returns the entries at the beginning of a sorted slice whose upper half is less than `part`.
   private static func prefix(of entries: inout ArraySlice<IndexSections.Entry>, before part: Int64) -> [IndexSections.Entry] {
     let prefix = entries.prefix { Int64($0.digest >> 32) < part }
     entries = entries.dropFirst(prefix.count)

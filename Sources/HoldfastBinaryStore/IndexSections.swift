@@ -1,22 +1,24 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// Indexes of uniqueness constraints in sections: each has the entries of a range of digests, in any order. An entry is the lower half
-/// of a digest and the key of the row, of four bytes each, or eight bytes for the key where one needs them; the upper half says in
-/// which section the entry is.
+/// Sections with indexes of uniqueness constraints.
+///
+/// A section contains the entries of a range of digests, in any order. An entry has the lower half of a digest, four bytes, and the
+/// key of the row. The key has four bytes, or eight if a key of the section needs them. The upper half of the digest determines the
+/// section.
 enum IndexSections {
-  /// What a row is found by.
+  /// A digest and the key of its row.
   struct Entry {
     var digest: UInt64
     var key: Int64
   }
 
-  /// How many entries a section has on the average.
+  /// The average number of entries in a section.
   static let usualCount = 4096
 
   /// The entries of a section, without the upper halves of their digests.
   struct Section {
-    /// As they lie in the file.
+    /// The entries as stored in the file.
     private(set) var bytes: [UInt8]
     private(set) var count: Int
 
@@ -39,15 +41,15 @@ enum IndexSections {
       }
     }
 
-    /// Takes a section over; nil for one that has other entries than it should.
+    /// Reads a section; nil if its length doesn't match its count.
     init?(_ bytes: UnsafeRawBufferPointer, _ part: FilePart) {
       guard part.count > 0, bytes.count == 8 * part.count || bytes.count == 12 * part.count else { return nil }
       (self.bytes, count) = (Array(bytes), part.count)
     }
 
-    /// Takes entries out and puts others in.
+    /// Removes and adds entries.
     ///
-    /// - Returns: whether all that were to go were there, once each.
+    /// - Returns: Whether all removed entries were present, once each.
     mutating func change(removing goes: [Entry], adding comes: [Entry]) -> Bool {
       let gone = Set(goes.map(Place.init)), new = comes.map(Place.init)
       if bytes.count > 8 * count || new.contains(where: \.isWide) {
@@ -71,9 +73,9 @@ enum IndexSections {
       }
     }
 
-    /// Takes entries of eight bytes out.
+    /// Removes entries of eight bytes.
     private mutating func removeNarrow(_ gone: Set<Place>) -> Bool {
-      // Of most entries a bit says that they stay.
+      // A small bitmap of digests shows quickly that most entries stay.
       var marks = [UInt64](repeating: 0, count: 1 << 6)
       for place in gone { marks[Int(place.digest & 63)] |= 1 << UInt64(place.digest >> 6 & 63) }
       let before = count
@@ -118,22 +120,22 @@ enum IndexSections {
       : Int64(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
   }
 
-  /// Those of a section are gone over one by one, so there may not be any number of them.
+  /// The maximum number of entries. Lookups scan a section linearly, so the number must be limited.
   static let mostEntries = 1 << 20
 
-  /// Refuses to write a section that no reader would take.
+  /// Throws if a section has more entries than a reader accepts.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue`.
   static func checkCount(_ count: Int, _ constraint: UniqueConstraint) throws(StoreError) {
-    // Only values that somebody has chosen for it have so many digests alike.
+    // Only values chosen for that purpose have this many similar digests.
     if count <= mostEntries { return }
     throw StoreError(
       .unstorableValue, operation: "write the store",
-      reason: "\(count) values of the uniqueness constraint on \(constraint.names.joined(separator: ", ")) have digests that are alike, "
-        + "and \(mostEntries) may. Choose other values, or a store of another kind.")
+      reason: "\(count) values of the uniqueness constraint on \(constraint.names.joined(separator: ", ")) have similar digests, "
+        + "and a binary store supports at most \(mostEntries). Choose other values, or a store of another kind.")
   }
 
-  /// Hands sections of entries over: each with its bytes, its count, and the least and the largest upper half.
+  /// Divides entries into sections, and passes on the bytes, the count, and the smallest and largest upper half of each.
   static func write(_ entries: [Entry], _ section: (UnsafeRawBufferPointer, Int, ClosedRange<Int64>) throws -> Void) rethrows {
     if entries.isEmpty { return }
     var bits: UInt64 = 0
@@ -150,7 +152,7 @@ enum IndexSections {
 
   private static func part(_ entry: Entry, _ bits: UInt64) -> Int { bits == 0 ? 0 : Int(entry.digest >> (64 - bits)) }
 
-  /// Where the entries of each part begin, and where the last ends.
+  /// The index of the first entry of each section, and the end of the last one.
   private static func starts(_ entries: [Entry], _ bits: UInt64) -> [Int] {
     var starts = [Int](repeating: 0, count: 1 << Int(bits) + 1)
     for entry in entries { starts[part(entry, bits) + 1] += 1 }
@@ -170,15 +172,15 @@ enum IndexSections {
     }
   }
 
-  /// Sees to it that a section has as many entries as it says.
+  /// Checks that the length of a section matches its number of entries.
   static func check(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry) throws(SectionFault) {
     guard entry.count > 0, entry.count <= mostEntries, entry.count <= section.count / 8,
       section.count == 8 * entry.count || section.count == 12 * entry.count,
       entry.first >= 0, entry.last <= Int64(UInt32.max)
-    else { throw SectionFault("It has other entries than the directory says.") }
+    else { throw SectionFault("Its entries don't match the directory.") }
   }
 
-  /// Calls `body` with the lower half of the digest and the key of every entry of a section that was checked.
+  /// Calls `body` with the lower half of the digest and the key of every entry. The section must have passed `check`.
   static func forEach(in section: UnsafeRawBufferPointer, _ entry: SectionEntry, _ body: (UInt32, Int64) -> Void) {
     let size = section.count / entry.count
     for start in stride(from: 0, to: section.count, by: size) {
@@ -188,7 +190,7 @@ enum IndexSections {
     }
   }
 
-  /// The keys of entries whose digest has a lower half, in a section that was checked.
+  /// The keys of entries with a given lower half of the digest. The section must have passed `check`.
   static func keys(_ low: UInt32, in section: UnsafeRawBufferPointer, _ entry: SectionEntry) -> [Int64] {
     let size = section.count / entry.count
     var keys: [Int64] = []

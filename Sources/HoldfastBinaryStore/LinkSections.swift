@@ -1,11 +1,11 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// Links in sections: for each source how far its key is from the one before, how many targets it has, and the targets.
+/// Sections with links. For each source: the difference from the previous source, the number of targets, and the targets.
 ///
-/// All numbers take as many bytes as they need (``VaryingWriter``).
+/// All numbers have a variable length (``VaryingWriter``).
 enum LinkSections {
-  /// Takes sources in ascending order.
+  /// Encodes sources in ascending order.
   struct Writer {
     private let numbers = VaryingWriter()
     var bytes: UnsafeRawBufferPointer { numbers.bytes }
@@ -13,7 +13,7 @@ enum LinkSections {
     private(set) var last: Int64 = 0
     private(set) var count = 0
 
-    /// Takes the next source and its targets, ascending, of which there is one at least.
+    /// Adds the next source and its targets, ascending. There must be at least one target.
     mutating func add(_ source: Int64, _ targets: UnsafeBufferPointer<Int64>) {
       if count == 0 { first = source }
       let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
@@ -37,36 +37,38 @@ enum LinkSections {
 
   static func read(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry, into links: inout [SaveRequest.Link]) throws(SectionFault) {
     var reader = ByteReader(section)
-    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It has too few bytes for its links.") }
+    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It is too short for its links.") }
     var source = entry.first, rest = entry.count, isFirst = true
     while rest > 0 {
       guard let distance = reader.varying(), let count = reader.varying(), var target = reader.varying(), count > 0, count <= UInt64(rest),
         (distance == 0) == isFirst, distance <= UInt64(bitPattern: entry.last &- source)
-      else { throw SectionFault("Its links cannot be read.") }
+      else { throw SectionFault("Its links are malformed.") }
       source &+= Int64(bitPattern: distance)
       isFirst = false
       rest -= Int(count)
       try append(source, target, to: &links)
       for _ in 1..<count {
-        guard let distance = reader.varying(), distance > 0, distance < 1 << 62 else { throw SectionFault("Its links cannot be read.") }
+        guard let distance = reader.varying(), distance > 0, distance < 1 << 62 else { throw SectionFault("Its links are malformed.") }
         target &+= distance
         try append(source, target, to: &links)
       }
     }
-    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its links are not those that the directory says.") }
+    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its links don't match the directory.") }
   }
 
   private static func append(_ source: Int64, _ target: UInt64, to links: inout [SaveRequest.Link]) throws(SectionFault) {
     let target = Int64(bitPattern: target)
     guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
-      throw SectionFault("A link leads to or from an object that cannot be.")
+      throw SectionFault("A link has a key that is out of range.")
     }
     links.append(SaveRequest.Link(source: source, target: target))
   }
 }
 
-/// Lists in sections: for each source how far its key is from the one before, how many targets it has and whether they stand by the
-/// usual order keys, the targets in their order, and the order keys unless they are the usual ones.
+/// Sections with ordered lists.
+///
+/// For each source: the difference from the previous source, the number of targets and whether their order keys are the default
+/// ones, the targets in order, and the order keys if they aren't the default ones.
 enum OrderSections {
   struct Writer {
     private let numbers = VaryingWriter()
@@ -107,12 +109,12 @@ enum OrderSections {
     _ section: UnsafeRawBufferPointer, _ entry: SectionEntry, into links: inout [SaveRequest.Link], _ keys: inout [Int64]
   ) throws(SectionFault) {
     var reader = ByteReader(section)
-    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It has too few bytes for its lists.") }
+    guard entry.count <= section.count, entry.count > 0 else { throw SectionFault("It is too short for its lists.") }
     var source = entry.first, rest = entry.count, isFirst = true
     while rest > 0 {
       guard let distance = reader.varying(), let form = reader.varying(), form >> 1 > 0, form >> 1 <= UInt64(rest),
         (distance == 0) == isFirst, distance <= UInt64(bitPattern: entry.last &- source)
-      else { throw SectionFault("Its lists cannot be read.") }
+      else { throw SectionFault("Its lists are malformed.") }
       source &+= Int64(bitPattern: distance)
       isFirst = false
       let count = Int(form >> 1)
@@ -120,7 +122,7 @@ enum OrderSections {
       try readTargets(&reader, source, count, into: &links)
       try readKeys(&reader, count, isUsual: form & 1 == 1, into: &keys)
     }
-    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its lists are not those that the directory says.") }
+    if reader.remaining > 0 || source != entry.last { throw SectionFault("Its lists don't match the directory.") }
   }
 
   private static func readTargets(
@@ -128,10 +130,10 @@ enum OrderSections {
   ) throws(SectionFault) {
     var target: Int64 = 0
     for _ in 0..<count {
-      guard let distance = reader.signed() else { throw SectionFault("Its lists cannot be read.") }
+      guard let distance = reader.signed() else { throw SectionFault("Its lists are malformed.") }
       target &+= distance
       guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
-        throw SectionFault("A list leads to or from an object that cannot be.")
+        throw SectionFault("A list has a key that is out of range.")
       }
       links.append(SaveRequest.Link(source: source, target: target))
     }
@@ -144,7 +146,7 @@ enum OrderSections {
     }
     var key: Int64 = 0
     for _ in 0..<count {
-      guard let distance = reader.signed() else { throw SectionFault("Its order keys cannot be read.") }
+      guard let distance = reader.signed() else { throw SectionFault("Its order keys are malformed.") }
       key &+= distance
       keys.append(key)
     }

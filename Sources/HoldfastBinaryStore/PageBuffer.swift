@@ -8,18 +8,18 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// Takes the columns of a section of rows. Used again for the next section, so that its memory is taken once.
+/// A buffer for the columns of a section of rows. It is reused for the next section, to allocate its memory once.
 final class PageBuffer {
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var capacity = 1 << 16
   @exclusivity(unchecked) private(set) var byteCount = 0
-  /// The numbers of the column under way, one for each row.
+  /// The numbers of the current column, one per row.
   @exclusivity(unchecked) private(set) var numbers: UnsafeMutablePointer<Int64> = .allocate(capacity: 0)
-  /// How many rows there is room for in ``numbers``.
+  /// The capacity of ``numbers``.
   @exclusivity(unchecked) private var room = 0
 
   init() {
-    guard let bytes = malloc(capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    guard let bytes = malloc(capacity) else { preconditionFailure("Out of memory: \(capacity) bytes for rows.") }
     base = bytes
   }
 
@@ -28,15 +28,15 @@ final class PageBuffer {
     numbers.deallocate()
   }
 
-  /// What was put, valid until the next section begins.
+  /// The bytes written, valid until the next section begins.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
   /// Begins a section.
   ///
   /// - Parameters:
-  ///   - rowCount: how many rows there are at most.
-  ///   - columnCount: how many columns.
-  ///   - bytesCount: how many bytes of text and of other values at most.
+  ///   - rowCount: The maximum number of rows.
+  ///   - columnCount: The number of columns.
+  ///   - bytesCount: The maximum number of bytes of strings and other values of variable length.
   func begin(rowCount: Int, columnCount: Int, bytesCount: Int) {
     byteCount = 0
     if rowCount > room {
@@ -44,11 +44,11 @@ final class PageBuffer {
       room = rowCount + rowCount / 4
       numbers = .allocate(capacity: room)
     }
-    // No column takes more than its numbers as they are, their presence, and a few bytes that say how they lie.
+    // A column takes at most its full-width numbers, its presence bits, and a few bytes for its form.
     let needed = rowCount * (16 + 8 * columnCount) + columnCount * (32 + 2 * (rowCount / 8 + 1)) + 64 + bytesCount
     if needed <= capacity { return }
     capacity = needed + needed / 4
-    guard let bytes = realloc(base, capacity) else { preconditionFailure("There is no memory for \(capacity) bytes of rows.") }
+    guard let bytes = realloc(base, capacity) else { preconditionFailure("Out of memory: \(capacity) bytes for rows.") }
     base = bytes
   }
 
@@ -75,9 +75,9 @@ final class PageBuffer {
 
   // MARK: Numbers
 
-  /// Puts ``numbers`` as differences from the least.
+  /// Writes ``numbers`` as differences from the smallest.
   ///
-  /// - Parameter range: the least and the largest of those that mean something.
+  /// - Parameter range: The smallest and largest number, not counting rows without a value.
   func putNumbers(_ count: Int, _ range: ClosedRange<Int64>) {
     let (width, least) = PageBuffer.form(range)
     put(width)
@@ -91,7 +91,7 @@ final class PageBuffer {
     }
   }
 
-  /// How many bytes the difference of a number takes, and from what. That is what stands for a row without a number.
+  /// The width of a difference in bytes, and the base. A row without a value gets the base.
   static func form(_ range: ClosedRange<Int64>) -> (width: UInt8, least: Int64) {
     let span = UInt64(bitPattern: range.upperBound &- range.lowerBound)
     let width: UInt8 = span == 0 ? 0 : span <= 0xFF ? 1 : span <= 0xFFFF ? 2 : span <= 0xFFFF_FFFF ? 4 : 8
@@ -108,16 +108,16 @@ final class PageBuffer {
   }
 }
 
-/// How a column of floating-point numbers lies in a section. On disk: do not change.
+/// The encoding of a column of floating-point numbers. On disk: do not change.
 enum RealForm: UInt8 {
-  /// As whole numbers, which all of them are.
+  /// As integers, if all values are integers.
   case whole = 1
   /// 32 bits each.
   case single = 4
   /// 64 bits each.
   case double = 8
 
-  /// Whole numbers below are exact.
+  /// Doubles below this limit represent every integer exactly.
   static let wholeLimit = 9_007_199_254_740_992.0
 
   @inline(__always) static func isWhole(_ value: Double) -> Bool {

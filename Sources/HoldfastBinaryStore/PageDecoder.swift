@@ -14,15 +14,15 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// What is wrong with a section.
+/// Describes invalid data in a section.
 struct SectionFault: Error {
   var reason: String
 
   init(_ reason: String) { self.reason = reason }
 }
 
-/// Makes a batch of a section of rows, and sees to it that every value is one that its attribute can have: whoever reads the batch
-/// looks at nothing again.
+/// Decodes a section of rows into a batch. It checks that every value is valid for its attribute; readers of the batch don't check
+/// again.
 struct PageDecoder {
   private let entity: ManagedObjectModel.Entity
   private let idPrefix: ManagedObjectID
@@ -36,16 +36,16 @@ struct PageDecoder {
     mayBeExternal = entity.slots.indices.map { external.contains($0) }
   }
 
-  /// Numbers of a column: a base, and what is added to it for each row.
+  /// The numbers of a column: a base, and an offset for each row.
   private struct Whole {
     var width: Int
     var base: Int64
     var offsets: UnsafeRawBufferPointer
   }
 
-  /// Where the parts of a column lie in a section.
+  /// The positions of a column's components in a section.
   private struct Column {
-    /// The bits of rows that have a value; nil when all have one.
+    /// One bit per row: whether it has a value. Nil if all rows have one.
     var presence: UnsafeRawBufferPointer?
     var form: RealForm?
     var numbers = Whole(width: 0, base: 0, offsets: UnsafeRawBufferPointer(start: nil, count: 0))
@@ -54,18 +54,18 @@ struct PageDecoder {
   }
 
   /// - Parameters:
-  ///   - section: the bytes.
-  ///   - count: how many rows they are said to be.
-  ///   - keys: the key of the first row and that of the last.
+  ///   - section: The bytes.
+  ///   - count: The number of rows according to the directory.
+  ///   - keys: The key of the first and of the last row.
   func batch(_ section: UnsafeRawBufferPointer, count: Int, keys: ClosedRange<Int64>) throws(SectionFault) -> RowBatch {
     var reader = ByteReader(section)
-    // Each row's key takes four bytes, so no more rows come than there are bytes for.
-    guard count > 0, count <= section.count / 4 else { throw SectionFault("It has too few bytes for its rows.") }
+    // Each row's key takes four bytes, which limits the number of rows.
+    guard count > 0, count <= section.count / 4 else { throw SectionFault("It is too short for its rows.") }
     let rowKeys = try self.keys(&reader, count)
     let versions = try whole(&reader, count)
     var columns: [Column?] = []
     for slot in layout.kinds.indices { columns.append(try column(&reader, count, slot)) }
-    if reader.remaining > 0 { throw SectionFault("It has more bytes than its rows.") }
+    if reader.remaining > 0 { throw SectionFault("It is longer than its rows.") }
     let bytesCount = columns.reduce(0) { $0 + ($1?.bytes.count ?? 0) }
     var fault: SectionFault?
     let batch = RowBatch.filled(layout: layout, idPrefix: idPrefix, count: count, bytesCount: bytesCount) { base in
@@ -81,7 +81,7 @@ struct PageDecoder {
       }
     }
     if let fault { throw fault }
-    guard let batch else { throw SectionFault("Its rows are larger than 2 GiB, or than there is memory.") }
+    guard let batch else { throw SectionFault("Its rows need 2 GiB of memory or more, or more than there is.") }
     return batch
   }
 
@@ -89,7 +89,7 @@ struct PageDecoder {
 
   private func keys(_ reader: inout ByteReader, _ count: Int) throws(SectionFault) -> Whole {
     guard let width = reader.number(UInt8.self), width == 4 || width == 8, let offsets = reader.take(Int(width) * count) else {
-      throw SectionFault("Its keys cannot be read.")
+      throw SectionFault("Its keys are malformed.")
     }
     return Whole(width: Int(width), base: 0, offsets: offsets)
   }
@@ -97,18 +97,18 @@ struct PageDecoder {
   private func whole(_ reader: inout ByteReader, _ count: Int) throws(SectionFault) -> Whole {
     guard let width = reader.number(UInt8.self), [0, 1, 2, 4, 8].contains(width), let base = reader.number(Int64.self),
       let offsets = reader.take(Int(width) * count)
-    else { throw SectionFault("A column of numbers cannot be read.") }
+    else { throw SectionFault("A column of numbers is malformed.") }
     return Whole(width: Int(width), base: base, offsets: offsets)
   }
 
-  /// - Returns: nil for a column in which no row has a value.
+  /// - Returns: Nil if no row has a value in the column.
   private func column(_ reader: inout ByteReader, _ count: Int, _ slot: Int) throws(SectionFault) -> Column? {
     var column = Column()
     switch reader.number(UInt8.self) {
     case 0: return nil
     case 1: break
     case 2: column.presence = try bits(&reader, count)
-    default: throw SectionFault("It is not said which rows have a value of \(entity.slots[slot].name).")
+    default: throw SectionFault("The presence bitmap for \(entity.slots[slot].name) is missing.")
     }
     switch layout.kinds[slot] {
     case .integer, .key: column.numbers = try whole(&reader, count)
@@ -119,14 +119,14 @@ struct PageDecoder {
   }
 
   private func bits(_ reader: inout ByteReader, _ count: Int) throws(SectionFault) -> UnsafeRawBufferPointer {
-    guard let bits = reader.take((count + 7) / 8) else { throw SectionFault("A column of bits cannot be read.") }
+    guard let bits = reader.take((count + 7) / 8) else { throw SectionFault("A bitmap is truncated.") }
     return bits
   }
 
   private func findReals(_ reader: inout ByteReader, _ count: Int, _ slot: Int, _ column: inout Column) throws(SectionFault) {
     let form = reader.number(UInt8.self).flatMap { RealForm(rawValue: $0) }
     guard let form, (form == .single) == (layout.columns[slot] == .attribute(.float)) else {
-      throw SectionFault("The numbers of \(entity.slots[slot].name) cannot be read.")
+      throw SectionFault("The numbers of \(entity.slots[slot].name) are malformed.")
     }
     column.form = form
     if form == .whole {
@@ -134,7 +134,7 @@ struct PageDecoder {
     } else if let numbers = reader.take(Int(form.rawValue) * count) {
       column.numbers.offsets = numbers
     } else {
-      throw SectionFault("The numbers of \(entity.slots[slot].name) cannot be read.")
+      throw SectionFault("The numbers of \(entity.slots[slot].name) are malformed.")
     }
   }
 
@@ -142,7 +142,7 @@ struct PageDecoder {
     switch reader.number(UInt8.self) {
     case 0: break
     case 1 where mayBeExternal[slot]: column.external = try bits(&reader, count)
-    default: throw SectionFault("It is not said which values of \(entity.slots[slot].name) lie in files.")
+    default: throw SectionFault("The bitmap of external values for \(entity.slots[slot].name) is missing.")
     }
     column.numbers = try whole(&reader, count)
     guard let total = total(column, count, most: reader.remaining), let bytes = reader.take(total) else {
@@ -151,7 +151,7 @@ struct PageDecoder {
     column.bytes = bytes
   }
 
-  /// How many bytes values have together; nil for more than there are.
+  /// The total number of bytes of the values; nil if that exceeds `most`.
   private func total(_ column: Column, _ count: Int, most: Int) -> Int? {
     guard column.numbers.width < 8, column.numbers.base >= 0, column.numbers.base <= most else { return nil }
     var sum = 0
@@ -167,7 +167,7 @@ struct PageDecoder {
     return bits[index >> 3] & 1 << UInt8(index & 7) != 0
   }
 
-  /// The length of a value; its base is small, and so is what is added.
+  /// The length of a value. The base and the offset are both small.
   @inline(__always) private func length(_ numbers: Whole, _ index: Int) -> Int {
     switch numbers.width {
     case 0: Int(numbers.base)
@@ -179,7 +179,7 @@ struct PageDecoder {
 
   // MARK: Filling
 
-  /// The rows that are made.
+  /// The rows being filled.
   private struct Target {
     var base: UnsafeMutableRawPointer
     var stride: Int
@@ -189,7 +189,7 @@ struct PageDecoder {
       base.storeBytes(of: value, toByteOffset: index &* stride &+ offset, as: UInt64.self)
     }
 
-    /// Says that a slot has a value.
+    /// Marks a slot as having a value.
     @inline(__always) func mark(_ index: Int, _ slot: Int) {
       let word = index &* stride &+ RowLayout.presenceOffset(slot)
       base.storeBytes(of: base.load(fromByteOffset: word, as: UInt64.self) | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
@@ -198,7 +198,7 @@ struct PageDecoder {
 
   private func fill(keys numbers: Whole, in range: ClosedRange<Int64>, _ target: Target) throws(SectionFault) {
     guard range.lowerBound >= TableLoader.keys.lowerBound, range.upperBound <= TableLoader.keys.upperBound else {
-      throw SectionFault("It has keys that no object can have.")
+      throw SectionFault("Its keys are out of range.")
     }
     var last = range.lowerBound - 1
     for index in 0..<target.count {
@@ -206,18 +206,18 @@ struct PageDecoder {
         numbers.width == 4
         ? UInt64(UInt32(littleEndian: numbers.offsets.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)))
         : UInt64(littleEndian: numbers.offsets.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-      guard offset <= UInt64(range.upperBound - range.lowerBound) else { throw SectionFault("It has keys beyond its last.") }
+      guard offset <= UInt64(range.upperBound - range.lowerBound) else { throw SectionFault("It has keys after its last.") }
       let key = range.lowerBound + Int64(offset)
-      if key <= last { throw SectionFault("Its keys are not in order.") }
+      if key <= last { throw SectionFault("Its keys are out of order.") }
       last = key
       target.store(UInt64(bitPattern: key), index, at: 0)
     }
     if last != range.upperBound || target.base.load(as: Int64.self) != range.lowerBound {
-      throw SectionFault("Its keys are not those that the directory says.")
+      throw SectionFault("Its keys don't match the directory.")
     }
   }
 
-  /// Says of all rows at once that they have values in the columns in which every row has one.
+  /// Marks the columns that have a value in every row, for all rows at once.
   private func markFull(_ columns: [Column?], _ target: Target) {
     for block in stride(from: 0, to: columns.count, by: 64) {
       var bits: UInt64 = 0
@@ -244,7 +244,7 @@ struct PageDecoder {
     }
   }
 
-  /// Stores numbers of rows that have one, and checks that they are in a range.
+  /// Stores the numbers of rows that have one, and checks that they are in a range.
   private func fill(
     _ numbers: Whole, presence: UnsafeRawBufferPointer?, in range: ClosedRange<Int64>, _ target: Target, at offset: Int
   ) throws(SectionFault) {
@@ -307,17 +307,17 @@ struct PageDecoder {
   private func fillBytes(_ column: Column, _ slot: Int, _ type: AttributeType, _ target: Target, _ place: inout Int) throws(SectionFault) {
     if let source = column.bytes.baseAddress { (target.base + place).copyMemory(from: source, byteCount: column.bytes.count) }
     let isText = type == .string || type == .uri || type == .objectID || type == .decimal
-    if isText && !UTF8Check.isValid(column.bytes) { throw SectionFault("The text of \(entity.slots[slot].name) is no UTF-8.") }
+    if isText && !UTF8Check.isValid(column.bytes) { throw SectionFault("The text of \(entity.slots[slot].name) isn't UTF-8.") }
     let offset = RowLayout.cellOffset(slot)
     var start = 0
     for index in 0..<target.count where isSet(column.presence, index) {
       let length = length(column.numbers, index)
       let bytes = UnsafeRawBufferPointer(rebasing: column.bytes[start..<start + length])
-      // The whole column is text; a value is, unless it begins within a character.
-      if isText, let first = bytes.first, first & 0xC0 == 0x80 { throw SectionFault("A text begins within a character.") }
+      // The column as a whole was checked. A value is valid too, unless it begins inside a character.
+      if isText, let first = bytes.first, first & 0xC0 == 0x80 { throw SectionFault("A text begins inside a character.") }
       var cell = UInt64(place + start - index * target.stride) | UInt64(length) << 32
       if column.external != nil && isSet(column.external, index) {
-        if length != 16 { throw SectionFault("A value names no file.") }
+        if length != 16 { throw SectionFault("The name of a file is invalid.") }
         cell |= RowLayout.externalBit
       } else if !isText || type == .objectID || type == .decimal {
         try check(bytes, type, slot)
@@ -336,6 +336,6 @@ struct PageDecoder {
       case .objectID: ManagedObjectID(uriRepresentation: String(decoding: bytes, as: UTF8.self)) != nil
       default: true
       }
-    if !isRight { throw SectionFault("A value of \(entity.slots[slot].name) is none of its type.") }
+    if !isRight { throw SectionFault("A value of \(entity.slots[slot].name) isn't valid for its type.") }
   }
 }

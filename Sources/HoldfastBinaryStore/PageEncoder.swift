@@ -1,14 +1,13 @@
 import HoldfastStore
 
-/// Encodes rows of an entity as a section: column by column, so that what is alike lies together and numbers take as many bytes as
-/// they differ by.
+/// Encodes rows of an entity as a section. Values are stored by column, and numbers with the width of their range.
 final class PageEncoder {
   private let columns: [ColumnType]
   private let kinds: [CellKind]
-  /// By slot, whether a value may lie in a file of its own.
+  /// For each slot, whether its value can be in an external file.
   private let mayBeExternal: [Bool]
   private let page: PageBuffer
-  /// Where the values of the column under way lie, one for each row; room for so many.
+  /// Pointers to the values of the current column, one per row, and their capacity.
   @exclusivity(unchecked) private var sources: UnsafeMutablePointer<UnsafeRawPointer?> = .allocate(capacity: 0)
   @exclusivity(unchecked) private var room = 0
 
@@ -22,10 +21,10 @@ final class PageEncoder {
 
   deinit { sources.deallocate() }
 
-  /// Encodes rows that are in the order of their keys.
+  /// Encodes rows, which must be sorted by key.
   ///
-  /// - Parameter bytesCount: how many bytes of text and of other values they have.
-  /// - Returns: bytes that are valid until the buffer takes the next section.
+  /// - Parameter bytesCount: The number of bytes of the rows' strings and other values of variable length.
+  /// - Returns: Bytes that are valid until the buffer begins the next section.
   func encode(_ rows: [RowPointer], bytesCount: Int) -> UnsafeRawBufferPointer {
     page.begin(rowCount: rows.count, columnCount: columns.count, bytesCount: bytesCount)
     if rows.count > room { makeRoom(rows.count) }
@@ -43,7 +42,7 @@ final class PageEncoder {
     sources = .allocate(capacity: room)
   }
 
-  /// Keys have four bytes each, or eight, so that a small file cannot stand for many rows.
+  /// Keys always have four or eight bytes, so that a small file can't contain a huge number of rows.
   private func putKeys(_ rows: UnsafeBufferPointer<RowPointer>) {
     let first = rows[0].key, isWide = rows[rows.count - 1].key - first > UInt32.max
     page.put(isWide ? 8 : 4 as UInt8)
@@ -56,7 +55,7 @@ final class PageEncoder {
 
   // MARK: Whole numbers
 
-  /// Puts numbers of all rows.
+  /// Writes the numbers of all rows.
   @inline(__always) private func putWhole(_ count: Int, _ value: (Int) -> Int64) {
     let numbers = page.numbers
     var (low, high) = (Int64.max, Int64.min)
@@ -69,7 +68,7 @@ final class PageEncoder {
     page.putNumbers(count, low...high)
   }
 
-  /// Puts numbers of rows that have a value in a slot, of which there is one at least. For the others stands no difference.
+  /// Writes the numbers of rows that have a value in a slot; there must be at least one. Other rows get the difference 0.
   @inline(__always) private func putWhole(_ rows: UnsafeBufferPointer<RowPointer>, presentIn slot: Int, _ value: (RowPointer) -> Int64) {
     let numbers = page.numbers
     var (low, high) = (Int64.max, Int64.min)
@@ -104,7 +103,7 @@ final class PageEncoder {
     }
   }
 
-  /// Numbers of 32 bits as such; others as whole numbers where all are, or else as they are.
+  /// Writes 32-bit numbers unchanged, and others as integers if all of them are integers.
   private func putReals(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
     if columns[slot] == .attribute(.float) {
       page.put(RealForm.single.rawValue)
@@ -142,8 +141,8 @@ final class PageEncoder {
     putSources(rows.count)
   }
 
-  /// Puts the values at the gathered places. In pages that were read from a file, the values of a column lie one behind the other: what
-  /// does is copied at once.
+  /// Writes the values at the collected pointers. In a page read from a file, a column's values are contiguous; contiguous values
+  /// are copied at once.
   private func putSources(_ count: Int) {
     let numbers = page.numbers
     var start: UnsafeRawPointer?, end: UnsafeRawPointer?

@@ -1,22 +1,23 @@
 import HoldfastStore
 
-/// Makes a section of rows from the one that it replaces, in which few rows have changed or are gone: the same bytes as
-/// ``PageEncoder`` makes of all rows, but columns in which nothing has changed are copied, and of the others what the section says of the
-/// rows that stay; these rows themselves are not looked at.
+/// Updates a section of rows in which few rows were changed or deleted.
+///
+/// The result has the same bytes as if ``PageEncoder`` had encoded all rows. Columns without changes are copied. For the others,
+/// unchanged rows are taken from the old section, without reading the rows themselves.
 final class PagePatcher {
   private let kinds: [CellKind]
   private let page: PageBuffer
-  /// How many rows the section had, and has.
+  /// The number of rows before and after.
   private var count = 0
   private var newCount = 0
   private var changes: ArraySlice<RowChange> = []
-  /// The place of each change among the rows of the section; those of rows that are gone once more.
+  /// The position in the section of each change, and of each deleted row.
   private var places: [Int] = []
   private var gone: [Int] = []
-  /// Whether each row has a value in the column under way; of no account while all have.
+  /// For each row, whether it has a value in the current column. Unused while `isFull`.
   private var isPresent: [Bool] = []
   private var isFull = true
-  /// Where the bytes of the value of each change begin in the column under way, and end.
+  /// For each change, the range of its old value's bytes in the current column.
   private var cuts: [(start: Int, end: Int)] = []
 
   init(_ entity: ManagedObjectModel.Entity, _ page: PageBuffer) {
@@ -24,21 +25,22 @@ final class PagePatcher {
     self.page = page
   }
 
-  /// A section that was made.
+  /// An updated section.
   struct Patched {
-    /// Valid until the buffer takes the next section.
+    /// Valid until the buffer begins the next section.
     var bytes: UnsafeRawBufferPointer
     var count: Int
     var keys: ClosedRange<Int64>
   }
 
   /// - Parameters:
-  ///   - section: what ``PageEncoder`` or this has made.
-  ///   - count: how many rows it has.
-  ///   - first: the key of its first row.
-  ///   - changes: ascending by key.
-  /// - Returns: nil when the rows have to be encoded: nothing is left, a changed key is none of the section's, keys have eight bytes, a
-  ///   column is to lie in another form, there are values in files of their own, or the bytes are no section of so many rows.
+  ///   - section: A section made by ``PageEncoder`` or this type.
+  ///   - count: The number of its rows.
+  ///   - first: The key of its first row.
+  ///   - changes: Ascending by key.
+  /// - Returns: Nil if the rows have to be encoded instead: no row is left, a changed key isn't in the section, keys have eight
+  ///   bytes, a column needs another form, values are in external files, or the bytes aren't a valid section with this number of
+  ///   rows.
   func patch(_ section: UnsafeRawBufferPointer, count: Int, first: Int64, _ changes: ArraySlice<RowChange>) -> Patched? {
     (self.count, self.changes) = (count, changes)
     defer { self.changes = [] }
@@ -64,7 +66,7 @@ final class PagePatcher {
 
   // MARK: Keys
 
-  /// - Returns: whether all changes are of rows of the section.
+  /// - Returns: Whether all changes are of rows in the section.
   private func findPlaces(_ keys: UnsafeRawBufferPointer, _ first: Int64) -> Bool {
     places.removeAll(keepingCapacity: true)
     gone.removeAll(keepingCapacity: true)
@@ -98,9 +100,9 @@ final class PagePatcher {
 
   // MARK: Columns
 
-  /// Goes over a column, and puts it when something in it has changed.
+  /// Reads a column, and writes it if it has changes.
   ///
-  /// - Returns: whether it is as it was, so that it can be copied; nil when the rows have to be encoded.
+  /// - Returns: Whether it has no changes and can be copied; nil if the rows have to be encoded instead.
   private func isUntouched(_ slot: Int, _ reader: inout ByteReader) -> Bool? {
     let hasChanged = !gone.isEmpty || changes.contains { $0.new?.differs(from: $0.old, slot, kinds[slot]) == true }
     guard let form = reader.number(UInt8.self), form <= 2 else { return nil }
@@ -131,9 +133,9 @@ final class PagePatcher {
     }
   }
 
-  /// Makes ``isPresent`` say, unless all have one, which of the new rows have a value, and puts that.
+  /// Updates ``isPresent`` for the new rows, unless all have a value, and writes the presence.
   ///
-  /// - Returns: how many have one. When none has, the column has nothing else.
+  /// - Returns: The number of rows with a value. If it is 0, the column has no further content.
   private func putPresence(_ slot: Int) -> Int {
     if isFull && changes.allSatisfy({ $0.new?.isPresent(slot) != false }) {
       page.put(1 as UInt8)
@@ -152,7 +154,7 @@ final class PagePatcher {
 
   // MARK: Numbers
 
-  /// Takes a column of numbers apart into those of the page, one for each row that the section had.
+  /// Decodes a column of numbers into those of the page, one per old row.
   private func takeNumbers(_ reader: inout ByteReader) -> Bool {
     guard let width = reader.number(UInt8.self), let low = reader.number(Int64.self), let bytes = reader.take(count * Int(width)) else {
       return false
@@ -176,9 +178,9 @@ final class PagePatcher {
     }
   }
 
-  /// Puts the numbers that were taken apart, with those of changed rows in their place.
+  /// Writes the decoded numbers, with the new values of changed rows.
   ///
-  /// - Parameter presentCount: how many of the new rows have one, by ``isPresent``: one at least.
+  /// - Parameter presentCount: The number of new rows with a value, according to ``isPresent``. At least 1.
   @inline(__always) private func putNumbers(presentCount: Int, _ value: (RowPointer) -> Int64) {
     let numbers = page.numbers
     for (place, change) in zip(places, changes) { if let new = change.new { numbers[place] = value(new) } }
@@ -194,7 +196,7 @@ final class PagePatcher {
     page.putNumbers(newCount, low...high)
   }
 
-  /// Closes the gaps that the rows leave which are gone.
+  /// Closes the gaps left by deleted rows.
   @inline(__always) private func removeGone<Element>(_ elements: UnsafeMutablePointer<Element>) {
     guard var end = gone.first else { return }
     for (index, place) in gone.enumerated() {
@@ -224,7 +226,7 @@ final class PagePatcher {
       page.put(form.rawValue)
       let start = page.byteCount
       put(numbers, size) { form == .single ? page.put(Float($0.real(slot)).bitPattern) : page.put($0.real(slot).bitPattern) }
-      // Where all are whole numbers now, they lie as such.
+      // If all values are integers now, they need the other form.
       if form == .double && areWhole(UnsafeRawBufferPointer(rebasing: page.bytes[start...])) { return nil }
     }
     return false
@@ -238,7 +240,7 @@ final class PagePatcher {
     return true
   }
 
-  /// Puts elements of a size, with those of changed rows in their place.
+  /// Writes elements of a fixed size, with the new values of changed rows.
   @inline(__always) private func put(_ elements: UnsafeRawBufferPointer, _ size: Int, _ putNew: (RowPointer) -> Void) {
     var next = 0
     for (place, change) in zip(places, changes) {
@@ -270,9 +272,9 @@ final class PagePatcher {
     return false
   }
 
-  /// Finds where the values of the changed rows lie, by the lengths that were taken apart.
+  /// Finds the positions of the changed rows' values from the decoded lengths.
   ///
-  /// - Returns: how many bytes all values have; -1 when a length is none.
+  /// - Returns: The number of bytes of all values, or -1 if a length is invalid.
   private func findCuts() -> Int {
     cuts.removeAll(keepingCapacity: true)
     let numbers = page.numbers

@@ -1,38 +1,38 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// A row that the file that is replaced has and that has changed since, or is gone.
+/// A row of the old file that was changed or deleted.
 struct RowChange {
   var key: Int64
   var old: RowPointer
-  /// Nil for a row that is gone.
+  /// Nil if the row was deleted.
   var new: RowPointer?
 }
 
-/// What has changed in the rows of an entity since the file that is replaced was written.
+/// The changes to an entity's rows since the old file was written.
 struct RowChanges {
-  /// Ascending by key, once they are sorted.
+  /// Ascending by key, after sorting.
   private var changed: [RowChange] = []
   private var added: [Int64] = []
 
-  /// Takes a row as it was and as it is; one of both may be missing.
+  /// Adds the old and the new version of a row. One of them may be nil.
   mutating func append(_ old: RowPointer?, _ new: RowPointer?) {
     if let old { changed.append(RowChange(key: old.key, old: old, new: new)) } else if let new { added.append(new.key) }
   }
 
-  /// Mostly they have come in this order.
+  /// Sorts the changes by key. They are usually sorted already.
   mutating func sort() {
     if !zip(changed, changed.dropFirst()).allSatisfy({ $0.key < $1.key }) { changed.sort { $0.key < $1.key } }
     if !zip(added, added.dropFirst()).allSatisfy({ $0 < $1 }) { added.sort() }
   }
 
-  /// The changes of rows with keys of a section.
+  /// The changes in a section's range of keys.
   func changes(in part: FilePart) -> ArraySlice<RowChange> {
     let start = changed.firstPlace { $0.key >= part.first }
     return changed[start..<max(start, changed.firstPlace { $0.key > part.last })]
   }
 
-  /// Whether a section has no change, or is large, has few and no row between its rows that is new.
+  /// Whether a section has no changes, or is large enough, has few changes, and no inserted row between its rows.
   func areFew(in part: FilePart) -> Bool {
     let place = added.firstPlace { $0 >= part.first }
     if place < added.count && added[place] <= part.last { return false }
@@ -42,7 +42,7 @@ struct RowChanges {
 }
 
 extension Array {
-  /// The first place of which something holds that holds of all behind it, too.
+  /// The first index whose element satisfies a predicate, which must hold for all following elements as well.
   fileprivate func firstPlace(where holds: (Element) -> Bool) -> Int {
     var (low, end) = (0, count)
     while low < end {

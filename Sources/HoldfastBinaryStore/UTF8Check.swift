@@ -1,4 +1,4 @@
-/// Tells whether bytes are well-formed UTF-8 (Unicode Standard, table 3-7).
+/// Checks that bytes are well-formed UTF-8 (Unicode Standard, table 3-7).
 enum UTF8Check {
   static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let base = bytes.baseAddress else { return true }
@@ -20,7 +20,7 @@ enum UTF8Check {
     return true
   }
 
-  /// How many bytes the character at a place has; 0 when it is none.
+  /// The number of bytes of the character at an index; 0 if it is invalid.
   @inline(__always) private static func scalarLength(_ bytes: UnsafeRawBufferPointer, at index: Int) -> Int {
     let first = bytes[index]
     if first < 0x80 { return 1 }

@@ -1,34 +1,36 @@
 import HoldfastAtomicStore
 
-/// Checks that bytes are well-formed UTF-8 (Unicode Standard, table 3-7) and that escapes of surrogates (`\ud83d\ude00`) come
-/// in pairs. Bytes come in pieces of any size; nothing is kept of them.
+/// Checks that bytes are well-formed UTF-8 (Unicode Standard, table 3-7) and that escaped surrogates (`\ud83d\ude00`) come in
+/// pairs.
+///
+/// The input arrives in pieces of any size. The check doesn't buffer any of it.
 struct JSONByteCheck {
-  /// How many bytes of the character under way are to come, and within which bounds the next one has to be.
+  /// The number of bytes missing from the current character, and the bounds of the next one.
   private var remaining = 0
   private var lower: UInt8 = 0x80
   private var upper: UInt8 = 0xBF
   private var escape = Escape.none
-  /// The digits of a `\u` escape so far.
+  /// The digits of the current `\u` escape so far.
   private var unit: UInt32 = 0
   private var digits = 0
 
   private enum Escape {
     /// Not in an escape.
     case none
-    /// Behind a backslash; the second one after the first half of a pair.
+    /// After a backslash; `secondBackslash` if it follows the first half of a pair.
     case backslash, secondBackslash
-    /// In the digits; of the second half of a pair.
+    /// In the digits; `secondDigits` for the second half of a pair.
     case digits, secondDigits
-    /// Behind the first half of a pair, which needs a second one.
+    /// After the first half of a pair; the second half must follow.
     case half
   }
 
-  /// Whether no character and no pair is under way.
+  /// Whether the input so far ends between characters and between pairs.
   var isComplete: Bool { remaining == 0 && escape == .none }
 
-  /// Takes the next bytes.
+  /// Checks the next bytes.
   ///
-  /// - Returns: how many of them are right: all, or those before the first that cannot be.
+  /// - Returns: The number of valid bytes: all of them, or those before the first invalid one.
   mutating func acceptedCount(_ bytes: UnsafeRawBufferPointer) -> Int {
     var index = 0
     while index < bytes.count {
@@ -40,7 +42,7 @@ struct JSONByteCheck {
     return bytes.count
   }
 
-  /// The first byte from an index on that is not ASCII, or begins an escape.
+  /// The index of the first byte at or after `start` that isn't ASCII or is a backslash.
   @inline(__always) private func plainEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
     let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101, slashes = 0x5C &* ones
     guard let base = bytes.baseAddress else { return start }
@@ -48,8 +50,8 @@ struct JSONByteCheck {
     while index + 16 <= bytes.count {
       let first = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
       let second = base.loadUnaligned(fromByteOffset: index + 8, as: UInt64.self)
-      // A byte that is a backslash becomes zero, and borrows from its highest bit; so may the one above it, which then is looked
-      // at for nothing. Those that are not ASCII have their highest bit set.
+      // XOR turns a backslash into zero, and the subtraction then borrows into its highest bit. The byte above it can match as
+      // well, which only costs a second look. Bytes that aren't ASCII have their highest bit set.
       if (first | second | ((first ^ slashes) &- ones) | ((second ^ slashes) &- ones)) & high != 0 { break }
       index += 16
     }

@@ -2,71 +2,72 @@ import CYajl
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// Stops a parser that has gone far enough.
+/// Stops the parser once the header is complete.
 private struct Enough: Error {}
 
-/// Follows the events of a parser through a document, checks that each is what the format has there, and hands rows over.
+/// Handles the parser's events: checks that each one is allowed by the format, and passes rows on.
 final class JSONDocumentReader {
   let errors: JSONErrors
-  /// Why the parser was stopped.
+  /// The error that stopped the parser.
   @exclusivity(unchecked) var failure: (any Error)?
-  /// What the document says of its store, as far as it was read.
+  /// The header of the document, as far as it was read.
   private(set) var header = StoreFileHeader(storeUUID: "", generation: 0, versionHashes: [:])
-  /// Whether all that was wanted is known, although the document goes on.
+  /// Whether everything needed was read, although the document continues.
   @exclusivity(unchecked) private(set) var isSatisfied = false
-  /// Whether the document has come to its end.
+  /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 
-  /// Called when an object of the model begins and ends: names and values in it may be told to ``withRows(_:)`` instead.
+  /// Called when an object of the model begins and ends. The parser can send names and values in between directly to
+  /// ``withRows(_:)``.
   var rowsBeginOrEnd: ((Bool) -> Void)?
-  /// Whether an event came since ``takeHeard()`` was called.
+  /// Whether an event arrived since the last call of ``takeHeard()``.
   @exclusivity(unchecked) var hasHeard = false
 
-  /// What the document says of its model, when only its header is wanted.
+  /// The document's `model` member; nil if objects are read as well.
   let model: JSONEcho?
 
-  /// The parser while it is under way.
+  /// The parser while it is running.
   @exclusivity(unchecked) var parser: yajl_handle?
-  /// Finds runs of objects, for the first save; nil when there will be none.
+  /// Finds runs of objects, for the first save. Nil if no save can follow.
   var runs: RunFinder?
-  /// Where the bytes begin that the parser goes over.
+  /// The offset of the bytes that are being parsed.
   @exclusivity(unchecked) private var partOffset: Int64 = 0
 
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
-  /// ``rows``, which lives as long as this: for calls that come once for each value, without counting references.
+  /// ``rows`` without reference counting, for calls made once per value. This object keeps it alive.
   private let uncountedRows: Unmanaged<JSONRowReader>?
   @exclusivity(unchecked) private var place = Place.start
   @exclusivity(unchecked) private var depth = 0
-  /// The member of the document that is under way, or came last.
+  /// The index in `members` of the current or last member.
   @exclusivity(unchecked) private var member = -1
-  /// Whether the document has said that it is of this format.
+  /// Whether the document was recognized as this format.
   @exclusivity(unchecked) private var isRecognised = false
-  /// The name that came last in an object that is not one of the model.
+  /// The last name in an object other than a model's object.
   @exclusivity(unchecked) private var name = ""
-  /// The names so far in each such object that is under way.
+  /// The names so far in each open object of that kind.
   @exclusivity(unchecked) private var names: [Set<String>] = []
-  /// The name of the type of a value of the metadata, when it has come; whether the value has.
+  /// The type name of a metadata value, once read, and whether its value was read.
   @exclusivity(unchecked) private var metadataType: String?
   @exclusivity(unchecked) private var hasMetadataValue = false
 
   private enum Place {
     case start
-    /// In the document's object, and in the object that is the value of a member of it.
+    /// In the document's object, or in an object that is the value of one of its members.
     case members, hashes, layouts, nextKeys, metadata, metadataValue, model, entities
-    /// In the list of an entity's objects, in an object, in a list of keys in it, and in what it says of their order.
+    /// In the list of an entity's objects, in an object, in a list of keys in it, or in its order keys.
     case rows, row, targets, orders, orderKeys
     case end
   }
 
-  /// The members of a document, in their order; `layouts` and the last may be missing. On disk: do not change.
+  /// The members of a document, in their order. `layouts` and `digest` are optional. On disk: do not change.
   private static let members = [
     "format", "version", "uuid", "generation", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "digest",
   ]
   private static let entitiesMember = 9
 
-  /// - Parameter loader: nil when only the header is wanted.
+  /// - Parameter loader: Receives the rows; nil to read only the header.
   init(loader: TableLoader?, errors: JSONErrors, options: JSONStore.Options) {
     self.loader = loader
     self.errors = errors
@@ -78,20 +79,20 @@ final class JSONDocumentReader {
 
   // MARK: Runs
 
-  /// Is told where the bytes begin that the parser goes over next.
+  /// Sets the offset of the bytes that will be parsed next.
   func isAt(_ offset: Int) { partOffset = Int64(offset) }
 
-  /// Tells where an object begins: its brace was gone over last.
+  /// Reports the offset of an object to `runs`. The parser has just consumed its brace.
   private func confirmRow() {
     guard let runs, let rows, let parser, runs.awaited < .max else { return }
     let mark = partOffset + Int64(yajl_get_bytes_consumed(parser)) - 1
     if mark >= runs.awaited { runs.confirm(rows.entity, at: mark) }
   }
 
-  /// Hands over where objects lie in the file, when all of it was read and nothing is wrong with it.
+  /// Passes on the positions of the objects, after the entire file was read and verified.
   func takeRuns() { if let runs { loader?.take(runs) } }
 
-  /// Is told how much of the file was handed over, from 0 to 1.
+  /// Sets the share of the file that was parsed, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
 
   func takeHeard() -> Bool {
@@ -100,19 +101,19 @@ final class JSONDocumentReader {
   }
 
   func damaged(_ what: String, at offset: Int) -> StoreError {
-    refusal(errors.damaged(what, "That is before byte \(offset)."))
+    refusal(errors.damaged(what, "Location: before byte \(offset)."))
   }
 
   private func damaged(_ what: String) -> StoreError {
     if !isRecognised { return errors.notAStore() }
     if place == .row || place == .targets || place == .orders || place == .orderKeys, let rows { return rows.damaged(what) }
-    return errors.damaged(what, "That is in \(JSONDocumentReader.members[member]).")
+    return errors.damaged(what, "Location: member \(JSONDocumentReader.members[member]).")
   }
 
-  /// What is wrong with a file; before it has said that it is a store, nothing else is wrong with it.
+  /// Returns the error for a refused file. Until the format is recognized, that is always `notAStore`.
   private func refusal(_ error: @autoclosure () -> StoreError) -> StoreError { isRecognised ? error() : errors.notAStore() }
 
-  private func unexpected(_ what: String) -> StoreError { damaged("There is \(what) where the format has none.") }
+  private func unexpected(_ what: String) -> StoreError { damaged("Unexpected \(what).") }
 
   // MARK: Structure
 
@@ -130,7 +131,7 @@ final class JSONDocumentReader {
         enter(.model)
         model?.begin("{")
       case "entities": enter(.entities)
-      default: throw unexpected("an object")
+      default: throw unexpected("object")
       }
     case .model:
       names.append([])
@@ -141,10 +142,10 @@ final class JSONDocumentReader {
       rows?.beginRow()
       rowsBeginOrEnd?(true)
     case .row:
-      guard rows?.wantsOrders == true else { throw unexpected("an object") }
+      guard rows?.wantsOrders == true else { throw unexpected("object") }
       place = .orders
       rowsBeginOrEnd?(false)
-    default: throw unexpected("an object")
+    default: throw unexpected("object")
     }
   }
 
@@ -156,7 +157,7 @@ final class JSONDocumentReader {
   private func deepen() throws {
     depth += 1
     if depth > options.deepestNesting {
-      throw refusal(errors.limit("It has arrays or objects within more than \(options.deepestNesting) others.", ""))
+      throw refusal(errors.limit("Its arrays and objects are nested more than \(options.deepestNesting) levels deep.", ""))
     }
   }
 
@@ -175,7 +176,7 @@ final class JSONDocumentReader {
       model?.end("}")
       if depth == 1 { place = .members }
     case .members:
-      guard member >= JSONDocumentReader.entitiesMember else { throw damaged("It ends before its objects.") }
+      guard member >= JSONDocumentReader.entitiesMember else { throw damaged("The document has no member \"entities\".") }
       place = .end
     case .entities:
       try rows?.finish()
@@ -192,7 +193,7 @@ final class JSONDocumentReader {
     switch place {
     case .entities where depth == 3: place = .rows
     case .row:
-      guard let rows, rows.beginTargets() else { throw unexpected("a list") }
+      guard let rows, rows.beginTargets() else { throw unexpected("array") }
       place = .targets
     case .orders:
       try rows?.beginOrderKeys()
@@ -201,7 +202,7 @@ final class JSONDocumentReader {
       (metadataType, hasMetadataValue) = (nil, false)
       place = .metadataValue
     case .model: model?.begin("[")
-    default: throw unexpected("a list")
+    default: throw unexpected("array")
     }
   }
 
@@ -219,7 +220,7 @@ final class JSONDocumentReader {
       place = .orders
     case .model: model?.end("]")
     case .metadataValue:
-      guard hasMetadataValue else { throw damaged("A value has to be a pair of a type and a value.") }
+      guard hasMetadataValue else { throw damaged("A metadata value isn't a pair of a type and a value.") }
       place = .metadata
     default: break
     }
@@ -227,26 +228,26 @@ final class JSONDocumentReader {
 
   func name(_ text: UnsafeRawBufferPointer) throws {
     if text.count > options.longestName {
-      throw refusal(errors.limit("It has a name of more than \(options.longestName) bytes.", ""))
+      throw refusal(errors.limit("A member name has more than \(options.longestName) bytes.", ""))
     }
     name = String(decoding: text, as: UTF8.self)
     if place == .orders { return try withRows { try $0.orderName(text) } }
     if place == .members { return try beginMember() }
     if place == .model { model?.name(text) }
-    guard names[names.count - 1].insert(name).inserted else { throw damaged("It has two members of one name.") }
+    guard names[names.count - 1].insert(name).inserted else { throw damaged("An object has two members with the same name.") }
     if names[names.count - 1].count > options.mostMembers {
-      throw errors.limit("It has an object of more than \(options.mostMembers) members.", "")
+      throw errors.limit("An object has more than \(options.mostMembers) members.", "")
     }
     if place == .entities { try withRows { try $0.beginEntity(name) } }
   }
 
   private func beginMember() throws {
     guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
-      throw refusal(errors.newerFormat("a member \"\(name.prefix(40))\""))
+      throw refusal(errors.newerFormat("an unknown member \"\(name.prefix(40))\""))
     }
-    // A store whose model has nothing to say there has no layouts.
+    // `layouts` is optional.
     guard next == member + 1 || next == member + 2 && JSONDocumentReader.members[member + 1] == "layouts" else {
-      throw refusal(damaged("The member \"\(name)\" is not where it has to be, or is there twice."))
+      throw refusal(damaged("The member \"\(name)\" is duplicated or out of order, or the one before it is missing."))
     }
     member = next
     if member == JSONDocumentReader.entitiesMember { try beginEntities() }
@@ -260,9 +261,9 @@ final class JSONDocumentReader {
     try withRows { try $0.begin(identity: loader.begin(header)) }
   }
 
-  /// Calls what reads objects of the model.
+  /// Calls the reader of the model's objects.
   @inline(__always) func withRows(_ body: (JSONRowReader) throws -> Void) throws {
-    guard let uncountedRows else { throw unexpected("an object of the model") }
+    guard let uncountedRows else { throw unexpected("object of the model") }
     try uncountedRows._withUnsafeGuaranteedRef { try body($0) }
   }
 
@@ -272,7 +273,7 @@ final class JSONDocumentReader {
     switch place {
     case .metadataValue: try takeMetadata(.null)
     case .model: model?.scalar(.null)
-    default: throw unexpected("a null")
+    default: throw unexpected("null")
     }
   }
 
@@ -280,7 +281,7 @@ final class JSONDocumentReader {
     switch place {
     case .metadataValue: try takeMetadata(.boolean(value))
     case .model: model?.scalar(.boolean(value))
-    default: throw unexpected("a truth value")
+    default: throw unexpected("Boolean value")
     }
   }
 
@@ -291,7 +292,7 @@ final class JSONDocumentReader {
     case .metadataValue: try takeMetadata(.number(text))
     case .members: try takeMember(number: text)
     case .model: model?.scalar(.number(text))
-    default: throw unexpected("a number")
+    default: throw unexpected("number")
     }
   }
 
@@ -304,17 +305,17 @@ final class JSONDocumentReader {
     case .metadataValue: try takeMetadata(.string(text))
     case .members: try takeMember(string: text)
     case .model: model?.scalar(.string(text))
-    default: throw unexpected("a text")
+    default: throw unexpected("string")
     }
   }
 
   private func takeMember(number text: UnsafeRawBufferPointer) throws {
     switch JSONDocumentReader.members[max(member, 0)] {
     case "version":
-      guard let version = NumberText.integer(text), version >= 1 else { throw damaged("The version is no version.") }
-      if version > JSONFormat.version { throw errors.newerFormat("version \(version) of the format") }
+      guard let version = NumberText.integer(text), version >= 1 else { throw damaged("The format version is invalid.") }
+      if version > JSONFormat.version { throw errors.newerFormat("the newer format version \(version)") }
     case "generation": header.generation = try generation(text)
-    default: throw unexpected("a number")
+    default: throw unexpected("number")
     }
   }
 
@@ -325,40 +326,40 @@ final class JSONDocumentReader {
       if !isRecognised { throw errors.notAStore() }
     case "uuid":
       let uuid = String(decoding: text, as: UTF8.self)
-      guard JSONMetadata.value("uuid", .string(text)) != nil, uuid == uuid.uppercased() else { throw damaged("The UUID is no UUID.") }
+      guard JSONMetadata.value("uuid", .string(text)) != nil, uuid == uuid.uppercased() else { throw damaged("The store UUID is invalid.") }
       header.storeUUID = uuid
     case "generation": header.generation = try generation(text)
     case "digest": break
-    default: throw unexpected("a text")
+    default: throw unexpected("string")
     }
   }
 
   private func generation(_ text: UnsafeRawBufferPointer) throws -> Int64 {
     if let number = NumberText.integer(text), StoreFileHeader.generations.contains(number) { return number }
-    throw damaged("The generation is no number of one.")
+    throw damaged("The generation number is invalid.")
   }
 
   private func hash(_ text: UnsafeRawBufferPointer) throws -> [UInt8] {
     guard case .data(let data)? = JSONMetadata.value("binaryData", .string(text)), data.count == 32 else {
-      throw damaged("The hash of an entity is not the base64 of 32 bytes.")
+      throw damaged("An entity's hash isn't the base64 form of 32 bytes.")
     }
     return Array(data)
   }
 
   private func takeNextKey(_ text: UnsafeRawBufferPointer) throws {
-    guard let key = NumberText.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("A next key is no key.") }
+    guard let key = NumberText.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("An entity's next key is invalid.") }
     header.nextKeys[name] = key
   }
 
   private func takeMetadata(_ scalar: JSONMetadata.Scalar) throws {
     if let type = metadataType {
-      guard !hasMetadataValue, let value = JSONMetadata.value(type, scalar) else { throw damaged("A value does not fit its type.") }
+      guard !hasMetadataValue, let value = JSONMetadata.value(type, scalar) else { throw damaged("A metadata value isn't of its type.") }
       header.metadata[name] = value
       hasMetadataValue = true
     } else if case .string(let text) = scalar {
       metadataType = String(decoding: text, as: UTF8.self)
     } else {
-      throw damaged("A value has to be a pair of a type and a value.")
+      throw damaged("A metadata value isn't a pair of a type and a value.")
     }
   }
 }

@@ -7,15 +7,15 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Writes a store as a document: what it says of itself first, then the objects, one a line and in the order of their keys,
-/// so that two versions of a file compare well line by line.
+/// Writes a store as a document: the header, then the objects, one per line and ascending by key, so that files can be compared
+/// line by line.
 struct JSONDocumentWriter {
   private let image: StoreImage
   private let encodedModel: [UInt8]
   private let model: JSONModel
   private let output: TextOutput
   private let rows: RowRuns
-  /// The links of each of the model's written relationships.
+  /// The links of each relationship in `model.written`.
   private let links: [WrittenLinks]
 
   init(image: StoreImage, encodedModel: [UInt8], model: JSONModel, links: [WrittenLinks], output: TextOutput, rows: RowRuns) {
@@ -71,7 +71,7 @@ struct JSONDocumentWriter {
     text.withUTF8 { output.put(text: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Members in the order of their names' bytes, so that equal contents make equal files.
+  /// Writes members sorted by the bytes of their names, so that equal contents produce equal files.
   private func putObject<Value>(_ members: [String: Value], _ put: (Value) -> Void) {
     output.put("{")
     for (place, member) in members.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }).enumerated() {
@@ -83,7 +83,7 @@ struct JSONDocumentWriter {
     output.put("}")
   }
 
-  /// A value of the user's metadata, with its type before it.
+  /// Writes a metadata value as a pair of its type and the value.
   private func put(_ value: StoreValue) {
     output.put("[")
     put(text: JSONMetadata.type(of: value))
@@ -100,7 +100,7 @@ struct JSONDocumentWriter {
     case .string(let value), .uri(let value): put(text: value)
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { output.put(quotedUUID: $0) }
     case .data(let value): value.withUnsafeBytes { output.put(quotedBase64: $0) }
-    // Refused before.
+    // The metadata check has already refused these.
     case .externalData: output.put("null")
     case .objectID(let value): put(text: value.uriRepresentation)
     }
@@ -174,14 +174,14 @@ struct JSONDocumentWriter {
     }
   }
 
-  /// A decimal number as a number where every reader reads it exactly, or else as text.
+  /// Writes a decimal as a number if every reader reads it exactly, otherwise as a string.
   private func put(decimal text: UnsafeRawBufferPointer) {
     let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text[...]
     let isPlain = digits.count <= 15 && digits.allSatisfy { $0 &- 0x30 < 10 }
     isPlain ? output.put(text) : output.put(text: text)
   }
 
-  /// - Returns: the order keys, when they are not the usual ones.
+  /// - Returns: The order keys, or nil if they are the default ones.
   private func writeOrdered(_ key: Int64, _ fields: JSONFieldTable, _ field: Int, _ links: WrittenLinks) -> [Int64]? {
     let targets = links.ordered(of: key)
     if targets.isEmpty { return nil }

@@ -1,6 +1,6 @@
 import HoldfastAtomicStore
 
-/// Writes the events of a parser as JSON again, without spaces: what a member says, for somebody else to read.
+/// Writes the parser's events as compact JSON, to extract the text of one member.
 final class JSONEcho {
   private final class Bytes {
     var all: [UInt8] = []
@@ -12,7 +12,7 @@ final class JSONEcho {
 
   init() { output = TextOutput { [bytes] in bytes.all += $0 } }
 
-  /// The text so far.
+  /// The text written so far.
   func text() throws -> [UInt8] {
     try output.flush()
     return bytes.all

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Errors of the JSON format, each built in one place. None holds a value of the file: names, keys and places only.
+/// The errors of the JSON format. None contains a value from the file, only names, keys and offsets.
 struct JSONErrors {
   var path: String
 
@@ -9,25 +9,25 @@ struct JSONErrors {
   }
 
   func notAStore() -> StoreError {
-    error(.notAStore, "The file is no JSON store: it does not begin with the member \"format\" that says so. Check the path.")
+    error(.notAStore, "The file isn't a JSON store: it doesn't begin with the member \"format\". Check the path.")
   }
 
   func newerFormat(_ what: String) -> StoreError {
-    error(.newerFormat, "The file has \(what), which this version does not know. Open it with a newer version of the library.")
+    error(.newerFormat, "This version of Holdfast can't read the file: it has \(what). Open it with a newer version.")
   }
 
   func damaged(_ what: String, _ place: String) -> StoreError {
-    error(.damaged, "\(what) \(place) Take the file from a backup, or mend it by hand and open it with allowsUnverified.")
+    error(.damaged, "\(what) \(place) Restore the file from a backup, or repair it by hand and open it with allowsUnverified.")
   }
 
   func unverified() -> StoreError {
     error(
       .damaged,
-      "The digest at the file's end does not match what the file says: it was damaged, or changed by hand. Take it from a backup; or, if it "
-        + "was changed on purpose, open it with allowsUnverified, and the next save gives it a new digest.")
+      "The digest at the end of the file doesn't match its contents: the file was damaged or edited. Restore it from a backup. "
+        + "If it was edited on purpose, open it with allowsUnverified and save; the save writes a new digest.")
   }
 
   func limit(_ what: String, _ place: String) -> StoreError {
-    error(.damaged, "\(what) \(place) If the file is right, raise the limit in the store's options.")
+    error(.damaged, "\(what)\(place) If the file is intact, raise the limit in the store's options.")
   }
 }

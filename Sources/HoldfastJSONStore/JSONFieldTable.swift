@@ -1,10 +1,10 @@
 import HoldfastAtomicStore
 
-/// The fields of an entity as reader and writer go over them: without anything to retain for each member of each object.
+/// The fields of an entity, stored so that reading or writing a member doesn't retain anything.
 final class JSONFieldTable {
   let entity: JSONEntity?
   let count: Int
-  /// The names, each as what stands before a field's value: a comma, the name in quotes, a colon.
+  /// For each field, the text before its value: a comma, the quoted name, a colon.
   let names: NameTable
   private let kinds: UnsafeMutablePointer<JSONEntity.Kind>
 
@@ -12,7 +12,7 @@ final class JSONFieldTable {
     self.entity = entity
     let fields = entity?.fields ?? []
     count = fields.count
-    // Names of properties are identifiers: nothing in them has to be escaped.
+    // Property names are identifiers and need no escaping.
     names = NameTable(fields.map { (before: ",\"", name: $0.name, behind: "\":") })
     kinds = .allocate(capacity: max(count, 1))
     for (place, field) in fields.enumerated() { (kinds + place).initialize(to: field.kind) }
@@ -20,12 +20,12 @@ final class JSONFieldTable {
 
   deinit { kinds.deallocate() }
 
-  /// What a field holds.
+  /// The kind of the field at an index.
   @inline(__always) func kind(_ place: Int) -> JSONEntity.Kind { kinds[place] }
 
-  /// The name of a field.
+  /// The name of the field at an index.
   func name(_ place: Int) -> String { entity?.fields[place].name ?? "" }
 
-  /// The place of the field of a name, which is likely behind another; nil when there is none.
+  /// The index of the field with a name, or nil if there is none. The search starts after `last`.
   @inline(__always) func place(named text: UnsafeRawBufferPointer, after last: Int) -> Int? { names.place(named: text, after: last) }
 }

@@ -1,26 +1,26 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// The format of JSON stores; see the article *The JSON store's format*.
+/// The format of JSON stores. See <doc:Format>.
 struct JSONFormat: StoreFileFormat {
   static let type = "JSON"
-  /// What the first member says. On disk: do not change.
+  /// The value of the first member. On disk: do not change.
   static let name = "holdfast-json"
-  /// The newest version that this code reads.
+  /// The newest version that this code can read.
   static let version: Int64 = 2
 
-  /// The version that is written: 2 where values may lie in files of their own, which those who know version 1 alone cannot read.
+  /// The version to write: 2 if the model allows external files, which a reader of version 1 doesn't support; otherwise 1.
   static func version(of model: ManagedObjectModel) -> Int64 { model.entities.contains { !$0.externalSlots.isEmpty } ? 2 : 1 }
 
-  /// What stands before the sixteen digits of the digest, and behind them to the end of the file. On disk: do not change.
+  /// The text before and after the 16 digits of the digest, to the end of the file. On disk: do not change.
   static let seal = TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n")
 
-  /// What stands before an object, to the end of the line before it, and at the beginning of its line. On disk: do not change.
+  /// The text before the first object, before each other object, and at the start of an object's line. On disk: do not change.
   static let objectsBegin: StaticString = "\n"
   static let nextObject: StaticString = ",\n"
   static let objectBegins: StaticString = "{\"$key\":"
 
-  /// Finds runs of objects that lie as this store writes them. The parser meets one when it is at its brace.
+  /// Finds runs of objects in the form that this store writes. The parser reports an object at its opening brace.
   static func runs() -> RunFinder {
     let begins = Array(objectBegins.description.utf8)
     return RunFinder(separators: ["[" + objectsBegin.description, nextObject.description]) { line in
@@ -42,7 +42,7 @@ struct JSONFormat: StoreFileFormat {
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: path), options: options)
-    // Nobody saves what is read-only.
+    // A read-only store is never saved.
     if !options.wholeFile.file.isReadOnly { document.runs = JSONFormat.runs() }
     let parser = JSONParser(document, options: options)
     try parser.parse(reader)
@@ -57,11 +57,11 @@ struct JSONFormat: StoreFileFormat {
     } catch {
       throw StoreError(
         .damaged, operation: "read the store's model", path: path,
-        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+        reason: "The model stored in the file is invalid. Open the store with your own copy of the model.", cause: error)
     }
   }
 
-  /// Reads as far as the first objects.
+  /// Reads up to the first objects.
   private func beginning(of reader: FileReader) throws -> JSONDocumentReader {
     let document = JSONDocumentReader(loader: nil, errors: JSONErrors(path: path), options: options)
     try JSONParser(document, options: options).parse(reader)
@@ -83,19 +83,19 @@ struct JSONFormat: StoreFileFormat {
 }
 
 extension JSONFormat {
-  /// Refuses to write what would be refused when it is read.
+  /// Throws if the header exceeds a limit that would prevent reading it again, or contains metadata that the format can't store.
   private func check(_ header: StoreFileHeader) throws {
     for members in [Array(header.versionHashes.keys), Array(header.metadata.keys)] {
       if members.count > options.mostMembers {
-        throw unstorable("There are \(members.count) names where the options allow \(options.mostMembers).")
+        throw unstorable("\(members.count) names of entities or metadata exceed the limit of \(options.mostMembers) in the options.")
       }
       if members.contains(where: { $0.utf8.count > options.longestName }) {
-        throw unstorable("A name of an entity or of metadata has more than \(options.longestName) bytes.")
+        throw unstorable("The name of an entity or a metadata value has more than \(options.longestName) bytes.")
       }
     }
-    for case .externalData in header.metadata.values { throw unstorable("The metadata name the file of a value. Put the bytes there.") }
+    for case .externalData in header.metadata.values { throw unstorable("The metadata refers to an external file. Store its bytes.") }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
-      throw unstorable("The metadata name an object that was never saved. Save it first.")
+      throw unstorable("The metadata refers to an object that was never saved. Save the object first.")
     }
   }
 

@@ -7,7 +7,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The user's metadata in a file: each value is a pair of the name of its type and the value itself.
+/// The user's metadata in a file: each value is a pair of its type name and the value itself.
 enum JSONMetadata {
   /// The name of a value's type. On disk: do not change.
   static func type(of value: StoreValue) -> String {
@@ -29,7 +29,7 @@ enum JSONMetadata {
     }
   }
 
-  /// One scalar as it stands in a file.
+  /// A scalar as it is written in a file.
   enum Scalar {
     case null
     case boolean(Bool)
@@ -37,7 +37,7 @@ enum JSONMetadata {
     case string(UnsafeRawBufferPointer)
   }
 
-  /// The value that a scalar stands for; nil when it cannot be one of that type.
+  /// Decodes a scalar; nil if it isn't a valid value of the type.
   static func value(_ type: String, _ scalar: Scalar) -> StoreValue? {
     switch (type, scalar) {
     case ("null", .null): .null
@@ -71,9 +71,9 @@ enum JSONMetadata {
   }
 }
 
-/// Scalars that JSON has no numbers for.
+/// Scalars without a number syntax in JSON.
 enum JSONScalar {
-  /// The floating-point numbers that are none.
+  /// Decodes NaN and the infinities.
   static func special(_ text: UnsafeRawBufferPointer) -> Double? {
     if text.elementsEqual("NaN".utf8) { return .nan }
     if text.elementsEqual("Infinity".utf8) { return .infinity }

@@ -1,10 +1,10 @@
 import HoldfastStore
 
-/// How the objects of a model's entities look in a file: worked out once for reading or writing one.
+/// The layout of a model's objects in a file, computed once per read or write.
 struct JSONModel {
   /// The entities by index.
   let entities: [JSONEntity]
-  /// The to-many relationships whose targets stand in the file, each once however many entities inherit it.
+  /// The to-many relationships whose destinations are in the file. An inherited relationship appears once.
   let written: [ManagedObjectModel.Relationship]
 
   init(_ model: ManagedObjectModel) {
@@ -13,19 +13,19 @@ struct JSONModel {
     entities = model.entities.map { JSONEntity($0, written) }
   }
 
-  /// Whether targets stand in the file: where they are not said by the rows at the other end already, and where they have an
-  /// order.
+  /// Whether the destinations are in the file: if the rows at the other end don't contain the links, or if the relationship is
+  /// ordered.
   static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isToMany && (relationship.isOrdered || JSONModel.namesLinks(relationship))
   }
 
-  /// Whether the file says here, and not at the other end, what is linked.
+  /// Whether the file stores the links on this side rather than at the other end.
   static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isManyToMany && relationship.namesLinks
   }
 }
 
-/// The members that an object of an entity has in a file, in their order.
+/// The members of an entity's objects in a file, in their order.
 struct JSONEntity {
   struct Field {
     var name: String
@@ -39,11 +39,11 @@ struct JSONEntity {
     case version
     /// An attribute.
     case attribute(slot: Int, AttributeType)
-    /// The key of a to-one relationship's target.
+    /// The key of a to-one relationship's destination.
     case target(slot: Int)
-    /// Keys of targets; the place is that of the relationship in ``JSONModel/written``.
+    /// Keys of destinations. `place` is the relationship's index in ``JSONModel/written``.
     case targets(place: Int, isOrdered: Bool)
-    /// The order keys of ordered relationships that are not the usual ones.
+    /// The order keys of ordered relationships, if they aren't the default ones.
     case orders
   }
 

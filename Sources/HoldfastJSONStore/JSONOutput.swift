@@ -1,8 +1,8 @@
 import HoldfastAtomicStore
 
-/// What JSON has of its own: quotes, and names of what is no number.
+/// JSON syntax: quoted strings, and names for floating-point values that aren't finite.
 extension TextOutput {
-  /// Puts a whole number that every reader of JSON reads exactly, or else its text.
+  /// Writes an integer as a number if every JSON reader reads it exactly, otherwise as a string.
   @inline(__always) func put(_ value: Int64) {
     if value.magnitude <= 1 << 53 { return put(decimal: value) }
     put("\"")
@@ -10,7 +10,7 @@ extension TextOutput {
     put("\"")
   }
 
-  /// Puts keys in brackets, of which there is one at least.
+  /// Writes keys as an array. There must be at least one.
   @inline(__always) func put(list keys: UnsafeBufferPointer<Int64>) {
     put("[")
     let output = room((DigitText.mostBytes + 3) * keys.count)
@@ -26,23 +26,23 @@ extension TextOutput {
       if !isExact { store(UInt8(ascii: "\"")) }
       store(UInt8(ascii: ","))
     }
-    // The bracket takes the place of the last comma.
+    // The bracket overwrites the last comma.
     take(count - 1)
     put("]")
   }
 
-  /// Puts a floating-point number by the shortest text that reads as the same number, and what is none by its name.
+  /// Writes the shortest text that reads back as the same number, or the name of a value that isn't finite.
   func put(_ value: Double) {
     if value.isFinite { return put(shortest: value) }
     put(value.isNaN ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"")
   }
 
-  /// As ``put(_:)-(Double)``, for 32 bits.
+  /// Does the same as ``put(_:)-(Double)`` for 32 bits.
   func put(_ value: Float) {
     value.isFinite ? put(verbatim: value.description) : put(Double(value))
   }
 
-  /// Puts text (as UTF-8) in quotes.
+  /// Writes UTF-8 text in quotes, with escapes.
   func put(text: UnsafeRawBufferPointer) {
     put("\"")
     var start = 0
@@ -69,14 +69,14 @@ extension TextOutput {
     }
   }
 
-  /// Puts bytes as base64 in quotes.
+  /// Writes bytes as base64 in quotes.
   func put(quotedBase64 bytes: UnsafeRawBufferPointer) {
     put("\"")
     put(base64: bytes)
     put("\"")
   }
 
-  /// Puts 16 bytes as a UUID in quotes.
+  /// Writes 16 bytes as a UUID in quotes.
   func put(quotedUUID bytes: UnsafeRawBufferPointer) {
     put("\"")
     put(uuid: bytes)
@@ -87,14 +87,14 @@ extension TextOutput {
 private enum JSONOutput {
   static let digits = Array("0123456789abcdef".utf8)
 
-  /// The first byte from an index on that has to be escaped.
+  /// The index of the first byte at or after `start` that needs an escape.
   @inline(__always) static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
     var index = start
     while index + 8 <= text.count {
       if hasEscape(text.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { break }
       index += 8
     }
-    // The last eight bytes may have been looked at in part already.
+    // Tests the last eight bytes at once. Some of them may have been tested before.
     if index + 8 > text.count, text.count >= 8, !hasEscape(text.loadUnaligned(fromByteOffset: text.count - 8, as: UInt64.self)) {
       return text.count
     }
@@ -102,10 +102,11 @@ private enum JSONOutput {
     return index
   }
 
-  /// Whether one of eight bytes has to be escaped.
+  /// Whether at least one of eight bytes needs an escape.
   @inline(__always) private static func hasEscape(_ word: UInt64) -> Bool {
     let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
-    // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space.
+    // XOR turns the sought bytes into zero, and the subtraction then borrows into their highest bit. It does the same for bytes
+    // below a space.
     let quotes = word ^ (0x22 &* ones), backslashes = word ^ (0x5C &* ones)
     let found = ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes) | ((word &- (0x20 &* ones)) & ~word)
     return found & high != 0

@@ -2,11 +2,10 @@ import CYajl
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// Drives yajl over a file and checks what yajl does not: that the bytes are UTF-8, that escaped surrogates come in pairs, and
-/// that the file is as it was written.
+/// Runs yajl over a file, and checks what yajl doesn't: UTF-8, pairs of escaped surrogates, and the digest.
 ///
-/// yajl's own pitfalls are met here: only its streaming callbacks are used; numbers arrive as text; a callback that refuses
-/// stops it; the position that it tells is that behind the text of the event of which it tells, or of the error.
+/// It uses only yajl's streaming callbacks. Numbers arrive as text. A callback that returns 0 stops the parser. The position that
+/// yajl reports is the end of the text of the current event, or of the error.
 struct JSONParser {
   private let document: JSONDocumentReader
   private let options: JSONStore.Options
@@ -16,9 +15,9 @@ struct JSONParser {
     self.options = options
   }
 
-  /// Parses a whole file, or as much of it as the document wants.
+  /// Parses the file until the document needs no more of it.
   func parse(_ reader: FileReader) throws {
-    // The parser keeps the place of its callbacks, not a copy of them.
+    // The parser keeps a pointer to the callbacks, not a copy.
     let callbacks = UnsafeMutablePointer<yajl_callbacks>.allocate(capacity: 1)
     callbacks.initialize(to: JSONParser.callbacks())
     defer { callbacks.deallocate() }
@@ -26,7 +25,7 @@ struct JSONParser {
     defer { document.rowsBeginOrEnd = nil }
     try withExtendedLifetime(document) {
       guard let handle = yajl_alloc(callbacks, nil, Unmanaged.passUnretained(document).toOpaque()) else {
-        throw StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There is no memory for a parser.")
+        throw StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There isn't enough memory.")
       }
       defer { yajl_free(handle) }
       try parse(reader, handle)
@@ -40,12 +39,12 @@ struct JSONParser {
     document.parser = handle
     defer { document.parser = nil }
     while let chunk = try reader.next() {
-      // In pieces that stay in the processor's cache while they are gone over several times.
+      // Small pieces stay in the processor's cache while several passes read them.
       for start in stride(from: 0, to: chunk.count, by: JSONFeed.pieceByteCount) {
         let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONFeed.pieceByteCount, chunk.count)])
         seal.update(piece)
         document.runs?.update(piece)
-        // The parser never sees what is wrong.
+        // The parser never receives invalid bytes.
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
@@ -53,7 +52,7 @@ struct JSONParser {
         let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }
-        if isWrong { throw document.damaged("It is not valid UTF-8, or has an escape of half a character.", at: feed.offset + 1) }
+        if isWrong { throw document.damaged("The file contains invalid UTF-8 or an unpaired surrogate escape.", at: feed.offset + 1) }
       }
     }
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
@@ -69,27 +68,28 @@ struct JSONParser {
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {
     if document.isSatisfied { return }
     if let failure = document.failure { throw failure }
-    throw document.damaged("It is not JSON, or ends too soon.", at: offset + Int(yajl_get_bytes_consumed(handle)))
+    throw document.damaged("The file isn't valid JSON or is truncated.", at: offset + Int(yajl_get_bytes_consumed(handle)))
   }
 }
 
-/// Hands pieces to yajl, which goes over a text or number that lies in several pieces from its beginning for each of them: when
-/// nothing was heard of a piece, pieces are gathered and grow, so that a long text costs as much as its length and not its
-/// square.
+/// Passes pieces to yajl and keeps the total time linear.
+///
+/// If a string or number spans several pieces, yajl scans it from its beginning for each piece. When a piece produces no event, the
+/// feed gathers the following pieces and doubles their size.
 struct JSONFeed {
   static let pieceByteCount = 1 << 16
 
   private let handle: yajl_handle
   private var held: [UInt8] = []
   private var wanted = JSONFeed.pieceByteCount
-  /// How many bytes were handed over before the last piece.
+  /// The number of bytes passed to yajl before the last piece.
   private(set) var offset = 0
 
   init(_ handle: yajl_handle) { self.handle = handle }
 
   /// - Parameters:
-  ///   - isLast: whether everything has to be handed over.
-  ///   - heard: whether anything was heard of since the last question.
+  /// - isLast: Whether to pass on everything that was gathered.
+  /// - heard: Returns whether an event arrived since the last call.
   mutating func take(_ piece: UnsafeRawBufferPointer, isLast: Bool, heard: () -> Bool) -> yajl_status {
     if held.isEmpty && wanted == JSONFeed.pieceByteCount { return parse(piece, heard) }
     held += piece
@@ -108,9 +108,9 @@ struct JSONFeed {
   }
 }
 
-/// Tells an event to the document behind the pointer that yajl hands back.
+/// Sends an event to the document reader behind yajl's context pointer.
 @inline(__always) private func tell(_ context: UnsafeMutableRawPointer?, _ body: (JSONDocumentReader) throws -> Void) -> Int32 {
-  // The pointer is that of the reader which the parser keeps alive.
+  // `parse(_:)` keeps the reader alive.
   let reader = Unmanaged<JSONDocumentReader>.fromOpaque(context!)
   return reader._withUnsafeGuaranteedRef { reader in
     reader.hasHeard = true
@@ -124,13 +124,13 @@ struct JSONFeed {
   }
 }
 
-/// As ``tell(_:_:)``, what reads objects of the model.
+/// Sends an event directly to the reader of the model's objects. See ``tell(_:_:)``.
 @inline(__always) private func tellRows(_ context: UnsafeMutableRawPointer?, _ body: (JSONRowReader) throws -> Void) -> Int32 {
   tell(context) { try $0.withRows(body) }
 }
 
 extension JSONParser {
-  /// Values and names in an object of the model, which are most of a file, go straight to what reads those objects.
+  /// Sends values and names inside a model's object, which make up most of a file, directly to the reader of those objects.
   fileprivate static func setCallbacks(_ callbacks: UnsafeMutablePointer<yajl_callbacks>, inRow: Bool) {
     if !inRow {
       callbacks.pointee = JSONParser.callbacks()

@@ -7,40 +7,40 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Makes rows of the objects in a document. An object's values are gathered as they come, in any order, and become a row when
-/// it ends.
+/// Builds rows from the objects in a document.
 ///
-/// Owned by one document reader, which calls it in the order of the document.
+/// It collects an object's values in any order, and appends the row when the object ends. One document reader owns it and calls it
+/// in document order.
 final class JSONRowReader {
   private let loader: TableLoader
   private let errors: JSONErrors
   private let model: JSONModel
   private var identity: StoreIdentity?
-  /// The entity whose objects come, and what makes its rows.
+  /// The fields, index and row builder of the current entity.
   @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
   @exclusivity(unchecked) private(set) var entity = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: RowValues
-  /// By slot, whether a value may lie in a file of its own.
+  /// For each slot, whether its value can be in an external file.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
   @exclusivity(unchecked) private var key: Int64 = 0
   @exclusivity(unchecked) private var version: Int64 = 1
-  /// The place of the field whose value comes.
+  /// The index of the current field.
   @exclusivity(unchecked) private var field = 0
-  /// A bit for each field that has come.
+  /// One bit per field: whether the current object contains it.
   @exclusivity(unchecked) private var seen: UnsafeMutableBufferPointer<UInt64> = .allocate(capacity: 0)
-  /// The links of each of the model's written relationships, in the order of the document, and their order keys.
+  /// The links of each relationship in `model.written`, in document order, and their order keys.
   private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
-  /// How much of the file was read, from 0 to 1.
+  /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
-  /// How many links of each the object under way has.
+  /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
-  /// Whether keys of targets come.
+  /// Whether the reader is in a list of keys.
   @exclusivity(unchecked) private var isInTargets = false
-  /// Whether the object under way says the order keys of each.
+  /// For each relationship, whether the current object contains order keys.
   @exclusivity(unchecked) private var hasOrderKeys: [Bool]
-  /// The relationship of which order keys come, and how many came.
+  /// The relationship whose order keys are being read, and the number read so far.
   @exclusivity(unchecked) private var ordered = 0
   @exclusivity(unchecked) private var orderKeyCount = 0
 
@@ -68,7 +68,7 @@ final class JSONRowReader {
 
   func damaged(_ what: String) -> StoreError {
     let object = key == 0 ? "an object of \(name)" : "\(name) \(key)"
-    return errors.damaged(what, field == 0 ? "That is in \(object)." : "That is \(fields.name(field)) of \(object).")
+    return errors.damaged(what, field == 0 ? "Location: \(object)." : "Location: \(object), member \(fields.name(field)).")
   }
 
   // MARK: Entities
@@ -77,7 +77,7 @@ final class JSONRowReader {
 
   func beginEntity(_ name: String) throws {
     guard let identity, let found = loader.model.entity(named: name), !found.isAbstract else {
-      throw errors.newerFormat("objects of an entity \"\(name.prefix(40))\", which has none in the model")
+      throw errors.newerFormat("objects of \"\(name.prefix(40))\", which isn't a concrete entity of the model")
     }
     entity = found.index
     fields = JSONFieldTable(model.entities[entity])
@@ -93,7 +93,7 @@ final class JSONRowReader {
     try loader.take(builder.seal(), of: entity)
   }
 
-  /// Hands links and orders over.
+  /// Passes links and orders to the loader.
   func finish() throws {
     for (place, relationship) in model.written.enumerated() {
       if JSONModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
@@ -119,24 +119,24 @@ final class JSONRowReader {
   }
 
   func endRow() throws {
-    guard key > 0, let builder else { throw damaged("It has no key.") }
+    guard key > 0, let builder else { throw damaged("The object has no key.") }
     builder.append(values.row, key: key, version: version)
     if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
-  /// Finds the field of a name. They mostly come in the order in which they are written.
+  /// Finds the field of a name. Members usually appear in the order in which they are written.
   @inline(__always) func name(_ text: UnsafeRawBufferPointer) throws {
-    // The table is this reader's, so it need not be counted for each name.
+    // This reader owns the table, so the call doesn't need to retain it.
     let place = Unmanaged.passUnretained(fields)._withUnsafeGuaranteedRef { $0.place(named: text, after: field) }
     guard let found = place else {
       throw errors.newerFormat(
-        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(name), which the model has not")
+        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(name) that isn't in the model")
     }
     field = found
     let (word, bit) = (found >> 6, 1 << UInt64(found & 63) as UInt64)
-    if seen[word] & bit != 0 { throw damaged("It has two values.") }
+    if seen[word] & bit != 0 { throw damaged("The member appears twice.") }
     seen[word] |= bit
-    if found > 0 && key == 0 { throw damaged("The key of an object has to stand before everything else in it.") }
+    if found > 0 && key == 0 { throw damaged("The key isn't the first member of the object.") }
   }
 
   // MARK: Values
@@ -144,12 +144,12 @@ final class JSONRowReader {
   func null() throws {
     switch fields.kind(field) {
     case .attribute, .target: break
-    default: throw damaged("It may not be null.")
+    default: throw damaged("The value can't be null.")
     }
   }
 
   func boolean(_ value: Bool) throws {
-    guard case .attribute(let slot, .boolean) = fields.kind(field) else { throw damaged("A truth value does not fit.") }
+    guard case .attribute(let slot, .boolean) = fields.kind(field) else { throw damaged("The value can't be a Boolean.") }
     values.set(slot, integer: value ? 1 : 0)
   }
 
@@ -160,7 +160,7 @@ final class JSONRowReader {
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, number: text)
     case .targets where isInTargets: try target(text)
-    case .targets, .orders: throw damaged("A number does not fit.")
+    case .targets, .orders: throw damaged("The value can't be a number.")
     }
   }
 
@@ -170,16 +170,16 @@ final class JSONRowReader {
     case .integer32: values.set(slot, integer: try whole(text, in: Int64(Int32.min)...Int64(Int32.max)))
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
     case .double, .date:
-      guard let value = NumberText.real(text) else { throw damaged("The number is too large or too small to be kept.") }
+      guard let value = NumberText.real(text) else { throw damaged("The number is out of range.") }
       values.set(slot, real: value)
     case .float:
-      guard let value = NumberText.single(text) else { throw damaged("The number is too large or too small to be kept.") }
+      guard let value = NumberText.single(text) else { throw damaged("The number is out of range.") }
       values.set(slot, real: Double(value))
     case .decimal:
-      guard let value = NumberText.decimal(text) else { throw damaged("The number is no decimal number that can be kept.") }
+      guard let value = NumberText.decimal(text) else { throw damaged("The number can't be stored as a decimal.") }
       values.set(slot, text: value.description)
     case .boolean, .string, .uri, .binaryData, .uuid, .transformable, .objectID, .composite, .undefined:
-      throw damaged("A number does not fit.")
+      throw damaged("The value can't be a number.")
     }
   }
 
@@ -190,7 +190,7 @@ final class JSONRowReader {
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, string: text)
     case .targets where isInTargets: try target(text)
-    case .targets, .orders: throw damaged("A text does not fit.")
+    case .targets, .orders: throw damaged("The value can't be a string.")
     }
   }
 
@@ -199,45 +199,45 @@ final class JSONRowReader {
     case .string, .uri: values.set(slot, bytes: text)
     case .uuid:
       let isUUID = values.set(slot, mostBytes: 16) { BytesText.decodeUUID(text, into: $0) ? 16 : nil }
-      if !isUUID { throw damaged("The text is no UUID.") }
+      if !isUUID { throw damaged("The string isn't a valid UUID.") }
     case .objectID:
       guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
-        throw damaged("The text is no object's URI.")
+        throw damaged("The string isn't a valid object URI.")
       }
       values.set(slot, bytes: text)
     case .binaryData, .transformable:
       if mayBeExternal[slot], JSONText.isFileName(text) {
         guard let id = ExternalDataName.id(UnsafeRawBufferPointer(rebasing: text[JSONText.fileNameMark.count...])) else {
-          throw damaged("The text names no file.")
+          throw damaged("The name of the external file is invalid.")
         }
         return values.set(slot, external: id)
       }
       let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { BytesText.decodeBase64(text, into: $0) }
-      if !isBase64 { throw damaged("The text is no base64.") }
+      if !isBase64 { throw damaged("The string isn't valid base64.") }
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
     case .double, .date, .float:
-      guard let value = JSONScalar.special(text) else { throw damaged("A text does not fit.") }
+      guard let value = JSONScalar.special(text) else { throw damaged("The value can't be a string.") }
       values.set(slot, real: value)
     case .decimal:
-      guard let value = NumberText.decimal(text) else { throw damaged("The text is no decimal number that can be kept.") }
+      guard let value = NumberText.decimal(text) else { throw damaged("The string can't be stored as a decimal.") }
       values.set(slot, text: value.description)
-    case .integer16, .integer32, .boolean, .composite, .undefined: throw damaged("A text does not fit.")
+    case .integer16, .integer32, .boolean, .composite, .undefined: throw damaged("The value can't be a string.")
     }
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
-    guard let value = NumberText.integer(text), range.contains(value) else { throw damaged("The number is no whole number that fits.") }
+    guard let value = NumberText.integer(text), range.contains(value) else { throw damaged("The value isn't an integer in its range.") }
     return value
   }
 
   @inline(__always) private func storeKey(_ text: UnsafeRawBufferPointer) throws -> Int64 {
-    guard let value = NumberText.integer(text), TableLoader.keys.contains(value) else { throw damaged("The number is no key.") }
+    guard let value = NumberText.integer(text), TableLoader.keys.contains(value) else { throw damaged("The value isn't a valid key.") }
     return value
   }
 
   // MARK: Links
 
-  /// Whether the field under way has a list of keys.
+  /// Begins a list of keys. Returns whether the current field can contain one.
   func beginTargets() -> Bool {
     if case .targets = fields.kind(field) { isInTargets = true }
     return isInTargets
@@ -246,16 +246,16 @@ final class JSONRowReader {
   func endTargets() { isInTargets = false }
 
   @inline(__always) private func target(_ text: UnsafeRawBufferPointer) throws {
-    guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("A key does not fit.") }
+    guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("The value can't be a key.") }
     if links[place].count == links[place].capacity { makeRoom(place) }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
-    // Order keys that are not the usual ones follow the lists, and replace these.
+    // Order keys other than the default ones follow the lists, and replace these.
     if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
     linkCounts[place] += 1
   }
 
-  /// Makes room for as many links as there will be if the file goes on as it began: a list that grows by doubling takes twice
-  /// the memory.
+  /// Reserves capacity for the expected number of links, assuming the rest of the file is like the part read so far. An array that
+  /// grows by doubling would take twice the memory.
   private func makeRoom(_ place: Int) {
     let likely = Double(links[place].count) * min(1 / max(progress, 1e-6), 64) * 17 / 16
     if likely > 1024 { links[place].reserveCapacity(max(Int(likely), 2 * links[place].count)) }
@@ -268,23 +268,23 @@ final class JSONRowReader {
   func orderName(_ text: UnsafeRawBufferPointer) throws {
     for field in fields.entity?.fields ?? [] {
       guard case .targets(let place, true) = field.kind, field.name.utf8.elementsEqual(text) else { continue }
-      if hasOrderKeys[place] { throw damaged("It has two orders.") }
+      if hasOrderKeys[place] { throw damaged("The order keys of a relationship appear twice.") }
       hasOrderKeys[place] = true
       ordered = place
       return
     }
-    throw damaged("It names no ordered relationship.")
+    throw damaged("The name isn't an ordered relationship of the entity.")
   }
 
   func beginOrderKeys() throws { orderKeyCount = 0 }
 
   func orderKey(_ text: UnsafeRawBufferPointer) throws {
-    guard orderKeyCount < linkCounts[ordered] else { throw damaged("There are more order keys than objects.") }
+    guard orderKeyCount < linkCounts[ordered] else { throw damaged("There are more order keys than destination objects.") }
     orderKeys[ordered][orderKeys[ordered].count - linkCounts[ordered] + orderKeyCount] = try whole(text, in: .min ... .max)
     orderKeyCount += 1
   }
 
   func endOrderKeys() throws {
-    if orderKeyCount != linkCounts[ordered] { throw damaged("There are fewer order keys than objects.") }
+    if orderKeyCount != linkCounts[ordered] { throw damaged("There are fewer order keys than destination objects.") }
   }
 }

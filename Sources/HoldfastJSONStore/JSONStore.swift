@@ -1,19 +1,19 @@
-// The store's options are made of those that every whole-file store has.
+// The store's options contain those of every whole-file store.
 @_exported public import HoldfastAtomicStore
 public import HoldfastStore
 
-/// Stores in JSON files of the format that *The JSON store's format* describes.
+/// Stores in JSON files. See <doc:Format>.
 public enum JSONStore {
-  /// How a JSON store treats its file, and what it refuses in one.
+  /// The options of a JSON store, including limits on the files it accepts.
   public struct Options: Sendable {
-    /// Durability, lock, largest file and rows, permissions, file system, and whether a file without a right digest is opened.
+    /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
     public var wholeFile: WholeFileOptions
-    /// How deep arrays and objects may lie within each other; 64 unless said. The format itself needs 5, and more only for a
-    /// model with deep descriptions.
+    /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5; only a deeply nested model needs
+    /// more.
     public var deepestNesting: Int
-    /// How many bytes the name of a member may have; 65,536 unless said.
+    /// The maximum length of a member name, in bytes. Defaults to 65,536.
     public var longestName: Int
-    /// How many members an object may have that is not one of a model; 65,536 unless said.
+    /// The maximum number of members in an object other than a model's object. Defaults to 65,536.
     public var mostMembers: Int
 
     /// Makes options.
@@ -27,7 +27,7 @@ public enum JSONStore {
     }
   }
 
-  /// Makes a store, not yet open.
+  /// Creates a store without opening it.
   public static func make(at path: String, options: Options = Options()) -> WholeFileStore {
     WholeFileStore(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
@@ -37,9 +37,9 @@ extension StoreDescription {
   /// A store in a JSON file.
   ///
   /// - Parameters:
-  ///   - path: where the file is, or is to be.
-  ///   - isReadOnly: whether every change is refused, and nothing at all is written.
-  ///   - options: how the file is treated.
+  /// - path: The path of the file. The file doesn't need to exist yet.
+  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
+  /// - options: How the store treats the file.
   public static func json(at path: String, isReadOnly: Bool = false, options: JSONStore.Options = JSONStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }

@@ -4,14 +4,14 @@
   import Foundation
 #endif
 
-/// What stands in place of a value that lies in a file of its own.
+/// The reference to an external file that replaces a value.
 enum JSONText {
-  /// What stands before the name of a file in place of a value. Its colon is no character of base64. On disk: do not change.
+  /// The prefix of a reference to an external file. Its colon isn't a base64 character. On disk: do not change.
   static let fileNameMark = Array("external:".utf8)
 
-  /// What stands in place of the value that lies in a file.
+  /// The reference to the external file with an ID.
   static func fileName(_ id: UUID) -> String { "external:\(id.uuidString)" }
 
-  /// Whether a text is meant as the name of a file.
+  /// Whether a string is a reference to an external file.
   static func isFileName(_ text: UnsafeRawBufferPointer) -> Bool { text.starts(with: fileNameMark) }
 }

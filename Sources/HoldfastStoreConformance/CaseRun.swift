@@ -1,12 +1,12 @@
 import HoldfastStore
 
-/// One run of one case: makes places and stores, gathers what is wrong, and cleans up. Used by one thread.
+/// Runs one case: creates places and stores, collects failures, and cleans up. Used by one thread.
 final class CaseRun {
   let harness: any StoreHarness
   private(set) var failures: [StoreConformanceFailure.Difference] = []
   private var places: [StorePlace] = []
   private var opened: [any IncrementalStore] = []
-  /// More differences than this are counted only.
+  /// Further failures are dropped.
   private static let mostFailures = 20
 
   init(_ harness: any StoreHarness) { self.harness = harness }
@@ -19,14 +19,14 @@ final class CaseRun {
     return place
   }
 
-  /// What a process that is killed now leaves of a place; nil when nothing of it lies on a disk.
+  /// The state of a place that a process killed now would leave; nil if the store has no files.
   func copy(_ place: StorePlace) throws -> StorePlace? {
     guard let copy = try place.copy?() else { return nil }
     places.append(copy)
     return copy
   }
 
-  /// Opens a store on a place.
+  /// Opens a store at a place.
   func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> OpenStore { try open(place.description, model) }
 
   func open(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> OpenStore {
@@ -49,7 +49,7 @@ final class CaseRun {
     for place in places { place.discard() }
   }
 
-  // MARK: Findings
+  // MARK: Failures
 
   func fail(_ expected: String, got: String) {
     if failures.count < CaseRun.mostFailures { failures.append(.init(expected: expected, got: got)) }
@@ -63,7 +63,7 @@ final class CaseRun {
     if got != expected { fail("\(what()) to be \(expected)", got: "\(got)") }
   }
 
-  /// Expects an error with one of the codes, and hands it back.
+  /// Expects an error with one of the codes, and returns it.
   @discardableResult func expectError(_ codes: StoreError.Code..., of what: String, _ body: () throws -> Void) -> StoreError? {
     let names = codes.map(\.rawValue).joined(separator: " or ")
     do {
@@ -79,14 +79,14 @@ final class CaseRun {
   }
 }
 
-/// Keeps all rows that it gets, and what is odd about how it got them.
+/// Collects all rows it receives, and how they were delivered.
 final class CollectingSink: RowSink {
   private(set) var rows: [RowView] = []
   private(set) var batches: [RowBatch] = []
   private(set) var takeCount = 0
   private let enoughAfter: Int
 
-  /// - Parameter enoughAfter: how many rows are enough.
+  /// - Parameter enoughAfter: The number of rows after which the sink returns `enough`.
   init(enoughAfter: Int = .max) { self.enoughAfter = enoughAfter }
 
   func take(_ batch: RowBatch, _ selection: RowSelection) -> SinkDemand {
@@ -101,7 +101,7 @@ final class CollectingSink: RowSink {
   }
 }
 
-/// A store that a case has open, with the questions that cases ask.
+/// An open store, with helpers for the requests that cases make.
 final class OpenStore {
   let store: any IncrementalStore
   let model: ManagedObjectModel
@@ -121,7 +121,7 @@ final class OpenStore {
 
   func keys(_ entity: String, _ count: Int) throws -> [Int64] { try store.allocateKeys(entity: self.entity(entity).index, count: count) }
 
-  // MARK: Asking
+  // MARK: Requests
 
   func latest<T>(_ body: (any ReadView) throws -> T) throws -> T {
     let view = try store.beginRead(.latest)
@@ -164,7 +164,7 @@ final class OpenStore {
 
   func save(_ request: SaveRequest) throws { try store.prepare(request).commit() }
 
-  /// Saves edits and applies them to the graph that says what is expected.
+  /// Saves edits and applies them to the expected graph.
   func save(_ graph: ExpectedGraph, _ edit: (GraphEdit) -> Void) throws {
     let edits = GraphEdit(graph)
     edit(edits)
@@ -174,17 +174,17 @@ final class OpenStore {
 
   // MARK: Comparing
 
-  /// Expects all rows of all entities and all links to be those of a graph.
+  /// Expects the store to contain exactly the rows and links of a graph.
   func expectContents(_ graph: ExpectedGraph, _ when: String, in view: (any ReadView)? = nil) throws {
     guard let view else { return try latest { try expectContents(graph, when, in: $0) } }
     for entity in model.entities {
-      try expectRows(fetch(plan(entity.name), in: view), Array(graph.rows(of: entity).values), "\(when), the rows of \(entity.name)")
+      try expectRows(fetch(plan(entity.name), in: view), Array(graph.rows(of: entity).values), "the rows of \(entity.name) \(when)")
       let sources = graph.rows(of: entity).keys.sorted()
       for relationship in entity.toManyRelationships where !sources.isEmpty {
         let got = try targets(entity.name, relationship.name, sources, in: view)
         for (source, got) in zip(sources, got) {
           run.expectEqual(
-            got, graph.targets(of: source, relationship), "\(when), the targets of \(entity.name).\(relationship.name) of \(source)")
+            got, graph.targets(of: source, relationship), "the targets of \(entity.name).\(relationship.name) of object \(source) \(when)")
         }
         if relationship.isOrdered { try expectOrder(graph, entity, relationship, sources, when, in: view) }
       }
@@ -199,38 +199,39 @@ final class OpenStore {
     let answer = try store.relationships(
       RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, welcomesRows: true), in: view)
     guard let keys = answer.orderKeys, keys.count == answer.targets.count, answer.offsets.count == sources.count + 1 else {
-      return run.fail("\(when), a key for each target of \(entity.name).\(relationship.name)", got: "\(answer.orderKeys?.count ?? 0) keys")
+      return run.fail(
+        "each target of \(entity.name).\(relationship.name) \(when) to have an order key", got: "\(answer.orderKeys?.count ?? 0) keys")
     }
     for (place, source) in sources.enumerated() {
       let range = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
       let got = Dictionary(zip(answer.targets[range], keys[range]), uniquingKeysWith: { first, _ in first })
       run.expectEqual(
-        got, graph.orderKeys(of: source, relationship), "\(when), the order of \(entity.name).\(relationship.name) of \(source)")
+        got, graph.orderKeys(of: source, relationship), "the order keys of \(entity.name).\(relationship.name) of object \(source) \(when)")
     }
   }
 
   /// Expects rows, in any order.
   func expectRows(_ got: [RowView], _ expected: [RowView], _ what: String) {
     let byKey = Dictionary(got.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
-    if byKey.count != got.count { run.fail("\(what) each once", got: "\(got.count) rows with \(byKey.count) keys") }
+    if byKey.count != got.count { run.fail("\(what) to contain each row once", got: "\(got.count) rows with \(byKey.count) keys") }
     for row in expected.sorted(by: { $0.key < $1.key }) {
       guard let found = byKey[row.key] else {
-        run.fail("\(what) with key \(row.key)", got: "no such row")
+        run.fail("\(what) to contain key \(row.key)", got: "no such row")
         continue
       }
       expectSame(found, row, what)
     }
     let keys = Set(expected.map(\.key))
-    for key in byKey.keys.sorted() where !keys.contains(key) { run.fail("\(what) without one of key \(key)", got: "it") }
+    for key in byKey.keys.sorted() where !keys.contains(key) { run.fail("\(what) not to contain key \(key)", got: "that row") }
   }
 
   func expectSame(_ got: RowView, _ expected: RowView, _ what: String) {
-    run.expectEqual(got.version, expected.version, "\(what): the version of row \(expected.key)")
+    run.expectEqual(got.version, expected.version, "the version of row \(expected.key) (\(what))")
     guard got.batch.layout == expected.batch.layout else {
-      return run.fail("\(what): row \(expected.key) with the columns \(expected.batch.layout.columns)", got: "\(got.batch.layout.columns)")
+      return run.fail("row \(expected.key) (\(what)) to have columns \(expected.batch.layout.columns)", got: "\(got.batch.layout.columns)")
     }
     for slot in got.batch.layout.columns.indices where got[slot] != expected[slot] {
-      run.fail("\(what): slot \(slot) of row \(expected.key) to be \(expected[slot])", got: "\(got[slot])")
+      run.fail("slot \(slot) of row \(expected.key) (\(what)) to be \(expected[slot])", got: "\(got[slot])")
     }
   }
 }

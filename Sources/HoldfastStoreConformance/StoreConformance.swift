@@ -6,16 +6,16 @@ public import HoldfastStore
   public import Foundation
 #endif
 
-/// Tells a store author when the store is right: one named case for each rule of ``/HoldfastStore/IncrementalStore``.
+/// The conformance kit: named test cases for every rule of ``/HoldfastStore/IncrementalStore``.
 ///
-/// The kit imports no test framework. In a test target it takes three lines:
+/// The kit doesn't depend on a test framework. A test target needs three lines:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases(for: MyHarness().capabilities))
 /// func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: MyHarness()) }
 /// ```
 ///
-/// The cases about abilities that a store doesn't declare can run too. The store could declare what passes:
+/// Cases for capabilities that a store doesn't declare can run too. If one passes, the store could declare that capability:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
@@ -24,30 +24,30 @@ public import HoldfastStore
 /// }
 /// ```
 public enum StoreConformance {
-  /// Every case there is. This is the only list.
+  /// All cases of the kit.
   public static let all: [StoreConformanceCase] =
     OpeningCases.all + ViewCases.all + ReadingCases.all + PredicateCases.all + OrderCases.all + RelationshipCases.all
     + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
     + DurabilityCases.all + ExternalDataCases.all
 
-  /// The cases that a store with these capabilities has to pass.
+  /// Returns the cases that a store with these capabilities must pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {
     all.filter { declared.includes($0.requires) }
   }
 
-  /// The cases about abilities that are not declared. A store is expected to fail them.
+  /// Returns the cases for capabilities that aren't declared. A store is expected to fail them.
   public static func undeclared(for declared: StoreCapabilities) -> [StoreConformanceCase] {
     all.filter { !declared.includes($0.requires) }
   }
 }
 
-/// One rule, tried in one way.
+/// A test of one rule.
 public struct StoreConformanceCase: Sendable, CustomStringConvertible {
-  /// The number of the rule in the documentation of ``/HoldfastStore/IncrementalStore`` and of what belongs to it: "F1".
+  /// The rule's number in the documentation of ``/HoldfastStore/IncrementalStore``, for example "F1".
   public let rule: String
-  /// What is tried, in a few words. Rule and title together name the case.
+  /// What the case tests, in a few words. Rule and title together are unique.
   public let title: String
-  /// The abilities that the case needs.
+  /// The capabilities that the case requires.
   public let requires: StoreCapabilities
   private let body: @Sendable (CaseRun) throws -> Void
 
@@ -60,40 +60,40 @@ public struct StoreConformanceCase: Sendable, CustomStringConvertible {
     self.body = body
   }
 
-  /// Rule and title: "F1 all rows of an entity, each once".
-  public var description: String { "\(rule) \(title)" }
+  /// The rule and the title, for example "F1: all rows of an entity, each once".
+  public var description: String { "\(rule): \(title)" }
 
-  /// Tries the rule on a fresh store.
+  /// Tests the rule on a new store.
   ///
-  /// - Throws: ``StoreConformanceFailure`` with everything that was not as it should be.
+  /// - Throws: ``StoreConformanceFailure`` with all differences that the case found.
   public func run(on harness: any StoreHarness) throws {
     let run = CaseRun(harness)
     do {
       try body(run)
     } catch {
-      run.fail("that no call throws", got: "\(error)")
+      run.fail("no call to throw an error", got: "\(error)")
     }
     run.finish()
     if !run.failures.isEmpty { throw StoreConformanceFailure(description: "\(self)", failures: run.failures) }
   }
 }
 
-/// All that one case found wrong.
+/// The differences that one case found between a store and the contract.
 public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible {
-  /// One thing that was not as it should be.
+  /// A single difference.
   public struct Difference: Sendable, CustomStringConvertible {
-    /// What the rule demands.
+    /// What the rule requires.
     public let expected: String
-    /// What the store did.
+    /// What the store did instead.
     public let got: String
 
-    /// Both in a line.
+    /// Both on one line.
     public var description: String { "expected \(expected); got \(got)" }
   }
 
-  /// The rule and the case.
+  /// The rule and the title of the case.
   public let rule: String
-  /// Everything that was found, in order.
+  /// The differences, in the order in which they were found.
   public let failures: [Difference]
 
   init(description rule: String, failures: [Difference]) {
@@ -101,17 +101,17 @@ public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible 
     self.failures = failures
   }
 
-  /// The rule, and a line for each difference.
-  public var description: String { "Rule \(rule) does not hold:\n" + failures.map { "  \($0)" }.joined(separator: "\n") }
+  /// The rule and the case, then one line per difference.
+  public var description: String { "The store breaks rule \(rule)\n" + failures.map { "  \($0)" }.joined(separator: "\n") }
 }
 
 extension StoreConformanceFailure: LocalizedError {
-  /// The description.
+  /// The same as `description`.
   public var errorDescription: String? { description }
 }
 
 extension StoreCapabilities {
-  /// Whether all that another value declares is declared here.
+  /// Returns whether this value declares everything that another one declares.
   public func includes(_ other: StoreCapabilities) -> Bool {
     comparisons.isSuperset(of: other.comparisons) && comparedTypes.isSuperset(of: other.comparedTypes)
       && traversal.isSuperset(of: other.traversal) && zip(limits, other.limits).allSatisfy { $0 >= $1 }
@@ -129,7 +129,7 @@ extension StoreCapabilities {
     [largestList, maximumConditions, maximumNesting, maximumQuantifierNesting, maximumJoins, maximumSortTerms]
   }
 
-  /// No abilities but those that a closure sets, and limits within which the questions of all cases stay unless it sets others.
+  /// Capabilities set by a closure, with limits that are large enough for the requests of all cases.
   static func with(_ set: (inout StoreCapabilities) -> Void) -> StoreCapabilities {
     var capabilities = StoreCapabilities()
     capabilities.maximumConditions = 5

@@ -1,6 +1,6 @@
 public import HoldfastStore
 
-/// What a store author supplies so that the kit can try the store.
+/// Provides the stores that the kit tests.
 ///
 /// ```swift
 /// struct MemoryHarness: StoreHarness {
@@ -12,31 +12,31 @@ public import HoldfastStore
 /// }
 /// ```
 public protocol StoreHarness: Sendable {
-  /// What the stores declare.
+  /// The capabilities that the stores declare.
   var capabilities: StoreCapabilities { get }
 
-  /// A place at which no store exists yet, and which no other call gives. Each case asks for its own.
+  /// Creates a place without a store. Each case calls this method, and each call must return a different place.
   func makePlace() throws -> StorePlace
 }
 
-/// Where the data of one store lives: a file, a database, contents in memory.
+/// The location of one store's data: a file, a database, or contents in memory.
 public struct StorePlace: Sendable {
-  /// Makes stores on the place. Every store finds what was committed by the one before.
+  /// Creates stores at the place. Each store must find what earlier stores committed.
   public var description: StoreDescription
-  /// Makes stores on the place that may only read; nil when there is no such way to open it.
+  /// Creates read-only stores at the place; nil if that isn't supported.
   public var readOnly: StoreDescription?
-  /// Damages what lies there, while no store has it open, so that it is no store any more; nil when nothing can be.
+  /// Damages the data so that it's no longer a valid store; nil if that isn't possible. No store has the data open when the kit
+  /// calls this closure.
   public var damage: (@Sendable () throws -> Void)?
-  /// Makes stores on the place that have room for about 256 KiB and refuse more as a full disk does; nil when room cannot
-  /// be bounded.
+  /// Creates stores with room for about 256 KiB that behave like a full disk beyond it; nil if that isn't possible.
   public var cramped: StoreDescription?
-  /// Copies what lies on the disk at this instant, while a store may have it open, to a place of its own: what a process
-  /// that is killed now leaves behind. Nil when nothing lies on a disk.
+  /// Copies the data to a new place, as a process killed now would leave it; nil if the store has no files. A store can have the
+  /// data open.
   public var copy: (@Sendable () throws -> StorePlace)?
-  /// Removes what lies there. Called once, when all stores on it are closed.
+  /// Removes the data. The kit calls this closure once, after it closed all stores at the place.
   public var discard: @Sendable () -> Void
 
-  /// Makes a place.
+  /// Creates a place.
   public init(
     _ description: StoreDescription, readOnly: StoreDescription? = nil, damage: (@Sendable () throws -> Void)? = nil,
     cramped: StoreDescription? = nil, copy: (@Sendable () throws -> StorePlace)? = nil,

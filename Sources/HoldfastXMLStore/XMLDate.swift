@@ -1,9 +1,9 @@
 import HoldfastAtomicStore
 
-/// Dates: seconds since 2001-01-01T00:00:00Z with twenty decimals, as Core Data writes them.
+/// Dates as Core Data writes them: seconds since 2001-01-01T00:00:00Z with 20 decimals.
 ///
-/// Twenty decimals tell every number from every other whose magnitude is 2^-11 at the least; smaller ones have all decimals that they
-/// have, so that every number is read as it was written.
+/// 20 decimals distinguish all numbers with a magnitude of at least 2^-11. Smaller numbers get all their decimals, so that every
+/// number reads back as the same number.
 enum XMLDate {
   private static let tenDigits: UInt64 = 10_000_000_000
 
@@ -23,14 +23,14 @@ enum XMLDate {
     }
   }
 
-  /// What is behind the point has at most 63 binary digits here, which 64 bits hold.
+  /// Here the fraction has at most 63 binary digits, which fit 64 bits.
   private static func putUsual(_ magnitude: Double, to output: TextOutput) {
     var whole = UInt64(magnitude)
     let fraction = UInt64((magnitude - Double(whole)) * 0x1p64)
     var (first, rest) = fraction.multipliedFullWidth(by: tenDigits)
     var second: UInt64
     (second, rest) = rest.multipliedFullWidth(by: tenDigits)
-    // Rounded as `%.20f` is: half a unit to the even digit.
+    // Rounds like `%.20f`: halves to even.
     if rest > 1 << 63 || (rest == 1 << 63 && second & 1 == 1) { second += 1 }
     if second == tenDigits { (first, second) = (first + 1, 0) }
     if first == tenDigits { (whole, first) = (whole + 1, 0) }
@@ -49,9 +49,9 @@ enum XMLDate {
     output.put(verbatim: String(repeating: "0", count: places - all.utf8.count) + all)
   }
 
-  /// The decimal digits of a number times a power.
+  /// The decimal digits of `number` times `factor` to the power `power`.
   private static func digits(_ number: UInt64, times factor: UInt64, power: Int) -> String {
-    // Nine digits each, the low ones first.
+    // Nine digits per limb, low limbs first.
     var limbs = [number % 1_000_000_000, number / 1_000_000_000 % 1_000_000_000, number / 1_000_000_000_000_000_000]
     for _ in 0..<power {
       var carry: UInt64 = 0
@@ -72,10 +72,11 @@ enum XMLDate {
 
   // MARK: Reading
 
-  /// The number that is nearest to a text; nil for a text that is none.
+  /// Parses a number, rounded to the nearest; nil if the text isn't a number.
   static func value(_ text: UnsafeRawBufferPointer) -> Double? { usual(text) ?? NumberText.real(text) ?? XMLText.special(text) }
 
-  /// The number of a text with twenty decimals and a magnitude from 1 to 2^33 seconds: all dates but those around 2001 and beyond 2273.
+  /// Parses a number with 20 decimals and a magnitude from 1 to 2^33 seconds. Only dates within a second of the reference date, or
+  /// after 2273, don't qualify.
   @inline(__always) private static func usual(_ text: UnsafeRawBufferPointer) -> Double? {
     let isNegative = text.first == UInt8(ascii: "-")
     let (start, point) = (isNegative ? 1 : 0, text.count - 21)
@@ -84,14 +85,15 @@ enum XMLDate {
     else { return nil }
     var magnitude = Double(whole)
     if high | low != 0 {
-      // The fraction in units of the number's last binary digit: the decimals, times 2^shift, divided by 10^20, both without 2^20.
+      // The fraction in units of the last binary digit: the decimals times 2^shift, divided by 10^20. Both sides are reduced by
+      // 2^20.
       let shift = 53 - (64 - whole.leadingZeroBitCount)
       let decimals = high.multipliedFullWidth(by: tenDigits)
       let (sum, carry) = decimals.low.addingReportingOverflow(low)
       let (upper, lower) = (decimals.high + (carry ? 1 : 0), UInt64(shift - 20))
       let shifted = lower == 0 ? (upper, sum) : (upper << lower | sum >> (64 - lower), sum << lower)
       let (quotient, remainder) = fiveToThe20.dividingFullWidth((shifted.0, shifted.1))
-      // The divisor is odd, so that nothing lies half way.
+      // The divisor is odd, so ties are impossible.
       let units = whole << UInt64(shift) + quotient + (remainder > fiveToThe20 / 2 ? 1 : 0)
       magnitude = Double(units) * Double(bitPattern: UInt64(1023 - shift) << 52)
     }
@@ -112,6 +114,6 @@ enum XMLDate {
 }
 
 extension Double {
-  /// The significand as a whole number of up to 53 bits.
+  /// The significand as an integer of up to 53 bits.
   fileprivate var significandBits53: UInt64 { exponentBitPattern == 0 ? significandBitPattern : significandBitPattern | 1 << 52 }
 }

@@ -8,71 +8,70 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Stops a parser that has gone far enough.
+/// Stops the parser once the header is complete.
 private struct Enough: Error {}
 
-/// Follows the events of a parser through a document, checks that each is what the layout has there, and hands objects to what makes
-/// rows of them.
+/// Handles the parser's events: checks that each one is allowed by the layout, and passes objects to the row reader.
 final class XMLDocumentReader {
   let errors: XMLErrors
-  /// Why the parser was stopped.
+  /// The error that stopped the parser.
   @exclusivity(unchecked) private(set) var failure: (any Error)?
-  /// What the document says of its store.
+  /// The contents of `databaseInfo`.
   private(set) var metadata = XMLMetadata()
-  /// Whether all that was wanted is known, although the document goes on.
+  /// Whether everything needed was read, although the document continues.
   @exclusivity(unchecked) private(set) var isSatisfied = false
-  /// Whether the document turned out to say no UUID, and none was made up for it.
+  /// Whether the document has no UUID, and the reader wasn't given one to use instead.
   private(set) var lacksUUID = false
-  /// Whether the document's type is that of a store.
+  /// Whether the document type is a store's.
   var hasDocumentType = false
-  /// Whether the parser has reported anything since it got bytes last.
+  /// Whether the parser reported an event since it last read bytes.
   @exclusivity(unchecked) var hasEvent = false
-  /// How many bytes at its beginning the parser does not see.
+  /// The number of bytes at the beginning of the file that the parser doesn't receive.
   var hiddenByteCount = 0
-  /// Whether the document has come to its end.
+  /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 
   private let options: XMLStore.Options
   private let madeUpUUID: String?
   private let rows: XMLRowReader?
-  /// ``rows``, which lives as long as this: for calls that come once for each value, without counting references.
+  /// ``rows`` without reference counting, for calls made once per value. This object keeps it alive.
   private let uncountedRows: Unmanaged<XMLRowReader>?
   @exclusivity(unchecked) private var parser: xmlParserCtxtPtr?
   @exclusivity(unchecked) private var names: XMLNames?
   @exclusivity(unchecked) private var place = Place.start
   @exclusivity(unchecked) private var depth = 0
-  /// The texts of elements before the objects, and which of them have come.
+  /// The text of the current element before the objects, and the elements read so far.
   private var text: [UInt8] = []
   private var seen: Set<Place> = []
   private let list = XMLEcho()
   @exclusivity(unchecked) private var hasBegun = false
-  /// Finds runs of objects, for the first save; nil when there will be none.
+  /// Finds runs of objects, for the first save. Nil if no save can follow.
   let runs: RunFinder?
 
   private enum Place {
     case start, database, info
-    /// In elements of the databaseInfo.
+    /// In elements of `databaseInfo`.
     case version, uuid, nextObjectID, metadata
     case object, attribute, relationship
     case end
   }
 
   /// - Parameters:
-  ///   - rows: nil when only what stands before the objects is wanted.
-  ///   - madeUpUUID: for a document that has none.
+  ///   - rows: Receives the objects; nil to read only up to the objects.
+  ///   - madeUpUUID: The UUID for a document without one.
   init(rows: XMLRowReader?, errors: XMLErrors, options: XMLStore.Options, madeUpUUID: String?) {
     self.rows = rows
     self.errors = errors
     self.options = options
     self.madeUpUUID = madeUpUUID
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
-    // Nobody saves what is read-only.
+    // A read-only store is never saved.
     runs = options.wholeFile.file.isReadOnly ? nil : rows?.runs()
   }
 
   // MARK: The parser
 
-  /// - Returns: false when there is no memory.
+  /// - Returns: False if there isn't enough memory.
   func begin(_ parser: xmlParserCtxtPtr) -> Bool {
     self.parser = parser
     names = XMLNames(parser)
@@ -81,7 +80,7 @@ final class XMLDocumentReader {
 
   func end() { (parser, names) = (nil, nil) }
 
-  /// Is told how much of the file was handed over, from 0 to 1.
+  /// Sets the share of the file that was read, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
 
   func fail(_ error: any Error) {
@@ -96,14 +95,14 @@ final class XMLDocumentReader {
 
   func damaged(_ what: String) -> StoreError {
     if place == .start { return errors.notAStore(what) }
-    let line = parser.map { " That is before the end of line \(xmlSAX2GetLineNumber($0))." } ?? ""
+    let line = parser.map { " The problem is on or before line \(xmlSAX2GetLineNumber($0))." } ?? ""
     if place == .object || place == .attribute || place == .relationship, let rows { return rows.damaged(what, line) }
     return errors.damaged(what, line)
   }
 
-  /// Calls what reads objects.
+  /// Calls the reader of the objects.
   @inline(__always) private func withRows(_ body: (XMLRowReader) throws -> Void) throws {
-    guard let uncountedRows else { throw damaged("There is an object where none may be.") }
+    guard let uncountedRows else { throw damaged("Unexpected object.") }
     try uncountedRows._withUnsafeGuaranteedRef { try body($0) }
   }
 
@@ -140,7 +139,7 @@ final class XMLDocumentReader {
   }
 
   private func unexpected(_ element: UnsafePointer<xmlChar>) -> StoreError {
-    damaged("There is an element \"\(XMLDocumentReader.name(element, most: 40))\" where the layout has none.")
+    damaged("Unexpected element \"\(XMLDocumentReader.name(element, most: 40))\".")
   }
 
   private static func name(_ element: UnsafePointer<xmlChar>, most: Int) -> String {
@@ -148,7 +147,7 @@ final class XMLDocumentReader {
   }
 
   private func enter(_ next: Place, _ element: UnsafePointer<xmlChar>) throws {
-    if hasBegun { throw damaged("The element databaseInfo has to stand before the objects.") }
+    if hasBegun { throw damaged("The element databaseInfo is after the objects.") }
     guard seen.insert(next).inserted else { throw damaged("It has two elements \"\(XMLDocumentReader.name(element, most: 40))\".") }
     place = next
     text = []
@@ -156,8 +155,8 @@ final class XMLDocumentReader {
 
   private func beginListElement(_ element: UnsafePointer<xmlChar>) throws {
     let deepest = min(options.deepestNesting, XMLParser.deepestNesting)
-    if depth > deepest { throw errors.limit("It has elements within more than \(deepest) others.") }
-    if depth == 4, !list.isEmpty { throw damaged("The metadata are more than one property list.") }
+    if depth > deepest { throw errors.limit("Its elements are nested more than \(deepest) levels deep.") }
+    if depth == 4, !list.isEmpty { throw damaged("The metadata contains more than one property list.") }
     list.begin(XMLDocumentReader.name(element, most: 40))
   }
 
@@ -183,7 +182,7 @@ final class XMLDocumentReader {
       if rows == nil, !metadata.header.storeUUID.isEmpty { try stop() }
     case .database:
       if !hasBegun {
-        // An empty element of that name may be anything.
+        // An empty element of that name doesn't have to belong to a store.
         if !hasDocumentType && !seen.contains(.info) { throw errors.notAStore() }
         try beginObjects()
       }
@@ -201,9 +200,9 @@ final class XMLDocumentReader {
     case .metadata where depth > 3: list.characters(characters)
     case .version, .uuid, .nextObjectID:
       text += characters
-      if text.count > options.longestName { throw errors.limit("It has an element of more than \(options.longestName) bytes.") }
+      if text.count > options.longestName { throw errors.limit("An element has more than \(options.longestName) bytes.") }
     default:
-      if !characters.allSatisfy(XMLText.isSpace) { throw damaged("There is text where the layout has none.") }
+      if !characters.allSatisfy(XMLText.isSpace) { throw damaged("Unexpected text.") }
     }
   }
 
@@ -211,19 +210,19 @@ final class XMLDocumentReader {
     bytes.withUnsafeBytes { String(decoding: XMLText.trimmed($0), as: UTF8.self) }
   }
 
-  // MARK: What stands before the objects
+  // MARK: The header
 
   private func takeInfo(_ place: Place, _ text: String) throws {
     switch place {
     case .version:
-      guard let version = Int64(text) else { throw damaged("The version is no number.") }
-      if version != XMLFormat.version { throw errors.newerFormat("version \(version) of the layout") }
+      guard let version = Int64(text) else { throw damaged("The format version isn't a number.") }
+      if version != XMLFormat.version { throw errors.newerFormat("the unknown format version \(version)") }
     case .uuid:
-      guard let uuid = UUID(uuidString: text) else { throw damaged("The UUID is no UUID.") }
+      guard let uuid = UUID(uuidString: text) else { throw damaged("The store's UUID is invalid.") }
       metadata.setUUID(uuid.uuidString)
     case .nextObjectID:
       guard let last = Int64(text), last >= 0, TableLoader.nextKeys.contains(last &+ 1) else {
-        throw damaged("The number of the last object is none that an object can have.")
+        throw damaged("The number in nextObjectID is out of range.")
       }
       metadata.setNextObjectID(last)
     default: break
@@ -236,9 +235,9 @@ final class XMLDocumentReader {
       try metadata.setList(list.bytes, limits)
     } catch {
       if (error.cause as? PropertyListError)?.code == .tooLarge {
-        throw errors.limit("It has metadata of more than \(options.mostMembers) values.")
+        throw errors.limit("The metadata has more than \(options.mostMembers) values.")
       }
-      throw error.isNewer ? errors.newerFormat(error.reason) : errors.damaged(error.reason, "That is in the metadata.", error.cause)
+      throw error.isNewer ? errors.newerFormat(error.reason) : errors.damaged(error.reason, " Location: metadata.", error.cause)
     }
   }
 
@@ -258,11 +257,11 @@ final class XMLDocumentReader {
   // MARK: Objects
 
   @inline(__always) private func checked(_ value: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
-    if value.count > options.longestName { throw errors.limit("It has a name of more than \(options.longestName) bytes.") }
+    if value.count > options.longestName { throw errors.limit("A name has more than \(options.longestName) bytes.") }
     return value
   }
 
-  @inline(__always) private func unknownAttribute() -> StoreError { damaged("An element has an attribute that the layout has not.") }
+  @inline(__always) private func unknownAttribute() -> StoreError { damaged("An element has an unknown attribute.") }
 
   private func beginObject(_ attributes: XMLElementAttributes, _ names: XMLNames) throws {
     var type: UnsafeRawBufferPointer?, id: UnsafeRawBufferPointer?
@@ -283,7 +282,7 @@ final class XMLDocumentReader {
     }
   }
 
-  /// Tells where an object's tag ends: the parser is at its bracket.
+  /// Reports the end of an object's tag to `runs`. The parser is at its closing bracket.
   @inline(__always) private func confirm(_ entity: Int) {
     guard let runs, let parser, runs.awaited < .max else { return }
     let mark = Int64(hiddenByteCount + xmlByteConsumed(parser))
@@ -318,7 +317,7 @@ final class XMLDocumentReader {
       } else if found == names.idrefs {
         idrefs = attributes.value(place)
         if idrefs.count > options.longestAttributeValue {
-          throw errors.limit("It has a list of objects of more than \(options.longestAttributeValue) bytes.")
+          throw errors.limit("A list of object IDs has more than \(options.longestAttributeValue) bytes.")
         }
       } else if found == names.type {
         type = try checked(attributes.value(place))
@@ -326,13 +325,13 @@ final class XMLDocumentReader {
         throw unknownAttribute()
       }
     }
-    guard let name, let destination, type != nil else { throw damaged("A relationship has no name, no type or no destination.") }
+    guard let name, let destination, type != nil else { throw damaged("A relationship has no name, type or destination.") }
     try withRows { try $0.relationship(name: name, destination: destination, idrefs: idrefs) }
   }
 
   // MARK: The end
 
-  /// Compares the mark in the metadata with the end of the file.
+  /// Compares the mark in the metadata with the digest at the end of the file.
   func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
     if metadata.isSealed && seal == .right {
       if let runs { rows?.take(runs) }

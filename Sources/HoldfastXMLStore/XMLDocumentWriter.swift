@@ -7,7 +7,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Writes a store as a document: what it says of itself first, then the objects, by entity and in the order of their keys.
+/// Writes a store as a document: the header, then the objects, by entity and ascending by key.
 struct XMLDocumentWriter {
   private let image: StoreImage
   private let metadata: String
@@ -74,7 +74,7 @@ struct XMLDocumentWriter {
     }
   }
 
-  /// In an object of so many bytes there may be a value or a list that nobody could read again.
+  /// Checks an object that is large enough to contain a value or list beyond the limits for reading.
   private func checkLimits(_ row: RowPointer, _ fields: XMLFieldTable) throws {
     var measure = self
     measure.output = TextOutput { _ in }
@@ -102,8 +102,8 @@ struct XMLDocumentWriter {
   private func unstorable(_ row: RowPointer, _ name: String, _ limit: Int) -> StoreError {
     StoreError(
       .unstorableValue, operation: "write the store", path: format.path,
-      reason: "What is to be written of \(name) in the object with the key \(row.key) has more than the \(limit) bytes that the options "
-        + "allow to be read. Allow more, or let large values lie in files of their own.")
+      reason: "\(name) of the object with key \(row.key) needs more than \(limit) bytes, which is the limit in the store's options. "
+        + "Raise the limit, or allow external storage for the attribute.")
   }
 
   @inline(__always) private func write(_ row: RowPointer, _ fields: XMLFieldTable) {
@@ -127,7 +127,7 @@ struct XMLDocumentWriter {
     }
   }
 
-  /// A list goes on in a further element where it would be longer than one can be read.
+  /// Continues a list in another element if it is too long for one.
   private func write(_ targets: UnsafeBufferPointer<Int64>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {

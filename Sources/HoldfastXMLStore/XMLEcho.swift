@@ -1,6 +1,6 @@
 import HoldfastAtomicStore
 
-/// Writes the events of a parser as XML again, without XML attributes: the property list of the metadata, for somebody else to read.
+/// Writes the parser's events as XML without attributes, to extract the metadata's property list.
 final class XMLEcho {
   private(set) var bytes: [UInt8] = []
   private var names: [String] = []

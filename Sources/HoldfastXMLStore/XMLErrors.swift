@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Errors of the XML format, each built in one place. None holds a value of the file: names, keys and places only.
+/// The errors of the XML format. None contains a value from the file, only names, keys and positions.
 struct XMLErrors {
   var path: String
 
@@ -8,32 +8,32 @@ struct XMLErrors {
     StoreError(code, operation: "open the store", path: path, reason: reason, cause: cause)
   }
 
-  func notAStore(_ why: String = "It is not XML whose outermost element is \"database\".") -> StoreError {
-    error(.notAStore, "The file is no XML store. \(why) Check the path.")
+  func notAStore(_ why: String = "It isn't an XML document with the root element \"database\".") -> StoreError {
+    error(.notAStore, "The file isn't an XML store. \(why) Check the path.")
   }
 
   func newerFormat(_ what: String) -> StoreError {
-    error(.newerFormat, "The file has \(what), which this version does not know. Open it with a newer version of the library.")
+    error(.newerFormat, "This version of Holdfast can't read the file: it has \(what). Open it with a newer version.")
   }
 
   func damaged(_ what: String, _ place: String, _ cause: (any Error)? = nil) -> StoreError {
-    error(.damaged, "\(what) \(place) Take the file from a backup, or mend it by hand and open it with allowsUnverified.", cause)
+    error(.damaged, "\(what)\(place) Restore the file from a backup, or repair it by hand and open it with allowsUnverified.", cause)
   }
 
-  /// What a file says that the model does not: the file fits no model, or another one.
+  /// The file contains a name that isn't in the model: it isn't a store of this model.
   func unknown(_ what: String) -> StoreError {
-    error(.incompatibleModel, "The file has \(what), which the model has not. Open it with the model that it was made with.")
+    error(.incompatibleModel, "The file has \(what)that isn't in the model. Open it with the model that it was written with.")
   }
 
   func unverified() -> StoreError {
     error(
       .damaged,
-      "The digest at the file's end does not match what the file says, or one of the digest and the mark in the metadata is missing: it was "
-        + "damaged, or changed by hand or by another program. Take it from a backup; or, if it was changed on purpose, open it with "
-        + "allowsUnverified, and the next save gives it a new digest.")
+      "The digest at the end of the file doesn't match its contents, or the digest or the mark in the metadata is missing: the file was "
+        + "damaged, or edited by hand or by another program. Restore it from a backup. If it was edited on purpose, open it with "
+        + "allowsUnverified and save; the save writes a new digest.")
   }
 
   func limit(_ what: String, _ place: String = "") -> StoreError {
-    error(.damaged, "\(what) \(place) If the file is right, raise the limit in the store's options.")
+    error(.damaged, "\(what)\(place) If the file is intact, raise the limit in the store's options.")
   }
 }

@@ -7,25 +7,25 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The format of XML stores; see the article *The XML store's format*.
+/// The format of XML stores. See <doc:Format>.
 struct XMLFormat: StoreFileFormat {
   /// Core Data's `NSXMLStoreType`.
   static let type = "XML"
-  /// What the element `version` says in every file that Core Data writes. On disk: do not change.
+  /// The value of the element `version` in every file that Core Data writes. On disk: do not change.
   static let version: Int64 = 134_481_920
-  /// The newest version of what we add to Core Data's layout that this code reads. On disk: do not change.
+  /// The newest version of our additions to Core Data's layout that this code can read. On disk: do not change.
   static let sealVersion: Int64 = 1
-  /// What stands around the digest. On disk: do not change.
+  /// The text before and after the digest. On disk: do not change.
   static let seal = TextSeal(before: "<!-- xxh64:", behind: " -->\n")
-  /// What stands before and behind the type of an object, at the beginning of its line. On disk: do not change.
+  /// The text before and after an object's type, from the beginning of its line. On disk: do not change.
   static let objectBegins = "<object type=\""
   static let behindType = "\" id=\"z"
-  /// The most object IDs of one list. On disk: do not change.
+  /// The maximum number of object IDs in one element. On disk: do not change.
   static let mostListed = 400_000
 
   let options: XMLStore.Options
   let path: String
-  /// ``XMLFormat/mostListed``, but for tests.
+  /// ``XMLFormat/mostListed``, except in tests.
   let mostListed: Int
   private let encodedModel = EncodedModel()
 
@@ -37,7 +37,7 @@ struct XMLFormat: StoreFileFormat {
 
   var storeType: String { XMLFormat.type }
 
-  /// Objects of all entities are numbered together.
+  /// Objects of all entities share one sequence of keys.
   var keySpace: KeySpace { .store }
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
@@ -57,18 +57,18 @@ struct XMLFormat: StoreFileFormat {
     } catch {
       throw StoreError(
         .damaged, operation: "read the store's model", path: path,
-        reason: "What the file says of its model is no model. Open the store with the model that you have.", cause: error)
+        reason: "The model stored in the file is invalid. Open the store with your own copy of the model.", cause: error)
     }
   }
 
-  /// Reads as far as the first objects.
+  /// Reads up to the first objects.
   private func beginning(of reader: FileReader) throws -> XMLDocumentReader {
     try readTwice(reader) { uuid in
       XMLDocumentReader(rows: nil, errors: XMLErrors(path: path), options: options, madeUpUUID: uuid)
     }
   }
 
-  /// Reads a file; a second time, with a UUID made up from its bytes, when it turns out to have none.
+  /// Reads a file. If it has no UUID, derives one from its bytes and reads the file again.
   @discardableResult private func readTwice(_ reader: FileReader, _ document: (_ uuid: String?) -> XMLDocumentReader) throws
     -> XMLDocumentReader
   {
@@ -83,7 +83,7 @@ struct XMLFormat: StoreFileFormat {
     return second
   }
 
-  /// A UUID that the same bytes always give: of version 8 (RFC 9562), which is for such ones.
+  /// A UUID that depends only on the file's bytes: version 8 (RFC 9562), which is reserved for custom schemes.
   private func madeUpUUID(_ reader: FileReader) throws -> String {
     var (first, second) = (ContentDigest(), ContentDigest())
     Array("holdfast".utf8).withUnsafeBytes { second.update($0) }
@@ -101,7 +101,7 @@ struct XMLFormat: StoreFileFormat {
     let metadata = try metadata(of: image)
     let model = XMLModel(image.model)
     let lists = XMLLists(image.generation, model)
-    // What leads to objects that are not there shows in the text of rows that nobody changes.
+    // A link to a missing object affects the text of rows that don't change, so rows can't be copied then.
     let rows = RowRuns(output, image.generation, after: lists.lackSome ? nil : saved)
     try XMLDocumentWriter(
       image: image, metadata: metadata, model: model, lists: lists, output: output, rows: rows, format: self
@@ -109,7 +109,7 @@ struct XMLFormat: StoreFileFormat {
     return lists.lackSome ? [] : rows.parts
   }
 
-  /// The property list that stands before the objects.
+  /// The property list before the objects.
   private func metadata(of image: StoreImage) throws -> String {
     do {
       return try XMLMetadata.list(image, model: encodedModel.bytes(of: image.model), options).xml(isDocument: false)
@@ -118,7 +118,7 @@ struct XMLFormat: StoreFileFormat {
       throw error
     } catch let error as PropertyListError {
       throw StoreError(
-        .unstorableValue, operation: "write the store", path: path, reason: "The metadata cannot be written as XML.", cause: error)
+        .unstorableValue, operation: "write the store", path: path, reason: "The metadata can't be written as XML.", cause: error)
     }
   }
 }

@@ -1,7 +1,7 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// The links of each of a model's listed and of its stated relationships.
+/// The links of a model's listed and stated relationships.
 struct XMLLists {
   let listed: [WrittenLinks]
   let stated: [WrittenLinks]
@@ -11,6 +11,6 @@ struct XMLLists {
     stated = model.stated.map { WrittenLinks(generation, $0) }
   }
 
-  /// Whether some are left out.
+  /// Whether some links are omitted because an object is missing.
   var lackSome: Bool { (listed + stated).contains(where: \.lacksSome) }
 }

@@ -1,19 +1,19 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// What a file says of itself before its objects: the contents of the element `databaseInfo`.
+/// The description of a store before its objects: the contents of the element `databaseInfo`.
 struct XMLMetadata {
-  /// What every kind of file says of its store.
+  /// The header that all file formats share.
   private(set) var header = StoreFileHeader(storeUUID: "", generation: 1, versionHashes: [:], layoutHashes: nil)
-  /// Whether the metadata say that the file ends with a digest.
+  /// Whether the metadata contains the mark of a file with a digest.
   private(set) var isSealed = false
-  /// Whether the file says with which model it was written.
+  /// Whether the file contains the version hashes of its model.
   private(set) var hasVersionHashes = false
-  /// The canonical form of the model, when the file has it.
+  /// The model's canonical form, if the file contains it.
   private(set) var model: [UInt8]?
-  /// What Core Data's layout has no place for.
+  /// Versions and order keys, which Core Data's layout doesn't support.
   private(set) var notes = XMLRowNotes()
-  /// The least key that was never handed out.
+  /// The smallest key that was never used.
   private var nextKey: Int64 = 1
 
   /// Our keys in the property list. On disk: do not change.
@@ -37,16 +37,16 @@ struct XMLMetadata {
 
   mutating func setNextObjectID(_ last: Int64) { nextKey = last + 1 }
 
-  /// Takes the property list.
+  /// Reads the property list.
   mutating func setList(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(Fault) {
     let entries: [String: PropertyList]
     do throws(PropertyListError) {
       guard let dictionary = try PropertyList(xml: bytes, limits: limits).dictionary else {
-        throw PropertyListError(.notAPropertyList, "It is not a dictionary.")
+        throw PropertyListError(.notAPropertyList, "It isn't a dictionary.")
       }
       entries = dictionary
     } catch {
-      throw Fault(reason: "The metadata are no property list that can be read.", cause: error)
+      throw Fault(reason: "The metadata isn't a readable property list.", cause: error)
     }
     let list = StoreMetadataList(entries)
     do throws(StoreError) { try list.checkHashesVersion(path: nil) } catch {
@@ -62,24 +62,24 @@ struct XMLMetadata {
   private mutating func setOurs(_ list: StoreMetadataList) throws(Fault) {
     model = list[Key.model]?.data
     guard let seal = list[Key.seal] else { return }
-    guard let version = seal.integer, version >= 1 else { throw Fault(reason: "The mark of sealed files is no version.") }
-    if version > XMLFormat.sealVersion { throw Fault(reason: "version \(version) of what is added to Core Data's layout", isNewer: true) }
+    guard let version = seal.integer, version >= 1 else { throw Fault(reason: "The value of _HoldfastSeal isn't a version.") }
+    if version > XMLFormat.sealVersion { throw Fault(reason: "version \(version) of Holdfast's additions to the layout", isNewer: true) }
     isSealed = true
     guard let generation = list[Key.generation]?.integer, StoreFileHeader.generations.contains(generation) else {
-      throw Fault(reason: "The generation is no number of one.")
+      throw Fault(reason: "The generation number is invalid.")
     }
     header.generation = generation
     header.layoutHashes = list.layoutHashes
     if let rows = list[Key.rows] {
       guard let bytes = rows.data, let notes = XMLRowNotes(bytes) else {
-        throw Fault(reason: "What is said of row versions cannot be read.")
+        throw Fault(reason: "The value of _HoldfastRows is invalid.")
       }
       self.notes = notes
     }
   }
 
-  /// The header for a model: without what the file does not say, the model counts as the one that it was written with, and keys are
-  /// handed out in one sequence.
+  /// The header for a model. If the file has no version hashes, it is assumed to match the model. All entities share one sequence
+  /// of keys.
   func header(for model: ManagedObjectModel) -> StoreFileHeader {
     var header = header
     if !hasVersionHashes { header.versionHashes = model.entityVersionHashesByName }
@@ -91,7 +91,8 @@ struct XMLMetadata {
 
   /// The property list of a file.
   ///
-  /// - Throws: ``StoreError`` with code `unstorableValue` for what could not be read again.
+  /// - Throws: ``StoreError`` with code `unstorableValue` for metadata that exceeds the limits for reading, or that can't be
+  ///   stored.
   static func list(_ image: StoreImage, model: [UInt8], _ options: XMLStore.Options) throws -> PropertyList {
     let header = image.header
     var list = StoreMetadataList(header.kept.merging(StoreMetadataList(new: image.model).entries) { kept, _ in kept })
@@ -106,21 +107,21 @@ struct XMLMetadata {
     let whole = PropertyList.dictionary(list.entries)
     if valueCount(whole) > options.mostMembers {
       throw unstorable(
-        "The metadata have \(valueCount(whole)) values, and the options allow \(options.mostMembers) to be read. Allow more.")
+        "The metadata has \(valueCount(whole)) values, and the limit in the options is \(options.mostMembers). Raise the limit.")
     }
     return whole
   }
 
   private static func check(_ header: StoreFileHeader, _ options: XMLStore.Options) throws(StoreError) {
     if header.metadata.keys.contains(where: { $0.utf8.count > options.longestName }) {
-      throw unstorable("A key of the metadata has more than \(options.longestName) bytes.")
+      throw unstorable("A metadata key has more than \(options.longestName) bytes. Use a shorter key.")
     }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
-      throw unstorable("The metadata name an object that was never saved. Save it first.")
+      throw unstorable("The metadata refers to an object that was never saved. Save the object first.")
     }
   }
 
-  /// How many values there are, lists and keys among them.
+  /// The number of values, including lists and keys.
   private static func valueCount(_ list: PropertyList) -> Int {
     switch list {
     case .array(let values): values.reduce(1) { $0 + valueCount($1) }

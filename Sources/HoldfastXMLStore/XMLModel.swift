@@ -1,18 +1,18 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// How the objects of a model's entities look in a file: worked out once for reading or writing one.
+/// The layout of a model's objects in a file, computed once per read or write.
 struct XMLModel {
   /// The entities by index.
   let entities: [XMLEntity]
-  /// The to-many relationships whose lists say what is linked, or in which order, each once however many entities inherit it.
+  /// The to-many relationships whose lists define the links or their order. An inherited relationship appears once.
   let listed: [ManagedObjectModel.Relationship]
-  /// All other to-many relationships: their lists repeat what the other side says.
+  /// All other to-many relationships. Their lists repeat the links that the other side defines.
   let stated: [ManagedObjectModel.Relationship]
-  /// The names of the entities as they are written, in the order of their indexes.
+  /// The names of the entities as written, by index.
   let entityNames: NameTable
 
-  /// Names of a model are ASCII and differ also apart from case, so no two are written alike.
+  /// Names in a model are ASCII and differ by more than case, so no two have the same written form.
   init(_ model: ManagedObjectModel) {
     let toMany = model.entities.flatMap(\.ownRelationships).filter(\.isToMany)
     let listed = toMany.filter { $0.isOrdered || XMLModel.namesLinks($0) }
@@ -22,20 +22,20 @@ struct XMLModel {
     entityNames = NameTable(entities.map { (before: "", name: $0.name, behind: "") })
   }
 
-  /// Whether the file says here, and not at the other end, what is linked.
+  /// Whether the file defines the links on this side rather than at the other end.
   static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isManyToMany && relationship.namesLinks
   }
 }
 
-/// The elements that an object of an entity has in a file, in their order.
+/// The elements of an entity's objects in a file, in their order.
 struct XMLEntity {
   struct Field {
-    /// The name as it is written.
+    /// The name as written.
     var name: String
-    /// What the XML attribute `type` says.
+    /// The value of the XML attribute `type`.
     var type: String
-    /// The destination's name as it is written; empty for an attribute.
+    /// The destination entity's name as written; empty for an attribute.
     var destination = ""
     var kind: Kind
   }
@@ -45,13 +45,13 @@ struct XMLEntity {
     case attribute(slot: Int, AttributeType)
     /// A to-one relationship.
     case target(slot: Int)
-    /// A to-many relationship at a place in ``XMLModel/listed``.
+    /// A to-many relationship; `place` is its index in ``XMLModel/listed``.
     case targets(place: Int, isOrdered: Bool)
-    /// A to-many relationship at a place in ``XMLModel/stated``.
+    /// A to-many relationship; `place` is its index in ``XMLModel/stated``.
     case stated(place: Int)
   }
 
-  /// The name as it is written.
+  /// The name as written.
   let name: String
   let index: Int
   let isAbstract: Bool
@@ -88,13 +88,13 @@ struct XMLEntity {
     self.fields = fields
   }
 
-  /// The bounds of how many objects it leads to. Core Data's to-one relationships that may not be empty have 1 as the least.
+  /// The minimum and maximum number of destinations. Core Data uses the minimum 1 for required to-one relationships.
   private static func type(of relationship: ManagedObjectModel.Relationship) -> String {
     if relationship.isToMany { return "\(relationship.minCount)/\(relationship.maxCount)" }
     return relationship.isOptional ? "0/1" : "1/1"
   }
 
-  /// What `type` says of an attribute's values. On disk: do not change.
+  /// The XML attribute `type` of an attribute. On disk: do not change.
   private static func type(of type: AttributeType) -> String {
     switch type {
     case .integer16: "int16"
@@ -114,11 +114,11 @@ struct XMLEntity {
   }
 }
 
-/// The fields of an entity as reader and writer go over them: without anything to retain for each value of each object.
+/// The fields of an entity, stored so that reading or writing a value doesn't retain anything.
 final class XMLFieldTable {
   let entity: XMLEntity?
   let count: Int
-  /// The names, as the start tag of an attribute, or that of a relationship without its end.
+  /// For each field, the start tag of an attribute, or of a relationship without its end.
   let names: NameTable
   private let kinds: UnsafeMutablePointer<XMLEntity.Kind>
   private let types: NameTable
@@ -128,7 +128,7 @@ final class XMLFieldTable {
     self.entity = entity
     let fields = entity?.fields ?? []
     count = fields.count
-    // Names of properties are identifiers: nothing in them has to be escaped.
+    // Property names are identifiers and need no escaping.
     names = NameTable(
       fields.map { field in
         field.destination.isEmpty
@@ -145,18 +145,18 @@ final class XMLFieldTable {
 
   deinit { kinds.deallocate() }
 
-  /// What a field holds.
+  /// The kind of the field at an index.
   @inline(__always) func kind(_ place: Int) -> XMLEntity.Kind { kinds[place] }
 
-  /// What the XML attribute `type` says of a field.
+  /// The XML attribute `type` of the field at an index.
   @inline(__always) func type(_ place: Int) -> UnsafeRawBufferPointer { types.label(place) }
 
-  /// What the XML attribute `destination` says of a relationship.
+  /// The XML attribute `destination` of the relationship at an index.
   @inline(__always) func destination(_ place: Int) -> UnsafeRawBufferPointer { destinations.label(place) }
 
-  /// The name of a field.
+  /// The name of the field at an index.
   func name(_ place: Int) -> String { entity?.fields[place].name ?? "" }
 
-  /// The place of the field of a name, which is likely behind another; nil when there is none.
+  /// The index of the field with a name, or nil if there is none. The search starts after `last`.
   @inline(__always) func place(named text: UnsafeRawBufferPointer, after last: Int) -> Int? { names.place(named: text, after: last) }
 }

@@ -1,13 +1,13 @@
 import CLibXML2
 
-/// The names of elements and XML attributes as a parser keeps them: one copy each, so that names are told by where they lie.
+/// The names of elements and XML attributes in the parser's dictionary. It stores each name once, so names are compared by address.
 struct XMLNames {
   typealias Name = UnsafePointer<xmlChar>
 
   let database, databaseInfo, version, uuid, nextObjectID, metadata, object, attribute, relationship: Name
   let type, id, name, destination, idrefs: Name
 
-  /// Nil when there is no memory.
+  /// Nil if there isn't enough memory.
   init?(_ parser: xmlParserCtxtPtr) {
     func kept(_ text: StaticString) -> Name? { xmlDictLookup(parser.pointee.dict, text.utf8Start, Int32(text.utf8CodeUnitCount)) }
     guard let database = kept("database"), let databaseInfo = kept("databaseInfo"), let version = kept("version"), let uuid = kept("UUID"),

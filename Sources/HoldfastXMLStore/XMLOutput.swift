@@ -1,8 +1,8 @@
 import HoldfastAtomicStore
 
-/// What XML stores have of their own: Core Data's escapes, and base64 in lines.
+/// Syntax of XML stores: Core Data's escapes, and base64 in lines.
 extension TextOutput {
-  /// Puts bytes as base64, in lines of 76 characters.
+  /// Writes bytes as base64, in lines of 76 characters.
   func put(base64Lines bytes: UnsafeRawBufferPointer) {
     var start = 0
     while bytes.count - start > 57 {
@@ -13,7 +13,7 @@ extension TextOutput {
     put(base64: UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
-  /// Puts the XML attribute of a list of keys, of which there is one at least.
+  /// Writes a list of keys as an XML attribute. There must be at least one key.
   @inline(__always) func put(idrefs keys: UnsafeBufferPointer<Int64>) {
     put(" idrefs=\"")
     let output = room((DigitText.mostBytes + 2) * keys.count)
@@ -24,12 +24,12 @@ extension TextOutput {
       output.storeBytes(of: 0x20, toByteOffset: count, as: UInt8.self)
       count += 1
     }
-    // The quote takes the place of the last space.
+    // The quotation mark overwrites the last space.
     take(count - 1)
     put("\"")
   }
 
-  /// Puts text (as UTF-8).
+  /// Writes UTF-8 text with escapes.
   func put(escaped text: UnsafeRawBufferPointer) {
     var start = 0
     while true {
@@ -40,19 +40,19 @@ extension TextOutput {
     }
   }
 
-  /// Puts the character at a place, which may have to be escaped, and gives the place behind it.
+  /// Writes the character at an index, escaped if necessary, and returns the index after it.
   private func putOne(_ text: UnsafeRawBufferPointer, _ place: Int) -> Int {
     if text[place] < 0x80 {
       put(escape: UInt16(text[place]))
       return place + 1
     }
-    // Of the characters that take three bytes and begin with this one, XML has all but two.
+    // Of the three-byte characters with this first byte, only two aren't allowed in XML.
     let isNone = text.count - place >= 3 && text[place + 1] == 0xBF && (text[place + 2] == 0xBE || text[place + 2] == 0xBF)
     isNone ? put(escape: text[place + 2] == 0xBE ? 0xFFFE : 0xFFFF) : put(UnsafeRawBufferPointer(rebasing: text[place...place]))
     return place + (isNone ? 3 : 1)
   }
 
-  /// Puts the escape of a UTF-16 code unit, whose bytes are swapped.
+  /// Writes the escape of a UTF-16 code unit, with its bytes swapped.
   private func put(escape unit: UInt16) {
     put("\\u")
     for shift in [4, 0, 12, 8] as [UInt16] { put([XMLEscapes.digits[Int(unit >> shift & 15)]]) }
@@ -62,7 +62,7 @@ extension TextOutput {
 private enum XMLEscapes {
   static let digits = Array("0123456789abcdef".utf8)
 
-  /// The first byte from an index on that may have to be escaped.
+  /// The index of the first byte at or after `start` that can need an escape.
   @inline(__always) static func plainEnd(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
     var index = start
     while true {
@@ -70,11 +70,11 @@ private enum XMLEscapes {
         if mayNeedEscape(text.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { break }
         index += 8
       }
-      // The last eight bytes may have been looked at in part already.
+      // Tests the last eight bytes at once. Some of them may have been tested before.
       if index + 8 > text.count, text.count >= 8, !mayNeedEscape(text.loadUnaligned(fromByteOffset: text.count - 8, as: UInt64.self)) {
         return text.count
       }
-      // What stopped it may be a line feed, which is no reason to go on byte by byte for long.
+      // A line feed may have stopped the loop above. After at most eight bytes, it tests words again.
       let end = min(index + 8, text.count)
       while index < end {
         if mayNeedEscape(text[index]) { return index }
@@ -84,11 +84,11 @@ private enum XMLEscapes {
     }
   }
 
-  /// Whether one of eight bytes may have to be escaped.
+  /// Whether at least one of eight bytes can need an escape.
   @inline(__always) private static func mayNeedEscape(_ word: UInt64) -> Bool {
     let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
-    // Bytes that are the sought ones become zero, and borrow from their highest bit; so do those below a space. Two characters that
-    // differ by one bit are sought together.
+    // XOR turns the sought bytes into zero, and the subtraction then borrows into their highest bit. It does the same for bytes
+    // below a space. Two characters that differ by one bit are sought together.
     let angles = (word | 2 &* ones) ^ (0x3E &* ones), ampersands = word ^ (0x26 &* ones), backslashes = word ^ (0x5C &* ones)
     let thirds = word ^ (0xEF &* ones)
     let found =

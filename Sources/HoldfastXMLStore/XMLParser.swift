@@ -2,14 +2,18 @@ import CLibXML2
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// Drives libxml2 over a file whose prolog ``XMLProlog`` has passed, and checks that the file is as it was written.
+/// Runs libxml2 over a file whose prolog has passed ``XMLProlog``, and checks the digest.
 ///
-/// libxml2's own pitfalls are met here: only its streaming parser is used, which asks for bytes and may load nothing else; all that could
-/// declare or refer to anything is refused; what it says about errors is kept by ourselves, since its own mark of a sound document stays
-/// set when a handler stops it; it does not guess the encoding; and a zero, which it takes for the end, is not the end. It asks for bytes and is not
-/// handed them because the parser that is handed them looks for the end of each tag first, which takes a third longer.
+/// It uses libxml2 as follows:
+///
+/// - It uses only the streaming parser, which reads bytes from a callback and loads nothing else.
+/// - It refuses everything that could declare or reference an entity.
+/// - It records errors itself, because libxml2 still reports a well-formed document after a handler stopped it.
+/// - It sets the encoding, so that libxml2 doesn't guess it.
+/// - It checks that all bytes were consumed, because libxml2 treats a zero byte as the end.
+/// - It doesn't use the push parser, which first searches for the end of each tag and takes a third longer.
 struct XMLParser {
-  /// How many elements may lie within each other before the library refuses them, less one.
+  /// The maximum nesting depth of elements: one less than the library's own limit.
   static let deepestNesting = 255
 
   private let document: XMLDocumentReader
@@ -22,9 +26,9 @@ struct XMLParser {
 
   private static let initialize: Void = xmlInitParser()
 
-  /// Parses a whole file, or as much of it as the document wants.
+  /// Parses the file until the document needs no more of it.
   func parse(_ reader: FileReader) throws {
-    // Once per process, and before threads could do it at the same time.
+    // Once per process, and before several threads could do it at the same time.
     XMLParser.initialize
     let feed = try XMLFeed(reader, document)
     var handlers = XMLParser.handlers()
@@ -42,7 +46,7 @@ struct XMLParser {
   }
 
   private func noMemory() -> StoreError {
-    StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There is no memory for a parser.")
+    StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There isn't enough memory.")
   }
 
   private func parse(_ parser: xmlParserCtxtPtr, _ feed: XMLFeed) throws {
@@ -59,23 +63,23 @@ struct XMLParser {
 
   private func malformed(_ parser: xmlParserCtxtPtr) -> StoreError {
     let number = parser.pointee.errNo
-    return document.damaged(number == 0 ? "It ends too soon, or too late." : "It is not XML (libxml2's error \(number)).")
+    return document.damaged(number == 0 ? "It is truncated or too long." : "It isn't valid XML (libxml2 error \(number)).")
   }
 }
 
-/// Gives libxml2 the bytes of a file when it asks for them.
+/// Provides libxml2 with the bytes of a file.
 private final class XMLFeed {
   private let reader: FileReader
   private let document: XMLDocumentReader
   private var seal: TextSeal.Check
-  /// What is left of the piece that was read last; valid until the next is read.
+  /// The unread rest of the last piece; valid until the next piece is read.
   private var piece: UnsafeRawBufferPointer
   private var offset = 0
-  /// Why the file could not be read.
+  /// The error that occurred while reading the file.
   private(set) var failure: (any Error)?
   private var tag = LongTag()
 
-  /// Looks at the prolog, which comes first.
+  /// Checks the prolog.
   init(_ reader: FileReader, _ document: XMLDocumentReader) throws {
     self.reader = reader
     self.document = document
@@ -90,10 +94,10 @@ private final class XMLFeed {
     offset = first.count
   }
 
-  /// Whether all bytes were handed out.
+  /// Whether libxml2 has read all bytes.
   var isAtEnd: Bool { piece.isEmpty && offset == Int(reader.byteCount) }
 
-  /// What the file has at its end, when all bytes were handed out.
+  /// The result of checking the digest, once all bytes were read.
   var finding: TextSeal.Finding { seal.finding }
 
   static let read: xmlInputReadCallback = { context, buffer, count in
@@ -101,7 +105,7 @@ private final class XMLFeed {
     return Unmanaged<XMLFeed>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.read(UnsafeMutableRawPointer(buffer), Int(count)) }
   }
 
-  /// Copies up to so many bytes, and tells how many; 0 at the end, -1 when the file cannot be read.
+  /// Copies up to `most` bytes and returns their number: 0 at the end, -1 if the file can't be read.
   private func read(_ buffer: UnsafeMutableRawPointer, _ most: Int) -> Int32 {
     if piece.isEmpty {
       do {
@@ -121,7 +125,7 @@ private final class XMLFeed {
     document.hasEvent = false
     tag.update(UnsafeRawBufferPointer(rebasing: piece[..<count]))
     guard tag.attributeCount <= LongTag.mostAttributes else {
-      failure = document.errors.limit("It has a tag of more than \(LongTag.mostAttributes) attributes.")
+      failure = document.errors.limit("A tag has more than \(LongTag.mostAttributes) attributes.")
       return -1
     }
     piece = UnsafeRawBufferPointer(rebasing: piece[count...])
@@ -130,9 +134,9 @@ private final class XMLFeed {
   }
 }
 
-/// Tells an event to the document behind the pointer that libxml2 hands back.
+/// Sends an event to the document reader behind libxml2's context pointer.
 @inline(__always) private func tell(_ context: UnsafeMutableRawPointer?, _ body: (XMLDocumentReader) throws -> Void) {
-  // The pointer is that of the reader which the parser keeps alive.
+  // `parse(_:)` keeps the reader alive.
   guard let context else { return }
   Unmanaged<XMLDocumentReader>.fromOpaque(context)._withUnsafeGuaranteedRef { reader in
     reader.hasEvent = true
@@ -147,7 +151,7 @@ extension XMLParser {
     handlers.initialized = UInt32(XML_SAX2_MAGIC)
     handlers.startElementNs = { context, name, prefix, _, namespaces, _, count, _, attributes in
       tell(context) { reader in
-        guard let name, prefix == nil, namespaces == 0 else { throw reader.damaged("It has an element of a namespace.") }
+        guard let name, prefix == nil, namespaces == 0 else { throw reader.damaged("An element has a namespace.") }
         try reader.beginElement(name, XMLElementAttributes(attributes, Int(count)))
       }
     }
@@ -155,31 +159,31 @@ extension XMLParser {
     let characters: charactersSAXFunc = { context, text, count in
       tell(context) { try $0.characters(UnsafeRawBufferPointer(start: text, count: Int(count))) }
     }
-    // The same for both, so that the parser does not look which it is.
+    // The parser doesn't have to distinguish the two if the handlers are equal.
     handlers.characters = characters
     handlers.ignorableWhitespace = characters
-    handlers.cdataBlock = { context, _, _ in tell(context) { throw $0.damaged("It has a literal section (CDATA).") } }
-    handlers.reference = { context, _ in tell(context) { throw $0.damaged("It refers to an entity.") } }
-    handlers.processingInstruction = { context, _, _ in tell(context) { throw $0.damaged("It has a processing instruction.") } }
-    handlers.entityDecl = { context, _, _, _, _, _ in tell(context) { throw $0.damaged("It declares an entity.") } }
-    handlers.elementDecl = { context, _, _, _ in tell(context) { throw $0.damaged("It declares an element.") } }
+    handlers.cdataBlock = { context, _, _ in tell(context) { throw $0.damaged("The file has a CDATA section.") } }
+    handlers.reference = { context, _ in tell(context) { throw $0.damaged("The file has an entity reference.") } }
+    handlers.processingInstruction = { context, _, _ in tell(context) { throw $0.damaged("The file has a processing instruction.") } }
+    handlers.entityDecl = { context, _, _, _, _, _ in tell(context) { throw $0.damaged("The file declares an entity.") } }
+    handlers.elementDecl = { context, _, _, _ in tell(context) { throw $0.damaged("The file declares an element.") } }
     handlers.attributeDecl = { context, _, _, _, _, _, list in
       if let list { xmlFreeEnumeration(list) }
-      tell(context) { throw $0.damaged("It declares an attribute.") }
+      tell(context) { throw $0.damaged("The file declares an attribute.") }
     }
-    handlers.notationDecl = { context, _, _, _ in tell(context) { throw $0.damaged("It declares a notation.") } }
-    handlers.unparsedEntityDecl = { context, _, _, _, _ in tell(context) { throw $0.damaged("It declares an entity.") } }
+    handlers.notationDecl = { context, _, _, _ in tell(context) { throw $0.damaged("The file declares a notation.") } }
+    handlers.unparsedEntityDecl = { context, _, _, _, _ in tell(context) { throw $0.damaged("The file declares an entity.") } }
     handlers.serror = { context, error in
       guard let error, error.pointee.level.rawValue >= XML_ERR_ERROR.rawValue else { return }
-      tell(context) { throw $0.damaged("It is not XML (libxml2's error \(error.pointee.code)).") }
+      tell(context) { throw $0.damaged("The file isn't valid XML (libxml2 error \(error.pointee.code)).") }
     }
     return handlers
   }
 }
 
-/// The XML attributes of an element where libxml2 keeps them: valid while it tells of the element.
+/// The XML attributes of an element in libxml2's memory, valid during the element's event.
 struct XMLElementAttributes {
-  /// Five pointers each: name, prefix, namespace, where the value begins and where it ends.
+  /// Five pointers per attribute: name, prefix, namespace, beginning and end of the value.
   private let pointers: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?
   let count: Int
 

@@ -1,21 +1,21 @@
 import HoldfastStore
 
-/// Goes over what stands before a file's outermost element, before the XML parser sees it, and refuses what could lead the parser
-/// elsewhere: other encodings than UTF-8, other document types than Core Data's, declarations, processing instructions.
+/// Checks the part of a file before its root element, before the XML parser receives it.
 ///
-/// It knows no more of XML than that; what passes may still be malformed, which the parser finds.
+/// It refuses everything that could redirect the parser: encodings other than UTF-8, document types other than Core Data's,
+/// declarations and processing instructions. It doesn't check anything else; the parser finds malformed XML.
 struct XMLProlog {
   private let bytes: UnsafeRawBufferPointer
   private let errors: XMLErrors
   private var place = 0
-  /// Whether the document type says that it is a store.
+  /// Whether the document type is a store's.
   private var isRecognised = false
 
-  /// The prolog has to end within so many bytes.
+  /// The maximum length of the prolog, in bytes.
   static let mostBytes = 1 << 16
 
-  /// - Parameter bytes: the beginning of the file, of ``mostBytes`` or all that there are.
-  /// - Returns: how many bytes the parser must not see, which are a mark of the encoding; and whether there is a document type.
+  /// - Parameter bytes: The first ``mostBytes`` of the file, or the entire file if it is smaller.
+  /// - Returns: The length of a byte order mark, which the parser must not receive, and whether there is a document type.
   static func check(_ bytes: UnsafeRawBufferPointer, _ errors: XMLErrors) throws(StoreError) -> (hidden: Int, hasDocumentType: Bool) {
     var prolog = XMLProlog(bytes: bytes, errors: errors)
     return (try prolog.run(), prolog.isRecognised)
@@ -33,56 +33,56 @@ struct XMLProlog {
     while true {
       skipSpace()
       if skip("<!--") {
-        try skip(behind: "-->", "a comment")
+        try skip(behind: "-->", "A comment")
       } else if !hasType, skip("<!DOCTYPE") {
         try documentType()
         hasType = true
       } else if isNext("<database") {
         return hidden
       } else if isNext("<?") {
-        throw fault("It has a processing instruction, which no store has.")
+        throw fault("It has a processing instruction before its first element.")
       } else if isNext("<!") {
-        throw fault("It has a declaration where its first element should begin.")
+        throw fault("It has an unexpected declaration before its first element.")
       } else {
-        throw fault("It does not go on to an element \"database\".")
+        throw fault("Its root element isn't \"database\".")
       }
     }
   }
 
   private func fault(_ what: String) -> StoreError {
-    isRecognised ? errors.damaged(what, "That is before its first element.") : errors.notAStore(what)
+    isRecognised ? errors.damaged(what, " Location: before the first element.") : errors.notAStore(what)
   }
 
-  /// The declaration, of which the encoding counts.
+  /// Checks the encoding in the XML declaration.
   private mutating func declaration() throws(StoreError) {
     let start = place
-    try skip(behind: "?>", "the XML declaration")
+    try skip(behind: "?>", "The XML declaration")
     let words = String(decoding: bytes[start..<place], as: UTF8.self)
     guard let encoding = words.firstRange(of: "encoding") else { return }
     let quoted = words[encoding.upperBound...].drop { $0 == " " || $0 == "=" || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
     if quoted.dropFirst().prefix(while: { $0 != "\"" && $0 != "'" }).lowercased() != "utf-8" {
-      throw fault("It says that its encoding is another than UTF-8.")
+      throw fault("Its declared encoding isn't UTF-8.")
     }
   }
 
-  /// The document type behind its first word.
+  /// Checks the document type after its keyword.
   private mutating func documentType() throws(StoreError) {
     let hadSpace = skipSpace()
     guard hadSpace, skip("database"), place < bytes.count, !isName(bytes[place]) else {
-      throw fault("Its document type is none of a store.")
+      throw fault("Its document type isn't \"database\".")
     }
     isRecognised = true
     skipSpace()
     if skip("SYSTEM") {
       skipSpace()
       if skip("\"") {
-        try skip(behind: "\"", "the document type")
+        try skip(behind: "\"", "The document type")
       } else if skip("'") {
-        try skip(behind: "'", "the document type")
+        try skip(behind: "'", "The document type")
       }
       skipSpace()
     }
-    guard skip(">") else { throw fault("Its document type has declarations or names a public one, which no store has.") }
+    guard skip(">") else { throw fault("Its document type has declarations or a public identifier.") }
   }
 
   private func isName(_ byte: UInt8) -> Bool {
@@ -115,6 +115,6 @@ struct XMLProlog {
       if skip(end) { return }
       place += 1
     }
-    throw fault("There is no end of \(what) within the first \(XMLProlog.mostBytes) bytes.")
+    throw fault("\(what) doesn't end within the first \(XMLProlog.mostBytes) bytes.")
   }
 }

@@ -1,27 +1,28 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// What Core Data's layout says nowhere of objects: versions other than 1, and order keys other than the usual ones of their places.
+/// Object versions other than 1 and order keys other than the default ones, which Core Data's layout doesn't support.
 ///
-/// Numbers are of 7 bits a byte, the low ones first, the highest bit set in all bytes but the last; those that may be negative have
-/// their sign in the lowest bit. On disk: do not change.
+/// Numbers have 7 bits per byte, low bits first, with the highest bit set in all bytes except the last. Signed numbers have their
+/// sign in the lowest bit. Keys and order keys are stored as signed differences from the previous one. On disk: do not change.
 ///
-/// 1. How many objects have another version than 1; for each its key, less the one before, and its version.
-/// 2. How many ordered relationships have order keys; for each its place among the model's ordered ones, how many objects have some,
-///    and for each of those its key, less the one before, how many targets, and their order keys, less the one before, in order.
+/// 1. The number of objects with a version other than 1. For each one, its key and its version.
+/// 2. The number of ordered relationships with order keys of their own. For each one, its index among the model's ordered
+///   relationships, and the number of objects with such order keys. For each of these objects, its key, the number of destinations,
+///   and their order keys in order.
 struct XMLRowNotes {
-  /// The objects with a version of their own, ascending by key.
+  /// The objects with a version other than 1, ascending by key.
   private var versions: [(key: Int64, version: Int64)] = []
-  /// The order keys by the relationship's place and the object's key.
+  /// The order keys, by the relationship's index and the object's key.
   private var orders: [Int: [Int64: [Int64]]] = [:]
-  /// The place behind the version that was found last.
+  /// The index after the last version found.
   private var next = 0
 
   init() {}
 
   // MARK: Reading
 
-  /// Nil for bytes that are none.
+  /// Nil if the bytes aren't valid notes.
   init?(_ bytes: [UInt8]) {
     var reader = NumberReader(bytes)
     guard let count = reader.count() else { return nil }
@@ -57,7 +58,7 @@ struct XMLRowNotes {
     return true
   }
 
-  /// The version of an object. Objects come mostly in the order of their keys.
+  /// The version of an object. Fast if objects are queried by ascending key.
   mutating func version(of key: Int64) -> Int64 {
     if versions.isEmpty { return 1 }
     if next >= versions.count || versions[next].key < key || (next > 0 && versions[next - 1].key >= key) { next = place(of: key) }
@@ -66,7 +67,7 @@ struct XMLRowNotes {
     return versions[next].version
   }
 
-  /// The place of the first version of a key or a greater one.
+  /// The index of the first version whose key is at least `key`.
   private func place(of key: Int64) -> Int {
     var (low, high) = (0, versions.count)
     while low < high {
@@ -76,15 +77,15 @@ struct XMLRowNotes {
     return low
   }
 
-  /// Whether there is an object whose targets have order keys of their own.
+  /// Whether at least one object has order keys of its own.
   var hasOrderKeys: Bool { !orders.isEmpty }
 
-  /// The order keys of an object's targets, for the ordered relationship at a place; nil when they are the usual ones.
+  /// The order keys of an object's destinations, or nil if they are the default ones. `place` is the relationship's index.
   func orderKeys(_ place: Int, of source: Int64) -> [Int64]? { orders[place]?[source] }
 
   // MARK: Writing
 
-  /// The notes of a store; empty when there is nothing to note.
+  /// The notes of a store; empty if there is nothing to note.
   static func bytes(of image: StoreImage) -> [UInt8] {
     var versions = NumberWriter(), count = 0, last: Int64 = 0
     for entity in image.model.entities where !entity.isAbstract {
@@ -133,7 +134,7 @@ struct XMLRowNotes {
   }
 }
 
-/// Writes numbers of 7 bits a byte.
+/// Writes variable-length integers, 7 bits per byte.
 private struct NumberWriter {
   var bytes: [UInt8] = []
 
@@ -149,7 +150,7 @@ private struct NumberWriter {
   mutating func put(signed value: Int64) { put(UInt64(bitPattern: value << 1 ^ value >> 63)) }
 }
 
-/// Reads numbers of 7 bits a byte; nil where there is none.
+/// Reads variable-length integers, 7 bits per byte; nil if the next bytes aren't one.
 private struct NumberReader {
   private let bytes: [UInt8]
   private var place = 0
@@ -172,6 +173,6 @@ private struct NumberReader {
 
   mutating func signed() -> Int64? { unsigned().map { Int64(bitPattern: $0 >> 1) ^ -Int64($0 & 1) } }
 
-  /// A number of things that follow, each of a byte at least.
+  /// A number of items that follow. Each takes at least one byte, so the number can't exceed the number of bytes.
   mutating func count() -> Int? { unsigned().flatMap { $0 <= UInt64(bytes.count) ? Int($0) : nil } }
 }

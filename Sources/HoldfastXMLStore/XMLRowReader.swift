@@ -7,9 +7,10 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Makes rows of the objects in a document. An object's values are gathered as they come, in any order, and become a row when it ends.
+/// Builds rows from the objects in a document.
 ///
-/// Owned by one document reader, which calls it in the order of the document.
+/// It collects an object's values in any order, and appends the row when the object ends. One document reader owns it and calls it
+/// in document order.
 final class XMLRowReader {
   private let loader: TableLoader
   private let model: XMLModel
@@ -18,39 +19,39 @@ final class XMLRowReader {
   private let mostListed: Int
   private var identity: StoreIdentity?
   private var notes = XMLRowNotes()
-  /// What makes the rows of each entity, and how its objects look, by the entity's index; nil until one comes.
+  /// The row builder and field table of each entity, by index; nil until its first object.
   @exclusivity(unchecked) private var builders: [RowBatchBuilder?]
   @exclusivity(unchecked) private var tables: [XMLFieldTable?]
-  /// The entity of the object under way, and the same for it.
+  /// The entity of the current object, with its field table and row builder.
   @exclusivity(unchecked) private(set) var entity = -1
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
-  /// Whether what lies between two objects of an entity can be copied: all objects of an entity come one behind the other, and no list is
-  /// in another order than its order keys, which are written anew.
+  /// Whether the first save can copy runs of objects. That requires that each entity's objects are contiguous, and that every list
+  /// is sorted by its order keys. A list in another order has to be written again.
   private var areCopyable = true
-  /// The slots whose values may lie in files of their own, by entity.
+  /// For each entity, the slots whose values can be in external files.
   private let externalSlots: [Set<Int>]
   private let values: RowValues
   @exclusivity(unchecked) private var key: Int64 = 0
-  /// The place of the field that came last, or comes.
+  /// The index of the current or last field.
   @exclusivity(unchecked) private var field = -1
-  /// Whether the attribute that comes names the file of its value.
+  /// Whether the current attribute contains the name of an external file.
   @exclusivity(unchecked) private var isExternal = false
-  /// How often each field has come.
+  /// For each field, the number of elements in the current object, plus the keys in its lists.
   private let seen: UnsafeMutableBufferPointer<Int>
-  /// How many elements the object under way has.
+  /// The number of elements in the current object.
   @exclusivity(unchecked) private var memberCount = 0
-  /// The text of the attribute under way.
+  /// The text of the current attribute.
   @exclusivity(unchecked) private var text: UnsafeMutableRawBufferPointer = .allocate(byteCount: 4096, alignment: 1)
   @exclusivity(unchecked) private var textCount = 0
-  /// The links of each of the model's listed relationships, in the order of the document, and their order keys.
+  /// The links of each relationship in `model.listed`, in document order, and their order keys.
   private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
   @exclusivity(unchecked) private var orderKeys: [[Int64]]
-  /// How many links of each the object under way has.
+  /// For each relationship, the number of the current object's links.
   private let linkCounts: UnsafeMutableBufferPointer<Int>
-  /// The links of each of the model's stated relationships.
+  /// The links of each relationship in `model.stated`.
   private let stated: UnsafeMutableBufferPointer<LinkDigest>
-  /// How much of the file was read, from 0 to 1.
+  /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
 
   init(_ loader: TableLoader, _ model: XMLModel, _ options: XMLStore.Options, _ errors: XMLErrors, _ mostListed: Int) {
@@ -88,7 +89,7 @@ final class XMLRowReader {
   func damaged(_ what: String, _ line: String = "") -> StoreError {
     let object = key == 0 ? "an object" : "object z\(key)"
     let property = field >= 0 && field < fields.count ? "\(fields.name(field)) of " : ""
-    return errors.damaged(what, "That is in \(property)\(object).\(line)")
+    return errors.damaged(what, " Location: \(property)\(object).\(line)")
   }
 
   // MARK: The document
@@ -98,7 +99,7 @@ final class XMLRowReader {
     identity = try loader.begin(metadata.header(for: loader.model))
   }
 
-  /// Hands the last rows, links and orders over.
+  /// Passes the last rows, links and orders to the loader.
   func finish() throws {
     for (entity, builder) in builders.enumerated() {
       if let builder, builder.count > 0 { try loader.take(builder.seal(), of: entity) }
@@ -112,7 +113,7 @@ final class XMLRowReader {
     for (place, relationship) in model.stated.enumerated() { loader.take(stated: stated[place], of: relationship) }
   }
 
-  /// Finds runs of objects that lie as this store writes them. The parser meets one when it is at the end of its tag.
+  /// Finds runs of objects in the form that this store writes. The parser reports an object at the end of its tag.
   func runs() -> RunFinder {
     let (begins, behind) = (Array(XMLFormat.objectBegins.utf8), Array(XMLFormat.behindType.utf8))
     return RunFinder(separators: [""]) { line in
@@ -125,7 +126,7 @@ final class XMLRowReader {
     }
   }
 
-  /// Takes where objects lie.
+  /// Passes the positions of the objects to the loader, if they can be copied.
   func take(_ runs: RunFinder) { if areCopyable { loader.take(runs) } }
 
   // MARK: Objects
@@ -133,7 +134,7 @@ final class XMLRowReader {
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
     (key, field, memberCount) = (0, -1, 0)
     guard let found = model.entityNames.place(named: type, after: max(entity, 0) - 1) ?? place(ofEntity: type) else {
-      throw errors.unknown("an object of an entity \"\(String(decoding: type.prefix(40), as: UTF8.self))\"")
+      throw errors.unknown("an object of the entity \"\(String(decoding: type.prefix(40), as: UTF8.self))\"")
     }
     if found != entity || builder == nil { try change(to: found) }
     key = try reference(id)
@@ -142,14 +143,14 @@ final class XMLRowReader {
     for place in linkCounts.indices { linkCounts[place] = 0 }
   }
 
-  /// Names are compared without regard to upper and lower case.
+  /// Finds an entity without regard to case.
   private func place(ofEntity type: UnsafeRawBufferPointer) -> Int? {
     let name = String(decoding: type, as: UTF8.self).uppercased()
     return model.entities.firstIndex { $0.name == name }
   }
 
   private func change(to found: Int) throws {
-    guard let identity else { throw damaged("An object stands before everything else.") }
+    guard let identity else { throw damaged("An object precedes the store's header.") }
     if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
     if builders[found] != nil { areCopyable = false }
     entity = found
@@ -167,22 +168,22 @@ final class XMLRowReader {
     if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
-  /// Order keys that are not the usual ones stand in the metadata, and replace these.
+  /// Order keys other than the default ones are in the metadata, and replace these.
   private func takeOrders() throws {
     for (place, relationship) in loader.model.orderedRelationships.enumerated() {
       guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
       else { continue }
-      guard keys.count == linkCounts[listed] else { throw damaged("There are not as many order keys as targets.") }
+      guard keys.count == linkCounts[listed] else { throw damaged("The number of order keys isn't the number of destinations.") }
       if !zip(keys, keys.dropFirst()).allSatisfy({ $0 <= $1 }) { areCopyable = false }
       orderKeys[listed].replaceSubrange((orderKeys[listed].count - keys.count)..., with: keys)
     }
   }
 
-  /// Finds the field of a name. They mostly come in the order in which they are written.
+  /// Finds the field of a name. Elements usually appear in the order in which they are written.
   @inline(__always) private func find(_ name: UnsafeRawBufferPointer) throws {
     memberCount += 1
-    if memberCount > options.mostMembers { throw errors.limit("It has an object of more than \(options.mostMembers) members.") }
-    // The table is this reader's, so it need not be counted for each name.
+    if memberCount > options.mostMembers { throw errors.limit("An object has more than \(options.mostMembers) members.") }
+    // This reader owns the table, so the call doesn't need to retain it.
     let place = Unmanaged.passUnretained(fields)._withUnsafeGuaranteedRef { $0.place(named: name, after: field) }
     guard let found = place ?? self.place(ofField: name) else {
       field = -1
@@ -204,11 +205,11 @@ final class XMLRowReader {
     try find(name)
     textCount = 0
     guard case .attribute(let slot, _) = fields.kind(field) else { throw damaged("A relationship is written as an attribute.") }
-    if seen[field] > 1 { throw damaged("It has two values.") }
+    if seen[field] > 1 { throw damaged("The attribute appears twice.") }
     isExternal = false
     if XMLRowReader.equal(type, fields.type(field)) { return }
     isExternal = type.elementsEqual("external".utf8) && externalSlots[entity].contains(slot)
-    if !isExternal { throw damaged("Its type is another than the model's.") }
+    if !isExternal { throw damaged("Its type differs from the model's.") }
   }
 
   @inline(__always) private static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
@@ -233,7 +234,7 @@ final class XMLRowReader {
     try self.characters(characters)
   }
 
-  private func tooLarge() -> StoreError { errors.limit("It has a text of more than \(options.largestText) bytes.") }
+  private func tooLarge() -> StoreError { errors.limit("A value has more than \(options.largestText) bytes.") }
 
   func endAttribute() throws {
     guard case .attribute(let slot, let type) = fields.kind(field) else { return }
@@ -243,7 +244,7 @@ final class XMLRowReader {
   }
 
   private func setFile(_ slot: Int, _ text: UnsafeRawBufferPointer) throws {
-    guard let id = ExternalDataName.id(text) else { throw damaged("The text names no file.") }
+    guard let id = ExternalDataName.id(text) else { throw damaged("The text isn't the name of an external file.") }
     values.set(slot, external: id)
   }
 
@@ -264,39 +265,39 @@ final class XMLRowReader {
       values.set(slot, real: try number(NumberText.single(text).map { Double($0) } ?? XMLText.special(text)))
     case .uuid:
       let isUUID = values.set(slot, mostBytes: 16) { BytesText.decodeUUID(XMLText.trimmed(text), into: $0) ? 16 : nil }
-      if !isUUID { throw damaged("The text is no UUID.") }
+      if !isUUID { throw damaged("The text isn't a valid UUID.") }
     case .decimal:
-      guard let value = NumberText.decimal(XMLText.trimmed(text)) else { throw damaged("The text is no decimal number that can be kept.") }
+      guard let value = NumberText.decimal(XMLText.trimmed(text)) else { throw damaged("The text can't be stored as a decimal.") }
       values.set(slot, text: value.description)
     case .objectID: try set(slot, objectID: text)
     case .binaryData, .transformable, .composite, .undefined:
       let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { XMLText.decodeBase64(all, into: $0) }
-      if !isBase64 { throw damaged("The text is no base64.") }
+      if !isBase64 { throw damaged("The text isn't valid base64.") }
     }
   }
 
   @inline(__always) private func number(_ value: Double?) throws -> Double {
-    guard let value else { throw damaged("The text is no number, or one too large or too small to be kept.") }
+    guard let value else { throw damaged("The text isn't a number, or the number is out of range.") }
     return value
   }
 
   @inline(__always) private func set(_ slot: Int, escaped text: UnsafeRawBufferPointer) throws {
     if !XMLText.mayHaveEscapes(text) { return values.set(slot, bytes: text) }
     let isText = values.set(slot, mostBytes: text.count) { XMLText.unescape(text, into: $0) }
-    if !isText { throw damaged("An escape stands for half of a character.") }
+    if !isText { throw damaged("The text has an unpaired surrogate escape.") }
   }
 
   private func set(_ slot: Int, objectID text: UnsafeRawBufferPointer) throws {
-    // A store may have a name in which characters are escaped.
+    // The store part of a URI can contain escaped characters.
     try set(slot, escaped: text)
     guard ManagedObjectID(uriRepresentation: String(decoding: values.row.bytes(slot), as: UTF8.self)) != nil else {
-      throw damaged("The text is no object's URI.")
+      throw damaged("The text isn't a valid object URI.")
     }
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
     guard let value = NumberText.integer(text) ?? NumberText.integer(XMLText.trimmed(text)), range.contains(value) else {
-      throw damaged("The text is no whole number that fits.")
+      throw damaged("The text isn't an integer in its range.")
     }
     return value
   }
@@ -309,7 +310,7 @@ final class XMLRowReader {
     switch fields.kind(field) {
     case .attribute: throw damaged("An attribute is written as a relationship.")
     case .target(let slot):
-      if seen[field] > 1 { throw damaged("It is there twice.") }
+      if seen[field] > 1 { throw damaged("The relationship appears twice.") }
       let target = XMLText.trimmed(idrefs)
       if !target.isEmpty { values.set(slot, integer: try reference(target)) }
     case .targets(let place, let isOrdered):
@@ -326,17 +327,17 @@ final class XMLRowReader {
     }
   }
 
-  /// A list may go on in another element when the one before was full. What was seen of a list is its elements and its targets.
+  /// A list can continue in another element if the previous one was full. `seen` counts the elements and the keys of a list.
   private func checkContinuation() throws {
-    if seen[field] % (mostListed + 1) != 1 { throw damaged("It is there twice.") }
+    if seen[field] % (mostListed + 1) != 1 { throw damaged("The relationship appears twice.") }
   }
 
   private func check(_ destination: UnsafeRawBufferPointer) throws {
     if String(decoding: destination, as: UTF8.self).uppercased().utf8.elementsEqual(fields.destination(field)) { return }
-    throw damaged("Its destination is another than the model's.")
+    throw damaged("Its destination differs from the model's.")
   }
 
-  /// Calls `body` with the keys of a list, and tells how many there are.
+  /// Calls `body` with each key of a list, and returns the number of keys.
   @inline(__always) private func forEachReference(_ idrefs: UnsafeRawBufferPointer, _ body: (Int64) -> Void) throws -> Int {
     var (start, count) = (0, 0)
     while true {
@@ -349,16 +350,16 @@ final class XMLRowReader {
     }
   }
 
-  /// The key that an id says.
+  /// The key in an object ID.
   @inline(__always) private func reference(_ id: UnsafeRawBufferPointer) throws -> Int64 {
     guard id.first == UInt8(ascii: "z"), id.count > 1, id[1] != UInt8(ascii: "-"),
       let value = NumberText.integer(UnsafeRawBufferPointer(rebasing: id[1...])), TableLoader.keys.contains(value)
-    else { throw damaged("An id is none of an object.") }
+    else { throw damaged("The object ID is invalid.") }
     return value
   }
 
-  /// Makes room for as many links as there will be if the file goes on as it began: a list that grows by doubling takes twice the
-  /// memory.
+  /// Reserves capacity for the expected number of links, assuming the rest of the file is like the part read so far. An array that
+  /// grows by doubling would take twice the memory.
   private func makeRoom(_ place: Int) {
     let likely = Double(links[place].count) * min(1 / max(progress, 1e-6), 64) * 17 / 16
     if likely > 1024 { links[place].reserveCapacity(max(Int(likely), 2 * links[place].count)) }

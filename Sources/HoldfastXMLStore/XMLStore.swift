@@ -1,25 +1,29 @@
-// The store's options are made of those that every whole-file store has.
+// The store's options contain those of every whole-file store.
 @_exported public import HoldfastAtomicStore
 public import HoldfastStore
 
-/// Stores in XML files of the layout that Core Data's XML store has; *The XML store's format* describes it.
+/// Stores in XML files with the layout of Core Data's XML store. See <doc:Format>.
 public enum XMLStore {
-  /// How an XML store treats its file, and what it refuses in one.
+  /// The options of an XML store, including limits on the files it accepts.
   public struct Options: Sendable {
-    /// Durability, lock, largest file and rows, permissions, file system, and whether a file whose digest is not right is opened.
+    /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
     public var wholeFile: WholeFileOptions
-    /// How deep elements may lie within each other; 64 unless said. The layout itself needs 3, and as many more as metadata lie deep.
-    /// Never more than 255, since the XML library goes no deeper than 256.
+    /// The maximum nesting depth of elements. Defaults to 64.
+    ///
+    /// The layout needs 3; nested metadata needs more. Values above 255 have no effect, because the XML library supports at most
+    /// 256 levels.
     public var deepestNesting: Int
-    /// How many bytes the name of an entity or property, and of a key of the metadata, may have; 65,536 unless said.
+    /// The maximum length of the name of an entity, property or metadata key, in bytes. Defaults to 65,536.
     public var longestName: Int
-    /// How many bytes an XML attribute may have, which is how many a list of object IDs takes; 10,000,000 unless said, beyond which the
-    /// XML library does not go. Longer lists are written in several elements.
+    /// The maximum length of an XML attribute, in bytes, which limits a list of object IDs. Defaults to 10,000,000.
+    ///
+    /// The XML library doesn't support longer attributes. Longer lists are written in several elements.
     public var longestAttributeValue: Int
-    /// How many bytes the text of a value may have; 256 MiB unless said.
+    /// The maximum length of a value's text, in bytes. Defaults to 256 MiB.
     public var largestText: Int
-    /// How many attributes and relationships an object, and how many values, lists and keys among them, the metadata may have; 1,000,000
-    /// unless said.
+    /// The maximum number of an object's attributes and relationships, and of values in the metadata. Defaults to 1,000,000.
+    ///
+    /// Lists and keys in the metadata count as values.
     public var mostMembers: Int
 
     /// Makes options.
@@ -36,19 +40,19 @@ public enum XMLStore {
     }
   }
 
-  /// Makes a store, not yet open.
+  /// Creates a store without opening it.
   public static func make(at path: String, options: Options = Options()) -> WholeFileStore {
     WholeFileStore(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }
 
 extension StoreDescription {
-  /// A store in an XML file, as Core Data's stores of type "XML" are.
+  /// A store in an XML file, compatible with Core Data's stores of type "XML".
   ///
   /// - Parameters:
-  ///   - path: where the file is, or is to be.
-  ///   - isReadOnly: whether every change is refused, and nothing at all is written.
-  ///   - options: how the file is treated.
+  /// - path: The path of the file. The file doesn't need to exist yet.
+  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
+  /// - options: How the store treats the file.
   public static func xml(at path: String, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }

@@ -9,19 +9,20 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// Reads texts of values as Core Data writes them.
+/// Reads the texts of values as Core Data writes them.
 enum XMLText {
-  /// Whether a text has a backslash, with which an escape may begin.
+  /// Whether a text contains a backslash, which can begin an escape.
   @inline(__always) static func mayHaveEscapes(_ text: UnsafeRawBufferPointer) -> Bool {
     guard let base = text.baseAddress else { return false }
     return memchr(base, 0x5C, text.count) != nil
   }
 
-  /// Replaces escapes, `\u` and the four hexadecimal digits of a UTF-16 code unit whose bytes are swapped, by what they stand for. A
-  /// backslash that begins none stands for itself.
+  /// Replaces escapes: `\u` and the four hexadecimal digits of a UTF-16 code unit with its bytes swapped.
   ///
-  /// - Parameter output: has room for as many bytes as the text.
-  /// - Returns: how many bytes there are, or nil for half of a surrogate pair.
+  /// A backslash that doesn't begin an escape is kept.
+  ///
+  /// - Parameter output: Must have room for as many bytes as the text has.
+  /// - Returns: The number of bytes written, or nil for an unpaired surrogate.
   static func unescape(_ text: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
     var (index, count) = (0, 0)
     func store(_ byte: UInt8) {
@@ -47,7 +48,7 @@ enum XMLText {
     return count
   }
 
-  /// The code unit of the escape at a place; nil when there is none.
+  /// The code unit of the escape at an index; nil if there isn't one.
   private static func unit(_ text: UnsafeRawBufferPointer, at place: Int) -> UInt16? {
     guard text.count - place >= 6, text[place] == 0x5C, text[place + 1] == UInt8(ascii: "u") else { return nil }
     var unit: UInt16 = 0
@@ -60,7 +61,7 @@ enum XMLText {
 
   @inline(__always) static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
 
-  /// The text without white space at both ends.
+  /// The text without leading and trailing whitespace.
   @inline(__always) static func trimmed(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     var (start, end) = (0, text.count)
     while start < end, isSpace(text[start]) { start += 1 }
@@ -68,7 +69,7 @@ enum XMLText {
     return UnsafeRawBufferPointer(rebasing: text[start..<end])
   }
 
-  /// Decodes base64 with white space anywhere in it, which is removed from the text.
+  /// Decodes base64 with whitespace anywhere in it. Removes the whitespace from the text.
   static func decodeBase64(_ text: UnsafeMutableRawBufferPointer, into output: UnsafeMutableRawPointer) -> Int? {
     var count = 0
     for index in text.indices where !isSpace(text[index]) {
@@ -78,7 +79,7 @@ enum XMLText {
     return BytesText.decodeBase64(UnsafeRawBufferPointer(rebasing: text[..<count]), into: output)
   }
 
-  /// The floating-point numbers that are none.
+  /// Decodes NaN and the infinities.
   static func special(_ text: UnsafeRawBufferPointer) -> Double? {
     if text.elementsEqual("nan".utf8) { return .nan }
     if text.elementsEqual("inf".utf8) { return .infinity }

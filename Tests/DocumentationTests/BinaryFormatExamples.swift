@@ -4,7 +4,7 @@ import HoldfastBinaryStore
 import HoldfastStore
 import Testing
 
-/// Whether all of a binary store's file is as it was written.
+/// Whether a binary store's file is undamaged.
 func isWhole(_ path: String, _ model: ManagedObjectModel) throws -> Bool {
   var options = BinaryStore.Options()
   options.wholeFile.file.isReadOnly = true

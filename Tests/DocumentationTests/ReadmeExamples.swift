@@ -160,7 +160,7 @@ func mend(_ path: String, _ model: ManagedObjectModel) throws {
   var options = JSONStore.Options()
   options.wholeFile.allowsUnverified = true
   let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path, options: options))
-  // Look at what was changed, then let a save give the file its new digest; writing the metadata is one.
+  // Inspect the changes, then save: any save writes a new digest, and setting the metadata is a save.
   try coordinator.setMetadata(coordinator.metadata)
   try coordinator.close()
 }

@@ -68,7 +68,7 @@ import Testing
   @Test func theIndexOfAConstraintThatNamesAPropertyTwiceIsOfANewerFormat() throws {
     var changed = image
     try changed.changeInfo { $0["constraints"] = .array([.array([.string("Book"), .string("number"), .string("number")])]) }
-    try expectRefusal(changed, [.newerFormat], "what the model has not", "constraint")
+    try expectRefusal(changed, [.newerFormat], "isn't in the model", "constraint")
   }
 
   @Test(arguments: ["hashes", "layouts", "nextKeys", "entities", "relationships", "constraints", "metadata"])
@@ -178,7 +178,7 @@ import Testing
     second.subject = 1
     var changed = image
     changed.sections.insert(second, at: place + 1)
-    try expectRefusal(changed, [.newerFormat], "once", "\(kind)")
+    try expectRefusal(changed, [.newerFormat], "a second section", "\(kind)")
   }
 
   @Test func sectionsOutOfOrderAreDamage() throws {
@@ -186,7 +186,7 @@ import Testing
       for other in image.sections.indices where one < other {
         var changed = image
         changed.sections.swapAt(one, other)
-        try expectRefusal(changed, [.damaged], "not in order", "\(one) and \(other)")
+        try expectRefusal(changed, [.damaged], "sections are out of order", "\(one) and \(other)")
       }
     }
   }
@@ -197,12 +197,12 @@ import Testing
       for gap in [1, 7, 4096, -1, -shared] where gap != 0 && gap >= -shared {
         var changed = image
         changed.sections[place].gap = gap
-        try expectRefusal(changed, [.damaged], "what cannot be", "\(place), \(gap)")
+        try expectRefusal(changed, [.damaged], "entry of the directory is invalid", "\(place), \(gap)")
       }
     }
     var changed = image
     changed.lastGap = 8
-    try expectRefusal(changed, [.damaged], "do not fill the file", "at the end")
+    try expectRefusal(changed, [.damaged], "don't fill the file", "at the end")
   }
 
   /// Rows of one key in two sections, of an entity and its sub-entity, which nobody sees who looks at one section.
@@ -244,7 +244,7 @@ import Testing
     changed.sections = []
     try expectRefusal(changed, [.damaged], nil, "no sections")
     changed.sections = Array(image.sections.dropFirst())
-    try expectRefusal(changed, [.damaged], "of itself", "no info")
+    try expectRefusal(changed, [.damaged], "store information or the model is missing", "no info")
   }
 
   /// The model is read by whoever has none, and by nobody else.

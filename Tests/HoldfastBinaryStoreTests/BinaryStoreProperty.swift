@@ -23,10 +23,10 @@ enum BinaryStoreProperty {
   /// Whether the bytes can't be opened, whatever their digest.
   static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
 
-  /// Reads all of a file whose digests are right, page by page and then as a whole.
+  /// Reads all of a file with valid digests, first page by page and then as a whole.
   ///
-  /// - Returns: the error that says what is wrong with the file, nil when nothing is.
-  /// - Throws: what no call may throw, and what a call answers that it may not.
+  /// - Returns: the error for a damaged or unsupported file, nil if the file is valid.
+  /// - Throws: an error that the store must not throw, or a `WrongAnswer`.
   static func refusal(_ bytes: [UInt8]) throws -> StoreError? {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", bytes)
@@ -42,7 +42,7 @@ enum BinaryStoreProperty {
     defer { try? store.close() }
     let view = try store.beginRead(.snapshot)
     defer { view.end() }
-    // Page by page, and what an index leads to; then all of it, where rows and indexes are compared.
+    // Reads single pages and index lookups, then verifies the whole file, which compares rows with indexes.
     try attempt { try readRows(of: store, in: view, ValueSink()) }
     try attempt { try lookUp(in: store, view) }
     try attempt { try (store as? WholeFileStore)?.verify() }
@@ -51,7 +51,7 @@ enum BinaryStoreProperty {
     return refusal
   }
 
-  /// What may be wrong with a file whose beginning and end are right.
+  /// The errors allowed for a file with a valid header and trailer.
   private static let refusalCodes: Set<StoreError.Code> = [.damaged, .newerFormat, .incompatibleModel, .tooLarge]
 
   private static func readRows(of store: any IncrementalStore, in view: any ReadView, _ sink: ValueSink) throws {
@@ -63,13 +63,13 @@ enum BinaryStoreProperty {
 
   private struct WrongAnswer: Error { var reason: String }
 
-  /// Looks objects up by a unique value: those that come have it.
+  /// Looks up objects by a unique value and checks that each result has it.
   private static func lookUp(in store: any IncrementalStore, _ view: any ReadView) throws {
     guard let entity = model.entity(named: "A"), let slot = entity.slot(named: "ainteger64") else { return }
     for number in [0, 7, 14, 21] as [Int64] {
       let isNumber = QueryExpression.comparison(.property("ainteger64"), .equalTo, .constant(.int64(number)), [])
       let sink = ValueSink { batch, index in
-        if batch[index].values[slot] != .int64(number) { throw WrongAnswer(reason: "A look-up answered with another object.") }
+        if batch[index].values[slot] != .int64(number) { throw WrongAnswer(reason: "A lookup by value returned the wrong object.") }
       }
       try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index], predicate: isNumber), in: view, into: sink)
     }
@@ -83,7 +83,7 @@ enum BinaryStoreProperty {
     }
   }
 
-  /// Reads what can be read page by page, where nobody has compared one with another.
+  /// Reads single pages, before any check compares them with each other.
   private static func readPages(_ description: StoreDescription) throws {
     let store = description.makeStore()
     defer { try? store.close() }
@@ -103,11 +103,11 @@ enum BinaryStoreProperty {
   }
 }
 
-/// Makes a value of every cell of every row.
+/// Decodes every value of every row.
 private final class ValueSink: RowSink {
   private let check: (RowBatch, Int) throws -> Void
 
-  /// - Parameter check: is given each row that was asked for.
+  /// - Parameter check: called with each requested row.
   init(check: @escaping (RowBatch, Int) throws -> Void = { _, _ in }) { self.check = check }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {

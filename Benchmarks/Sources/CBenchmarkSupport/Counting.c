@@ -1,5 +1,5 @@
-// Counts how often memory is asked for, and how often the disk is made to keep what was written, in this process: its own
-// code and every library that it uses. These definitions stand before those of the C library, and hand on to it.
+// Counts allocations, fsync and fdatasync calls in this process, including every library it uses. These definitions
+// override the C library's functions and forward to it.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -35,7 +35,7 @@ int64_t holdfast_benchmark_resident_kb(void) {
   return (int64_t)resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// VmHWM: the peak that getrusage knows still holds what the parent had before exec.
+// Reads VmHWM, because the peak from getrusage includes the parent's memory before exec.
 int64_t holdfast_benchmark_peak_kb(void) {
   char line[256];
   long peak = 0;

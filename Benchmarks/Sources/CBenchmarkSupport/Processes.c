@@ -53,7 +53,7 @@ int64_t holdfast_benchmark_file_size(const char *path) {
   return stat(path, &file) ? -1 : (int64_t)file.st_size;
 }
 
-// A pipe that no other process started at the same time inherits: it would keep the pipe open.
+// Opens a pipe with close-on-exec ends. A process started at the same time would otherwise inherit them and keep the pipe open.
 static int closed_on_exec(int ends[2]) {
 #ifdef __linux__
   return pipe2(ends, O_CLOEXEC);

@@ -22,10 +22,11 @@ struct Measure: ParsableCommand {
   }
 }
 
-/// The input with a name.
+/// Returns the input with a name.
 func parseInput(_ text: String) throws -> MeasurementInput {
   guard let input = MeasurementInput(rawValue: text) else {
-    throw ValidationError("There is no dataset \(text). Datasets: \(MeasurementInput.allCases.map(\.rawValue).joined(separator: ", ")).")
+    throw ValidationError(
+      "The dataset \(text) doesn't exist. Datasets: \(MeasurementInput.allCases.map(\.rawValue).joined(separator: ", ")).")
   }
   return input
 }

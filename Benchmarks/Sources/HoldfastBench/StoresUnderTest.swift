@@ -1,9 +1,9 @@
 import BenchmarkRunner
 import BenchmarkStores
 
-/// The stores of this build with their workloads: the only list, for `peer` and `compare` alike.
+/// The stores of this build with their workloads, for both `peer` and `compare`.
 ///
-/// A store that is not here, or a workload that it does not list, makes `peer` exit with 64.
+/// For a store that isn't in this list, or a workload that it doesn't have, `peer` exits with 64.
 let storesUnderTest: [StoreUnderTest] = [
   .resident(.memory), .wholeFile(.json), .wholeFile(.xml), .wholeFile(.binary), .persistent(.sqlite),
 ]

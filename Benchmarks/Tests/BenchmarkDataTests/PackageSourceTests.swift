@@ -7,7 +7,7 @@ import Testing
     #expect {
       try PackageSource.file("/no/such/file").parse()
     } throws: {
-      "\($0)" == "Could not read the package index /no/such/file: No such file or directory. Give a file of control stanzas."
+      "\($0)" == "Couldn't read the package index /no/such/file: No such file or directory. Pass a file of control stanzas."
     }
   }
 

@@ -142,7 +142,7 @@ import Testing
       wrong.output = Figure(workload: "W7", seconds: 0.1, cpuSeconds: 0.1, check: 3173).line
       return wrong
     }
-    let sentence = "The stores do not agree: in W7 on 150 people, sqlite gives 3173 where the input gives 3172."
+    let sentence = "The stores disagree in W7 on 150 people: sqlite returned 3173, and the input has 3172."
     #expect(outcome.status == 1)
     #expect(outcome.complained.contains(sentence))
     #expect(outcome.report["agreement"] as? Bool == false)
@@ -158,7 +158,7 @@ import Testing
     for sample in [sample("memory", 5), sample("sqlite", 6), sample("xml", 5), sample("sqlite", 6)] { ledger.record(sample) }
     #expect(
       ledger.disagreements.map(\.description) == [
-        "The stores do not agree: in W4i on 9 people, sqlite gives 6 where memory gives 5."
+        "The stores disagree in W4i on 9 people: sqlite returned 6, and memory has 5."
       ])
   }
 
@@ -192,7 +192,7 @@ import Testing
       try compare(stores: ["memory"], rounds: 1).steps.prefix(2) == ["memory READ memory-people-150", "memory READ memory-packages-2"])
     let refused = try compare(stores: ["memory", "floppy"])
     #expect(refused.status == 64)
-    #expect(refused.complained == "There is no store floppy to compare. Stores: memory, sqlite.\n")
+    #expect(refused.complained == "The store floppy doesn't exist. Stores: memory, sqlite.\n")
   }
 
   @Test("A build without stores says so")
@@ -212,7 +212,7 @@ import Testing
     options.outputFolder = folder
     var comparison = Comparison(options, stores: [Self.memory], complain: { complained += $0 })
     #expect(comparison.run() == 1)
-    #expect(complained.contains("Could not read the package index /no/such/file"))
+    #expect(complained.contains("Couldn't read the package index /no/such/file"))
     try? FileManager.default.removeItem(atPath: folder)
   }
 
@@ -243,15 +243,15 @@ import Testing
     #expect(try compare(change: written).status == 0)
     let failed = try compare(change: read)
     #expect(failed.status == 1)
-    #expect(failed.report["problems"] as? [String] == ["W2 of sqlite on 150 people takes 3 requests, and 2 are allowed."])
+    #expect(failed.report["problems"] as? [String] == ["W2 of sqlite on 150 people takes 3 requests; the limit is 2."])
   }
 
   @Test("Thresholds and baselines that cannot be read are told before anything is measured")
   func unreadableReferences() throws {
     let first = try compare(change: { options, folder in options.thresholds = folder + "/none.json" })
-    #expect(first.status == 1 && first.steps.isEmpty && first.complained.contains("/none.json holds no thresholds"))
+    #expect(first.status == 1 && first.steps.isEmpty && first.complained.contains("/none.json contains no thresholds"))
     let second = try compare(change: { options, folder in options.baseline = folder + "/input" })
-    #expect(second.status == 1 && second.steps.isEmpty && second.complained.contains("/input is no result of a comparison of schema 2"))
+    #expect(second.status == 1 && second.steps.isEmpty && second.complained.contains("/input isn't a comparison result of schema 2"))
   }
 
   @Test("An earlier result is compared line by line")
@@ -275,7 +275,7 @@ import Testing
         ---------------------  ------  ------  ------  -----  -----------
         open, load everything  sqlite  300 ms  150 ms   0.50  -2 requests
 
-        One of the two has one round, which does not say whether times differ by chance.
+        One of them has only one round, so times can differ by chance.
         """), "\(outcome.printed)")
   }
 
@@ -329,15 +329,15 @@ import Testing
 
         2 packages, time
 
-                                        memory       sqlite
-        -------------------------  -----------  -----------
-        open, load everything      100 ms ±0%
-        import in batches          100 ms ±0%*  100 ms ±0%~
-        change a section           100 ms ±0%
-        delete a section           100 ms ±0%
-        filter, sort, first 200    100 ms ±0%
-        follow every link          100 ms ±0%
-        dependencies, all the way  100 ms ±0%
+                                      memory       sqlite
+        -----------------------  -----------  -----------
+        open, load everything    100 ms ±0%
+        import in batches        100 ms ±0%*  100 ms ±0%~
+        change a section         100 ms ±0%
+        delete a section         100 ms ±0%
+        filter, sort, first 200  100 ms ±0%
+        follow every link        100 ms ±0%
+        transitive dependencies  100 ms ±0%
 
         150 people, requests/statements/fsyncs
 
@@ -354,20 +354,19 @@ import Testing
         peak while making, saving     0 B      0 B
         peak while loading            0 B      0 B
         kept, all loaded              0 B      0 B
-        of that for each object       0 B      0 B
+        of that, per object           0 B      0 B
         allocations while loading    1500     1500
         file                               1.00 kB
 
-        Smallest memory with everything loaded: memory and sqlite, which cannot be told
-          apart (0 B).
-        Fastest to load everything: memory and sqlite, which cannot be told apart
+        Smallest memory with everything loaded: memory and sqlite, within measurement
+          error (0 B).
+        Fastest to load everything: memory and sqlite, within measurement error
           (150 ms).
-        Fastest to make and save everything: memory and sqlite, which cannot be told
-          apart (150 ms).
+        Fastest to make and save everything: memory and sqlite, within measurement error
+          (150 ms).
 
-        Times are medians of 2 rounds, ± half the way from the least to the greatest, *
-          the least, ~ not to be told from it. Between rounds times differ by 0 % on the
-          median.
+        Times are medians of 2 rounds; ± half the range, * the minimum, ~ within
+          measurement error of it. Times vary by 0 % between rounds (median).
 
         """)
   }

@@ -25,7 +25,7 @@ import Testing
 
   @Test("A line that is no figure is an error that shows it")
   func noFigure() {
-    #expect { try Figure.parse("hello") } throws: { "\($0)" == "A measuring process printed a line that is no figure: hello" }
+    #expect { try Figure.parse("hello") } throws: { "\($0)" == "A measuring process printed a line that isn't a figure: hello" }
   }
 
   @Test(

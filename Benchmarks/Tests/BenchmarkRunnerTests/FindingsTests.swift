@@ -100,8 +100,8 @@ import Testing
       ]))
     #expect(
       findings.map { $0.text.replacingOccurrences(of: "\u{A0}", with: " ") } == [
-        "Smallest memory with everything loaded: memory (1.00 MB); of those that keep a file, sqlite (8.00 MB).",
-        "Fastest to load everything: memory (10.0 ms); of those that keep a file, sqlite (20.0 ms).",
+        "Smallest memory with everything loaded: memory (1.00 MB); among stores with a file, sqlite (8.00 MB).",
+        "Fastest to load everything: memory (10.0 ms); among stores with a file, sqlite (20.0 ms).",
         "Fastest to make and save everything: json (2.00 s).", "Smallest file: sqlite (4.00 MB).",
       ])
   }
@@ -115,7 +115,7 @@ import Testing
     ]
     #expect(
       Finding.of(Summary.of(samples)).first?.text
-        == "Fastest to the first object: sqlite and json, which cannot be told apart (10.6\u{A0}ms).")
+        == "Fastest to the first object: sqlite and json, within measurement error (10.6\u{A0}ms).")
     #expect(Finding.of(Summary.of(samples.filter { $0.store == "json" })).isEmpty)
   }
 

@@ -42,7 +42,7 @@ import Testing
   func noStore() {
     let result = run("floppy", .people, "W1")
     #expect(result.status == 64)
-    #expect(result.text == "There is no store floppy. Stores: memory.")
+    #expect(result.text == "The store floppy doesn't exist. Stores: memory.")
   }
 
   @Test("A workload that does not exist ends with 64 and says which do")
@@ -62,6 +62,6 @@ import Testing
 
   @Test("A workload on packages without packages says what to give")
   func noPackages() {
-    #expect(run("memory", .packages, "load").text.contains("name --packages and --plan"))
+    #expect(run("memory", .packages, "load").text.contains("Pass --packages and --plan"))
   }
 }

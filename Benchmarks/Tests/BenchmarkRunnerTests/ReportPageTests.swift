@@ -61,7 +61,7 @@ import Testing
   func head() {
     let report = Samples.usual(), page = check(report)
     let facts = page.texts("dd")
-    for fact in ["memory, sqlite", "2020-02-20T20:20:20Z", "A processor, 2 processors to use", "8.19 GB", "A system"] {
+    for fact in ["memory, sqlite", "2020-02-20T20:20:20Z", "A processor, 2 processors available", "8.19 GB", "A system"] {
       #expect(facts.contains(fact))
     }
     #expect(facts.contains { $0.hasPrefix("3") })
@@ -74,7 +74,7 @@ import Testing
     var report = Samples.usual()
     #expect(!check(report).texts("dt").contains("Commit"))
     report.source = SourceFacts(commit: "abc123", isModified: true)
-    #expect(check(report).texts("dd").contains { $0.hasPrefix("abc123, with changes") })
+    #expect(check(report).texts("dd").contains { $0.hasPrefix("abc123, with uncommitted changes") })
     report.source = SourceFacts(commit: "abc123", isModified: false)
     #expect(check(report).texts("dd").contains("abc123"))
   }
@@ -99,7 +99,7 @@ import Testing
     let page = check(report)
     #expect(page.texts("th").contains(name.replacing("\u{1}", with: "\u{FFFD}")))
     #expect(page.texts("strong").contains("<W1 \"&'>"))
-    #expect(page.texts("dd").contains("</dd>&amp;<b>, 1 processor to use"))
+    #expect(page.texts("dd").contains("</dd>&amp;<b>, 1 processor available"))
     #expect(page.texts("li").contains("<a href='x'>"))
   }
 
@@ -116,7 +116,7 @@ import Testing
     #expect(page.all("path", class: "whisker").isEmpty)
     #expect(page.all("polyline").isEmpty)
     #expect(page.all("details", class: "subject").isEmpty)
-    #expect(page.texts("dd").contains { $0.hasPrefix("1, which says nothing") })
+    #expect(page.texts("dd").contains { $0.hasPrefix("1, so the variation between rounds is unknown") })
   }
 
   @Test("Each store has its own pattern, shape and whisker", arguments: [1, 2, 5, 8, 31])

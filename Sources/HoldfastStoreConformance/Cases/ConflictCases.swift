@@ -1,30 +1,30 @@
 import HoldfastStore
 
-/// S1, S2, S5: saves that must fail, and leave nothing.
+/// S1, S2, S5: saves that must fail and change nothing.
 enum ConflictCases {
   private static let versions = StoreCapabilities.with { $0.versions = true }
   private static let uniqueness = StoreCapabilities.with { $0.uniqueness = true }
 
   static let all = [
-    StoreConformanceCase("S1", "an update of a changed row is a conflict with the persisted row", requires: versions, staleUpdate),
-    StoreConformanceCase("S1", "a deletion of a changed row is a conflict", requires: versions, staleDelete),
-    StoreConformanceCase("S1", "a lock on a changed row is a conflict, on an unchanged one it is none", requires: versions, staleLock),
-    StoreConformanceCase("S1", "a change of a row that was deleted is a conflict without a persisted row", requires: versions, missingRow),
-    StoreConformanceCase("S1", "all conflicts are thrown at once", requires: versions, allConflicts),
-    StoreConformanceCase("S2", "an inserted row with a value that is taken", requires: uniqueness, takenByInsert),
-    StoreConformanceCase("S2", "an updated row with a value that is taken", requires: uniqueness, takenByUpdate),
-    StoreConformanceCase("S2", "two rows of one save with one value", requires: uniqueness, twiceInOneSave),
-    StoreConformanceCase("S2", "all constraint conflicts are thrown at once", requires: uniqueness, allConstraintConflicts),
-    StoreConformanceCase("S2", "constraints of two attributes, and nil breaks none", requires: uniqueness, composite),
-    StoreConformanceCase("S2", "values that are near are not equal", requires: uniqueness, nearValues),
-    StoreConformanceCase("S2", "a value is free when its row is changed or deleted before", requires: uniqueness, freedBefore),
+    StoreConformanceCase("S1", "updating a changed row is a conflict that contains the persisted row", requires: versions, staleUpdate),
+    StoreConformanceCase("S1", "deleting a changed row is a conflict", requires: versions, staleDelete),
+    StoreConformanceCase("S1", "locking a row is a conflict only if the row has changed", requires: versions, staleLock),
+    StoreConformanceCase("S1", "changing a deleted row is a conflict without a persisted row", requires: versions, missingRow),
+    StoreConformanceCase("S1", "the error contains all conflicts", requires: versions, allConflicts),
+    StoreConformanceCase("S2", "inserting a row with an existing value is a conflict", requires: uniqueness, takenByInsert),
+    StoreConformanceCase("S2", "updating a row to an existing value is a conflict", requires: uniqueness, takenByUpdate),
+    StoreConformanceCase("S2", "two rows of a save with the same value are a conflict", requires: uniqueness, twiceInOneSave),
+    StoreConformanceCase("S2", "the error contains all constraint conflicts", requires: uniqueness, allConstraintConflicts),
+    StoreConformanceCase("S2", "constraints on two attributes hold, and nil is never a conflict", requires: uniqueness, composite),
+    StoreConformanceCase("S2", "similar values aren't equal", requires: uniqueness, nearValues),
+    StoreConformanceCase("S2", "a value can be used again after its row was changed or deleted", requires: uniqueness, freedBefore),
     StoreConformanceCase(
-      "S2", "a value is free when its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
-    StoreConformanceCase("S5", "a version conflict leaves the store as it was", requires: versions, nothingAfterConflict),
-    StoreConformanceCase("S5", "a constraint conflict leaves the store as it was", requires: uniqueness, nothingAfterConstraintConflict),
+      "S2", "a value can be used again if its row is changed or deleted in the same save", requires: uniqueness, freedInSameSave),
+    StoreConformanceCase("S5", "a version conflict leaves the store unchanged", requires: versions, nothingAfterConflict),
+    StoreConformanceCase("S5", "a constraint conflict leaves the store unchanged", requires: uniqueness, nothingAfterConstraintConflict),
   ]
 
-  /// A store with people of whom two were changed since somebody else read them.
+  /// A store with people, three of which were changed or deleted after `before` was read.
   private static func changedSince(_ run: CaseRun) throws -> (store: OpenStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64])
   {
     let store = try run.openNew(ConformanceModel.general)
@@ -46,17 +46,17 @@ enum ConflictCases {
     guard let error else { return }
     let person = store.entity("Person")
     let expectedIDs = Set(keys.keys.map { store.identity.objectID(entity: person, key: $0) })
-    store.run.expectEqual(Set(error.conflicts.map(\.objectID)), expectedIDs, "\(what): the objects in conflict")
-    store.run.expectEqual(error.conflicts.count, keys.count, "\(what): the number of conflicts")
+    store.run.expectEqual(Set(error.conflicts.map(\.objectID)), expectedIDs, "the objects in the conflicts of \(what)")
+    store.run.expectEqual(error.conflicts.count, keys.count, "the number of conflicts of \(what)")
     for conflict in error.conflicts {
       let key = conflict.objectID.key
-      store.run.expectEqual(conflict.expectedVersion, keys[key] ?? -1, "\(what): the expected version of \(key)")
+      store.run.expectEqual(conflict.expectedVersion, keys[key] ?? -1, "the expected version of object \(key) in a conflict of \(what)")
       switch (conflict.persisted, now.rows("Person")[key]) {
-      case (let got?, let expected?): store.expectSame(got, expected, "\(what): the persisted row")
+      case (let got?, let expected?): store.expectSame(got, expected, "the persisted row in a conflict of \(what)")
       case (nil, nil): break
       case (let got, let expected):
         store.run.fail(
-          "\(what): the persisted row of \(key) to be \(expected.map { "\($0.values)" } ?? "none")",
+          "the persisted row of \(key) in a conflict of \(what) to be \(expected.map { "\($0.values)" } ?? "none")",
           got: got.map { "\($0.values)" } ?? "none")
       }
     }
@@ -120,16 +120,16 @@ enum ConflictCases {
     edit(edits)
     let error = store.run.expectError(.constraintConflict, of: what) { try store.save(edits.request()) }
     guard let error else { return }
-    store.run.expectEqual(error.constraintConflicts.count, expected.count, "\(what): the number of conflicts")
+    store.run.expectEqual(error.constraintConflicts.count, expected.count, "the number of constraint conflicts of \(what)")
     for one in expected {
       let found = error.constraintConflicts.first { $0.constraint == one.constraint && ($0.objectID.key == one.key || one.key < 0) }
       guard let found else {
-        store.run.fail("\(what): a conflict of object \(one.key) in \(one.constraint)", got: "\(error.constraintConflicts)")
+        store.run.fail("\(what) to throw a conflict of object \(one.key) on \(one.constraint)", got: "\(error.constraintConflicts)")
         continue
       }
-      // The other object is told when it is known.
+      // The other object can be missing from the conflict. If it's there, it must be right.
       if let existing = one.existing, let got = found.existing {
-        store.run.expectEqual(got.key, existing, "\(what): the object that has the values")
+        store.run.expectEqual(got.key, existing, "the existing object in a conflict of \(what)")
       }
     }
     try store.expectContents(graph, "after \(what)")
@@ -140,10 +140,10 @@ enum ConflictCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
     let new = try store.keys("Person", 1)[0]
-    try expectConstraintConflicts(store, graph, [(new, people[0], ["code"])], "an insertion of a taken value") {
+    try expectConstraintConflicts(store, graph, [(new, people[0], ["code"])], "inserting an existing value") {
       $0.insert("Person", new, ["name": .string("New"), "code": .string("c0")])
     }
-    try expectConstraintConflicts(store, graph, [(new, people[3], ["number"])], "an insertion of a taken number") {
+    try expectConstraintConflicts(store, graph, [(new, people[3], ["number"])], "inserting an existing number") {
       $0.insert("Person", new, ["name": .string("New"), "number": .int64(30)])
     }
   }
@@ -152,11 +152,11 @@ enum ConflictCases {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
-    try expectConstraintConflicts(store, graph, [(people[3], people[0], ["code"])], "an update to a taken value") {
+    try expectConstraintConflicts(store, graph, [(people[3], people[0], ["code"])], "updating a row to an existing value") {
       $0.update("Person", people[3], ["code": .string("c0")])
     }
     try store.save(graph) { $0.update("Person", people[3], ["code": .string("c3"), "name": .string("same code")]) }
-    try store.expectContents(graph, "after an update that keeps its own value")
+    try store.expectContents(graph, "after an update that kept the row's own value")
   }
 
   private static func twiceInOneSave(_ run: CaseRun) throws {
@@ -164,11 +164,11 @@ enum ConflictCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
     let new = try store.keys("Person", 2)
-    // Either of the two may be told as the one in conflict.
-    try expectConstraintConflicts(store, graph, [(-1, nil, ["code"])], "two insertions with one value") { edit in
+    // Either of the two objects can be reported.
+    try expectConstraintConflicts(store, graph, [(-1, nil, ["code"])], "inserting two rows with the same value") { edit in
       for key in new { edit.insert("Person", key, ["name": .string("New"), "code": .string("twice")]) }
     }
-    try expectConstraintConflicts(store, graph, [(-1, nil, ["code"])], "two updates to one value") { edit in
+    try expectConstraintConflicts(store, graph, [(-1, nil, ["code"])], "updating two rows to the same value") { edit in
       for key in people.prefix(2) { edit.update("Person", key, ["code": .string("twice")]) }
     }
   }
@@ -182,7 +182,7 @@ enum ConflictCases {
       (new[0], Optional(people[0]), ["code"]), (new[1], Optional(people[1]), ["number"]), (people[3], Optional(people[1]), ["code"]),
     ]
     try expectConstraintConflicts(
-      store, graph, expected.map { (key: $0.0, existing: $0.1, constraint: $0.2) }, "a save with three taken values"
+      store, graph, expected.map { (key: $0.0, existing: $0.1, constraint: $0.2) }, "a save with three existing values"
     ) { edit in
       edit.insert("Person", new[0], ["name": .string("New"), "code": .string("c0")])
       edit.insert("Person", new[1], ["name": .string("New"), "number": .int64(10)])
@@ -203,8 +203,8 @@ enum ConflictCases {
       edit.insert("Person", new[3], ["name": .string("D"), "age": .int16(10)])
       edit.insert("Person", new[4], ["name": .string("D"), "age": .int16(10)])
     }
-    try store.expectContents(graph, "after values that differ or are nil in part")
-    try expectConstraintConflicts(store, graph, [(new[5], people[1], ["city", "age"])], "both values of a constraint taken") {
+    try store.expectContents(graph, "after inserting combinations that differ or contain nil")
+    try expectConstraintConflicts(store, graph, [(new[5], people[1], ["city", "age"])], "inserting an existing combination of two values") {
       $0.insert("Person", new[5], ["name": .string("E"), "city": .string("City 1"), "age": .int16(10)])
     }
   }
@@ -219,9 +219,9 @@ enum ConflictCases {
         edit.insert("Person", key, ["name": .string("N"), "code": .string(texts[index]), "number": .int64(.max - Int64(index))])
       }
     }
-    try store.expectContents(graph, "after texts that look alike")
+    try store.expectContents(graph, "after inserting similar strings")
     let last = try store.keys("Person", 1)[0]
-    try expectConstraintConflicts(store, graph, [(last, keys[7], ["code"])], "an insertion of one of the texts again") {
+    try expectConstraintConflicts(store, graph, [(last, keys[7], ["code"])], "inserting one of the strings again") {
       $0.insert("Person", last, ["name": .string("N"), "code": .string(texts[7])])
     }
   }
@@ -239,9 +239,9 @@ enum ConflictCases {
     try store.save(graph) { edit in
       for (key, code) in zip(new, ["c0", "c1", "c3"]) { edit.insert("Person", key, ["name": .string("New"), "code": .string(code)]) }
     }
-    try store.expectContents(graph, "after freed values were taken")
+    try store.expectContents(graph, "after values of changed and deleted rows were used again")
     let last = try store.keys("Person", 1)[0]
-    try expectConstraintConflicts(store, graph, [(last, people[0], ["code"])], "an insertion of a value that an update brought") {
+    try expectConstraintConflicts(store, graph, [(last, people[0], ["code"])], "inserting a value that an update set") {
       $0.insert("Person", last, ["name": .string("New"), "code": .string("other")])
     }
   }
@@ -263,14 +263,14 @@ enum ConflictCases {
       edit.update("Person", people[3], ["code": .string("c4")])
       edit.update("Person", people[4], ["code": .string("c3")])
     }
-    try store.expectContents(graph, "after values changed hands")
+    try store.expectContents(graph, "after values moved between rows")
     let last = try store.keys("Person", 1)[0]
-    try expectConstraintConflicts(store, graph, [(last, new[0], ["code"])], "an insertion of a value that changed hands") {
+    try expectConstraintConflicts(store, graph, [(last, new[0], ["code"])], "inserting a value that moved to another row") {
       $0.insert("Person", last, ["name": .string("New"), "code": .string("c0")])
     }
   }
 
-  // MARK: Nothing is left
+  // MARK: Failed saves
 
   private static func failingSave(_ edit: GraphEdit, _ people: [Int64], _ new: Int64) {
     edit.insert("Person", new, ["name": .string("New")])
@@ -285,10 +285,10 @@ enum ConflictCases {
     let edit = GraphEdit(before)
     failingSave(edit, people, new)
     edit.update("Person", people[0], ["name": .string("mine")])
-    run.expectError(.conflict, of: "a stale update among others") { try store.save(edit.request()) }
+    run.expectError(.conflict, of: "a save with one stale update") { try store.save(edit.request()) }
     try store.expectContents(now, "after a conflict")
     try store.save(now) { failingSave($0, people, new) }
-    try store.expectContents(now, "when the same is saved without the conflict")
+    try store.expectContents(now, "after saving the same changes without the conflict")
   }
 
   private static func nothingAfterConstraintConflict(_ run: CaseRun) throws {
@@ -299,9 +299,9 @@ enum ConflictCases {
     let edit = GraphEdit(graph)
     failingSave(edit, people, new)
     edit.update("Person", people[1], ["code": .string("c0")])
-    run.expectError(.constraintConflict, of: "a taken value among others") { try store.save(edit.request()) }
+    run.expectError(.constraintConflict, of: "a save with one existing value") { try store.save(edit.request()) }
     try store.expectContents(graph, "after a constraint conflict")
     try store.save(graph) { failingSave($0, people, new) }
-    try store.expectContents(graph, "when the same is saved without the conflict")
+    try store.expectContents(graph, "after saving the same changes without the conflict")
   }
 }

@@ -6,18 +6,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// S13, S14: values that follow from other objects.
+/// S13, S14: values derived from other objects.
 enum DerivedCases {
   static let all = [
-    StoreConformanceCase("S13", "derived values are set whatever the version, which stays", values),
-    StoreConformanceCase("S13", "numbers are added to what is there", additions),
-    StoreConformanceCase("S13", "where there is no number none is made", additionsToNothing),
-    StoreConformanceCase("S13", "rows that are gone are left out", goneRows),
-    StoreConformanceCase("S13", "derived values come after everything else of a save", comingLast),
-    StoreConformanceCase("S13", "a sum that does not fit is refused, and the store is as before", overflow),
-    StoreConformanceCase("S13", "the request coded and decoded does the same", codedRequest),
-    StoreConformanceCase("S13", "derived values are there after reopening", reopening),
-    StoreConformanceCase("S14", "a derived attribute that is not marked keeps its value", unmarked),
+    StoreConformanceCase("S13", "derived values are set regardless of the version, which doesn't change", values),
+    StoreConformanceCase("S13", "numbers are added to the stored values", additions),
+    StoreConformanceCase("S13", "adding to nil leaves nil", additionsToNothing),
+    StoreConformanceCase("S13", "deleted rows are ignored", goneRows),
+    StoreConformanceCase("S13", "derived values are applied after all other changes of a save", comingLast),
+    StoreConformanceCase("S13", "a sum that doesn't fit its type is refused, and the store stays unchanged", overflow),
+    StoreConformanceCase("S13", "encoding and decoding the request doesn't change the result", codedRequest),
+    StoreConformanceCase("S13", "derived values are stored durably", reopening),
+    StoreConformanceCase("S14", "an update doesn't change a derived attribute that isn't marked", unmarked),
   ]
 
   private static func make(_ run: CaseRun) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
@@ -25,7 +25,7 @@ enum DerivedCases {
     return try fill(store)
   }
 
-  /// Three baskets with numbers and one large one.
+  /// Inserts three baskets with numbers and one large basket.
   private static func fill(_ store: OpenStore) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
     let graph = ExpectedGraph(store)
     let keys = try store.keys("Basket", 3), big = try store.keys("BigBasket", 1)
@@ -50,7 +50,7 @@ enum DerivedCases {
       edit.derive("Basket", keys[2], set: ["shopName": .string(String(repeating: "long ", count: 1000)), "weight": .int64(.max)])
       edit.derive("BigBasket", keys[3], set: ["again": .int32(8), "shopName": .string("")])
     }
-    try store.expectContents(graph, "after derived values were set")
+    try store.expectContents(graph, "after setting derived values")
   }
 
   private static func additions(_ run: CaseRun) throws {
@@ -65,7 +65,7 @@ enum DerivedCases {
         edit.insert("Item", items[number - 1], ["basket": .int64(keys[1])])
       }
     }
-    try store.expectContents(graph, "after numbers were added three times")
+    try store.expectContents(graph, "after adding numbers three times")
   }
 
   private static func additionsToNothing(_ run: CaseRun) throws {
@@ -73,7 +73,7 @@ enum DerivedCases {
     try store.save(graph) { edit in
       edit.derive("BigBasket", keys[3], add: ["weight": .int64(3), "price": .decimal(1), "count": .int16(1)])
     }
-    try store.expectContents(graph, "after numbers were added to nil")
+    try store.expectContents(graph, "after adding numbers to nil")
   }
 
   private static func goneRows(_ run: CaseRun) throws {
@@ -84,7 +84,7 @@ enum DerivedCases {
       edit.derive("Basket", keys[1], add: ["count": .int16(1)])
       edit.derive("Basket", 1 << 40, set: ["count": .int16(9)])
     }
-    try store.expectContents(graph, "after derived values of rows that are not there")
+    try store.expectContents(graph, "after derived values for missing rows")
   }
 
   private static func comingLast(_ run: CaseRun) throws {
@@ -97,12 +97,12 @@ enum DerivedCases {
       edit.update("Basket", keys[1], ["name": .string("Renamed"), "shop": .int64(shop), "shopName": .string("before")])
       edit.derive("Basket", keys[1], set: ["shopName": .string("New")], add: ["weight": .int64(5)])
     }
-    try store.expectContents(graph, "after rows of every kind in one save")
+    try store.expectContents(graph, "after a save with changes of every kind")
     try store.save(graph) { edit in
       edit.delete("Shop", shop)
       edit.derive("Basket", keys[1], set: ["shopName": .null])
     }
-    try store.expectContents(graph, "after a deletion that severs the row")
+    try store.expectContents(graph, "after a deletion that removed a reference from the row")
   }
 
   private static func overflow(_ run: CaseRun) throws {
@@ -114,12 +114,12 @@ enum DerivedCases {
       edit.derive("Basket", keys[0], add: [name: value])
       do {
         try store.store.prepare(edit.request()).abort()
-        run.fail("an error for a sum beyond the type of \(name)", got: "none")
+        run.fail("a sum beyond the type of \(name) to be refused", got: "no error")
       } catch let error as StoreError {
-        run.expectEqual(error.code, .unstorableValue, "the code of the error for a sum beyond the type of \(name)")
+        run.expectEqual(error.code, .unstorableValue, "the error code for a sum beyond the type of \(name)")
       }
     }
-    try store.expectContents(graph, "after sums that do not fit")
+    try store.expectContents(graph, "after sums that don't fit")
   }
 
   private static func codedRequest(_ run: CaseRun) throws {
@@ -129,7 +129,7 @@ enum DerivedCases {
       "Basket", keys[0], set: ["shopName": .string("coded"), "length": .null], add: ["weight": .int64(4), "price": .decimal(0.25)])
     try store.save(CodedCopy.of(edit.request()))
     edit.apply()
-    try store.expectContents(graph, "after a coded request")
+    try store.expectContents(graph, "after a decoded request")
   }
 
   private static func reopening(_ run: CaseRun) throws {
@@ -140,7 +140,7 @@ enum DerivedCases {
         $0.derive("Basket", keys[number % 3], set: ["shopName": .string("Shop \(number)")], add: ["weight": .int64(1)])
       }
     }
-    try store.expectContents(graph, "after fifty saves of derived values alone")
+    try store.expectContents(graph, "after fifty saves of only derived values")
     try run.close(store)
     try run.open(place, ConformanceModel.derived).expectContents(graph, "after reopening")
   }
@@ -157,6 +157,6 @@ enum DerivedCases {
       edit.update("Basket", keys[1], ["name": .string("Also"), "key": .string("also")], stale: ["weight": .null])
       edit.update("BigBasket", keys[3], [:], stale: ["again": .int32(7)])
     }
-    try store.expectContents(graph, "after updates by somebody who did not know the derived values")
+    try store.expectContents(graph, "after updates with outdated derived values")
   }
 }

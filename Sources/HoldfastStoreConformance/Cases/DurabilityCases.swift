@@ -1,14 +1,13 @@
 import HoldfastStore
 
-/// S3, S6, S7: saves on a full disk and in processes that are killed. Without a way to bound room, or without anything on
-/// a disk, there is nothing to try.
+/// S3, S6, S7: saves on a full disk and in killed processes. Without a cramped place or files to copy, the cases do nothing.
 enum DurabilityCases {
   static let all = [
-    StoreConformanceCase("S3", "a save for which there is no room is refused before it is committed", noRoom),
-    StoreConformanceCase("S6", "a process killed before the commit leaves nothing of a save", killedBeforeCommit),
-    StoreConformanceCase("S6", "a process killed before the commit leaves nothing of a large save", killedBeforeLargeCommit),
-    StoreConformanceCase("S6", "a process killed after saves and an abort leaves what was committed", killedAfterAbort),
-    StoreConformanceCase("S7", "what was committed outlives the process, save by save", killedAfterCommit),
+    StoreConformanceCase("S3", "prepare refuses a save that doesn't fit on the disk", noRoom),
+    StoreConformanceCase("S6", "a process killed before the commit leaves no part of the save", killedBeforeCommit),
+    StoreConformanceCase("S6", "a process killed before the commit leaves no part of a large save", killedBeforeLargeCommit),
+    StoreConformanceCase("S6", "a process killed after saves and aborts leaves only committed saves", killedAfterAbort),
+    StoreConformanceCase("S7", "every committed save survives a killed process", killedAfterCommit),
   ]
 
   private static func insert(_ count: Int, noteBytes: Int, _ store: OpenStore, _ edit: GraphEdit) throws {
@@ -32,18 +31,18 @@ enum DurabilityCases {
     let store = try run.open(cramped, ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let large = try request(graph) { try insert(1000, noteBytes: 4000, store, $0) }
-    run.expectError(.diskFull, of: "preparing a save of 4 MB where there is room for 256 KiB") { try store.store.prepare(large).abort() }
-    try store.expectContents(graph, "after a save for which there was no room")
+    run.expectError(.diskFull, of: "preparing a save of 4 MB with room for 256 KiB") { try store.store.prepare(large).abort() }
+    try store.expectContents(graph, "after a save that didn't fit on the disk")
     let person = graph.rows("Person").keys.sorted()[0]
     try store.save(graph) { $0.update("Person", person, ["city": .string("Small")]) }
     try store.expectContents(graph, "after a smaller save")
   }
 
-  /// Expects that what would be found after a kill is a graph.
+  /// Expects the state after a kill to be that of a graph.
   private static func expectLeft(_ run: CaseRun, _ place: StorePlace, _ graph: ExpectedGraph, _ when: String) throws {
     guard let left = try run.copy(place) else { return }
     let store = try run.open(left, ConformanceModel.general)
-    try store.expectContents(graph, "\(when), in what a killed process leaves")
+    try store.expectContents(graph, "in a store that was killed \(when)")
     try run.close(store)
   }
 

@@ -6,17 +6,17 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// X1–X4: values that lie in files of their own. The kit takes a value of 1 MiB for one that goes to a file, and says nothing of
-/// smaller ones but that they come back.
+/// X1–X4: values in external files. The kit assumes that a value of 1 MiB is stored externally. Smaller values only have to be
+/// returned unchanged.
 enum ExternalDataCases {
   static let all = [
-    StoreConformanceCase("X1", "values of every size come back, also after reopening", requires: needed, sizes),
-    StoreConformanceCase("X1", "a replaced value can be read while an older view is in use", requires: needed, olderViews),
-    StoreConformanceCase("X2", "a name that no row has is an error, and rows can be read all the same", requires: needed, unknownNames),
-    StoreConformanceCase("X3", "a change of another slot leaves the file as it is", requires: needed, unchangedSlots),
-    StoreConformanceCase("X3", "the name of another row's file is refused", requires: needed, foreignNames),
-    StoreConformanceCase("X3", "a save that was taken back leaves the value as it was", requires: needed, takenBack),
-    StoreConformanceCase("X4", "files of replaced and deleted values go", requires: needed, collected),
+    StoreConformanceCase("X1", "values of every size are returned unchanged, also after reopening", requires: needed, sizes),
+    StoreConformanceCase("X1", "a replaced value is readable while an older view is in use", requires: needed, olderViews),
+    StoreConformanceCase("X2", "reading an unknown name throws, and rows stay readable", requires: needed, unknownNames),
+    StoreConformanceCase("X3", "changing another slot keeps the file", requires: needed, unchangedSlots),
+    StoreConformanceCase("X3", "saving the name of another row's file is refused", requires: needed, foreignNames),
+    StoreConformanceCase("X3", "an aborted or refused save keeps the old value", requires: needed, takenBack),
+    StoreConformanceCase("X4", "files of replaced and deleted values are removed", requires: needed, collected),
   ]
 
   private static let needed = StoreCapabilities.with { $0.externalData = true }
@@ -29,10 +29,12 @@ enum ExternalDataCases {
         AttributeDescription("title", .string, isOptional: true),
         AttributeDescription("look", .transformable, isOptional: true, allowsExternalBinaryDataStorage: true),
       ])
-    do { return try ManagedObjectModel(entities: [photo]) } catch { preconditionFailure("A model of the kit is wrong: \(error)") }
+    do { return try ManagedObjectModel(entities: [photo]) } catch {
+      preconditionFailure("A model of the conformance kit is invalid: \(error)")
+    }
   }()
 
-  /// One mebibyte that differs by a number.
+  /// Data of one mebibyte that depends on a number.
   private static func large(_ number: UInt8, count: Int = 1 << 20) -> Data {
     var data = Data(count: count)
     for place in stride(from: 0, to: count, by: 997) { data[place] = UInt8(truncatingIfNeeded: place) ^ number }
@@ -69,15 +71,16 @@ enum ExternalDataCases {
 
     func row(_ key: Int64) throws -> RowView {
       guard let row = try store.rows("Photo", [key]).first else {
-        throw StoreError(.missingRow, operation: "read a photo", reason: "There is no row with key \(key).")
+        throw StoreError(.missingRow, operation: "read a photo", reason: "No row has the key \(key).")
       }
       return row
     }
 
-    /// The name of the file in which a value lies.
+    /// The name of the file that contains a value.
     func id(_ key: Int64, _ name: String = "image") throws -> UUID {
       if case .externalData(let id) = try row(key)[slot(name)] { return id }
-      throw StoreError(.wrongType, operation: "read a photo", reason: "A value of 1 MiB lies in its row.")
+      throw StoreError(
+        .wrongType, operation: "read a photo", reason: "The row contains a value of 1 MiB, which the store should keep in a file.")
     }
 
     func read(_ id: UUID, _ key: Int64, _ name: String = "image") throws -> Data {
@@ -90,7 +93,7 @@ enum ExternalDataCases {
       case .null: nil
       case .data(let data): data
       case .externalData(let id): try read(id, key, name)
-      default: throw StoreError(.wrongType, operation: "read a photo", reason: "The value is of another type.")
+      default: throw StoreError(.wrongType, operation: "read a photo", reason: "The value has the wrong type.")
       }
     }
 
@@ -114,9 +117,10 @@ enum ExternalDataCases {
     _ = try album.id(keys[6])
     func expectAll(_ album: Album, _ when: String) throws {
       for (key, image) in zip(keys, images) where try album.value(key) != image {
-        run.fail("\(when), the image of \(image?.count ?? -1) bytes", got: "\(try album.value(key)?.count ?? -1) bytes, or others")
+        run.fail(
+          "the image of \(image?.count ?? -1) bytes \(when) to be unchanged", got: "\(try album.value(key)?.count ?? -1) bytes that differ")
       }
-      run.expect(try album.value(keys[0], "look") == large(9), "\(when), the transformable value", got: "another")
+      run.expect(try album.value(keys[0], "look") == large(9), "the transformable value \(when) to be unchanged", got: "another value")
     }
     try expectAll(album, "after the save")
     try run.close(album.store)
@@ -129,39 +133,39 @@ enum ExternalDataCases {
     let view = try album.store.store.beginRead(.snapshot)
     let id = try album.id(key)
     try album.set(key, ["image": .data(large(2))])
-    run.expect(try album.read(id, key) == large(1), "the value that the older view delivered", got: "another")
+    run.expect(try album.read(id, key) == large(1), "the replaced value to be readable in the older view", got: "another value")
     try album.store.save(album.graph) { $0.delete("Photo", key) }
-    run.expect(try album.read(id, key) == large(1), "the value that the older view delivered, after the deletion", got: "another")
+    run.expect(try album.read(id, key) == large(1), "the deleted value to be readable in the older view", got: "another value")
     view.end()
-    album.expectGone(id, key, "a replaced value when no view is left")
+    album.expectGone(id, key, "a replaced value after the last view ended")
   }
 
   private static func unknownNames(_ run: CaseRun) throws {
     let album = try open(run)
     let key = try album.insert([large(1)])[0]
-    album.expectGone(UUID(), key, "a name that no row has")
-    let error = run.expectError(.missingExternalData, of: "reading a name that no row has") { _ = try album.read(UUID(), key) }
+    album.expectGone(UUID(), key, "an unknown name")
+    let error = run.expectError(.missingExternalData, of: "reading an unknown name") { _ = try album.read(UUID(), key) }
     if let error {
       for part in ["Photo", "image", "\(key)"] where !error.description.contains(part) {
-        run.fail("an error that names \(part)", got: error.description)
+        run.fail("the error to name \(part)", got: error.description)
       }
     }
-    run.expectEqual(try album.row(key)[album.slot("title")], .string("Photo"), "the title beside")
+    run.expectEqual(try album.row(key)[album.slot("title")], .string("Photo"), "the title in the same row")
   }
 
   private static func unchangedSlots(_ run: CaseRun) throws {
     let album = try open(run)
     let keys = try album.insert([large(1), large(2)])
     let ids = try keys.map { try album.id($0) }
-    // The graph's row has the bytes; one that was read has the name.
+    // The graph's row contains the bytes; a row read from the store contains the name.
     try album.set(keys[0], ["title": .string("Renamed")])
     album.graph.put(try album.row(keys[1]), album.entity.index)
     try album.set(keys[1], ["title": .string("Renamed")])
     for (key, id) in zip(keys, ids) {
-      run.expectEqual(try album.id(key), id, "the name of the file after another slot has changed")
-      run.expectEqual(try album.row(key)[album.slot("title")], .string("Renamed"), "the slot that changed")
+      run.expectEqual(try album.id(key), id, "the file name after changing another slot")
+      run.expectEqual(try album.row(key)[album.slot("title")], .string("Renamed"), "the changed slot")
     }
-    run.expect(try album.value(keys[0]) == large(1) && album.value(keys[1]) == large(2), "the values as they were", got: "others")
+    run.expect(try album.value(keys[0]) == large(1) && album.value(keys[1]) == large(2), "the values to be unchanged", got: "other values")
   }
 
   private static func foreignNames(_ run: CaseRun) throws {
@@ -171,7 +175,7 @@ enum ExternalDataCases {
     let edit = GraphEdit(album.graph)
     edit.update("Photo", keys[1], ["image": .externalData(id)])
     run.expectError(.unstorableValue, of: "saving the name of another row's file") { try album.store.save(edit.request()) }
-    run.expect(try album.value(keys[0]) == large(1) && album.value(keys[1]) == Data([1]), "the values as they were", got: "others")
+    run.expect(try album.value(keys[0]) == large(1) && album.value(keys[1]) == Data([1]), "the values to be unchanged", got: "other values")
   }
 
   private static func takenBack(_ run: CaseRun) throws {
@@ -181,13 +185,13 @@ enum ExternalDataCases {
     let edit = GraphEdit(album.graph)
     edit.update("Photo", key, ["image": .data(large(2))])
     try album.store.store.prepare(CodedCopy.of(edit.request())).abort()
-    run.expectEqual(try album.id(key), id, "the name of the file after the abort")
+    run.expectEqual(try album.id(key), id, "the file name after the abort")
     let wrong = GraphEdit(album.graph)
     wrong.update("Photo", key, expected: 77, ["image": .data(large(3))])
-    run.expectError(.conflict, of: "saving over an unknown version") { try album.store.save(wrong.request()) }
-    run.expect(try album.value(key) == large(1), "the value as it was", got: "another")
+    run.expectError(.conflict, of: "saving with an unknown version") { try album.store.save(wrong.request()) }
+    run.expect(try album.value(key) == large(1), "the value to be unchanged after a conflict", got: "another value")
     try album.set(key, ["image": .data(large(4))])
-    run.expect(try album.value(key) == large(4), "the value of the save that followed", got: "another")
+    run.expect(try album.value(key) == large(4), "the value of the next save to be stored", got: "another value")
   }
 
   private static func collected(_ run: CaseRun) throws {
@@ -198,10 +202,11 @@ enum ExternalDataCases {
     try album.set(keys[1], ["image": .data(Data([1]))])
     try album.set(keys[2], ["image": .null])
     try album.store.save(album.graph) { $0.delete("Photo", keys[3]) }
-    for (place, what) in ["a value replaced by a large one", "one replaced by a small one", "one set to nil", "one of a deleted row"]
+    for (place, what) in ["a value replaced by a large one", "a value replaced by a small one", "a value set to nil", "a deleted value"]
       .enumerated()
     { album.expectGone(ids[place], keys[place], what) }
-    run.expect(try album.value(keys[0]) == large(5) && album.value(keys[1]) == Data([1]), "the new values", got: "others")
-    run.expect(try album.value(keys[2]) == nil, "no value", got: "one")
+    run.expect(
+      try album.value(keys[0]) == large(5) && album.value(keys[1]) == Data([1]), "the new values to be stored", got: "other values")
+    run.expect(try album.value(keys[2]) == nil, "the value set to nil to be nil", got: "a value")
   }
 }

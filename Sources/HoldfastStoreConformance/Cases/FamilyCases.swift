@@ -1,33 +1,33 @@
 import HoldfastStore
 
-/// What the rules say of entities with sub-entities: rows of a family come together, each in the layout of its own entity,
-/// and what a super entity declares holds for all of it.
+/// The rules for entities with sub-entities. Requests include rows of sub-entities, each in the layout of its own entity, and
+/// declarations of a superentity apply to all of them.
 enum FamilyCases {
   static let all = [
-    StoreConformanceCase("F1", "rows of an entity with and without its sub-entities", rowsOfFamilies),
-    StoreConformanceCase("F2", "rows of several entities in one order", requires: sorting, sortedAcrossEntities),
-    StoreConformanceCase("F3", "windows on rows of several entities", requires: sorting, windows),
+    StoreConformanceCase("F1", "a fetch returns an entity's rows with or without its sub-entities", rowsOfFamilies),
+    StoreConformanceCase("F2", "rows of several entities are sorted together", requires: sorting, sortedAcrossEntities),
+    StoreConformanceCase("F3", "offset and limit apply to rows of several entities", requires: sorting, windows),
     StoreConformanceCase(
-      "F1", "predicates on what a super entity declares",
+      "F1", "predicates on properties of a superentity",
       requires: PredicateCases.needs([.equality, .order], [.string, .integer64]) { $0.booleanOperators = true }, predicates),
     StoreConformanceCase(
-      "F1", "predicates that follow relationships to families",
+      "F1", "predicates through relationships to entities with sub-entities",
       requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
-    StoreConformanceCase("F1", "look-ups by unique values of families", requires: .with { $0.uniqueLookups = true }, lookups),
-    StoreConformanceCase("F4", "enough rows of several entities are enough", enough),
+    StoreConformanceCase("F1", "lookups by unique values among sub-entities", requires: .with { $0.uniqueLookups = true }, lookups),
+    StoreConformanceCase("F4", "a fetch of several entities stops after the sink has enough", enough),
     StoreConformanceCase("F6", "keys of several entities", keysOnly),
-    StoreConformanceCase("F6", "counts of families", requires: .with { $0.counting = true }, counts),
-    StoreConformanceCase("F6", "aggregates of families", requires: .with { $0.aggregates = true }, aggregates),
-    StoreConformanceCase("R1", "rows by key, asked for as rows of a super entity", rowsByKey),
-    StoreConformanceCase("R2", "a key of another entity of the family is left out", otherKeys),
-    StoreConformanceCase("L1", "targets of inherited relationships, and of which entities they are", targets),
-    StoreConformanceCase("K1", "keys are unique among all entities with one root", uniqueKeys),
+    StoreConformanceCase("F6", "counts include sub-entities", requires: .with { $0.counting = true }, counts),
+    StoreConformanceCase("F6", "aggregates include sub-entities", requires: .with { $0.aggregates = true }, aggregates),
+    StoreConformanceCase("R1", "rows by key, requested as rows of a superentity", rowsByKey),
+    StoreConformanceCase("R2", "keys of other entities in the hierarchy are left out", otherKeys),
+    StoreConformanceCase("L1", "targets of inherited relationships, with the right entities", targets),
+    StoreConformanceCase("K1", "keys are unique among all entities with the same root", uniqueKeys),
     StoreConformanceCase("S1", "conflicts of rows of sub-entities", requires: .with { $0.versions = true }, conflicts),
-    StoreConformanceCase("S2", "inherited constraints hold among the whole family", requires: unique, inheritedConstraints),
-    StoreConformanceCase("S2", "constraints of sub-entities hold among those only", requires: unique, ownConstraints),
-    StoreConformanceCase("S10", "rows of families change, and change what they lead to", changes),
-    StoreConformanceCase("S11", "deleted rows of sub-entities are severed from all that pointed to them", severing),
-    StoreConformanceCase("O5", "families are there when the store is opened again", reopening),
+    StoreConformanceCase("S2", "inherited constraints hold among all sub-entities", requires: unique, inheritedConstraints),
+    StoreConformanceCase("S2", "constraints of a sub-entity hold only for its rows", requires: unique, ownConstraints),
+    StoreConformanceCase("S10", "rows of sub-entities and their relationships change", changes),
+    StoreConformanceCase("S11", "references to deleted rows of sub-entities are removed", severing),
+    StoreConformanceCase("O5", "rows of sub-entities are stored durably", reopening),
   ]
 
   private static let sorting = StoreCapabilities.with {
@@ -58,12 +58,13 @@ enum FamilyCases {
     }
   }
 
-  /// Each row has the layout and the ID prefix of its own entity.
+  /// Expects each row to have the layout and the ID prefix of its own entity.
   private static func expectConcrete(_ rows: [RowView], _ zoo: Zoo, _ what: String) {
     for row in rows {
       let entity = zoo.store.model.entities.first { zoo.graph.rows(of: $0)[row.key] != nil && isOf($0, row, zoo) }
       zoo.store.run.expect(
-        entity != nil, "\(what): row \(row.key) as one of its own entity", got: "\(row.batch.idPrefix?.entityName ?? "none")")
+        entity != nil, "row \(row.key) (\(what)) to have the ID and layout of its own entity",
+        got: "\(row.batch.idPrefix?.entityName ?? "none")")
     }
   }
 
@@ -77,15 +78,15 @@ enum FamilyCases {
     let zoo = try Zoo(run)
     for name in ["Animal", "Bird", "Parrot", "Cat", "Keeper", "HeadKeeper"] {
       let rows = try zoo.store.fetch(zoo.plan(name))
-      zoo.store.expectRows(rows, zoo.family(name), "rows of \(name) and its sub-entities")
-      expectConcrete(rows, zoo, "rows of \(name)")
+      zoo.store.expectRows(rows, zoo.family(name), "the rows of \(name) and its sub-entities")
+      expectConcrete(rows, zoo, "the rows of \(name)")
       var alone = zoo.plan(name)
       alone.concreteEntities = zoo.store.entity(name).isAbstract ? [] : [zoo.store.entity(name).index]
-      zoo.store.expectRows(try zoo.store.fetch(alone), Array(zoo.graph.rows(name).values), "rows of \(name) alone")
+      zoo.store.expectRows(try zoo.store.fetch(alone), Array(zoo.graph.rows(name).values), "the rows of \(name) without sub-entities")
     }
     var some = zoo.plan("Animal")
     some.concreteEntities = [zoo.store.entity("Parrot").index, zoo.store.entity("Cat").index].sorted()
-    zoo.store.expectRows(try zoo.store.fetch(some), zoo.family("Parrot") + zoo.family("Cat"), "rows of two entities of a family")
+    zoo.store.expectRows(try zoo.store.fetch(some), zoo.family("Parrot") + zoo.family("Cat"), "the rows of Parrot and Cat")
   }
 
   private static func sorted(_ zoo: Zoo, _ name: String, _ terms: [SortTerm]) throws -> [RowView] {
@@ -100,8 +101,9 @@ enum FamilyCases {
       ("Bird", [SortTerm("title"), SortTerm("name", isAscending: false)]), ("Keeper", [SortTerm("name", isAscending: false)]),
     ] {
       let got = try zoo.store.fetch(zoo.plan(name, sorts: terms))
-      run.expectEqual(got.map(\.key), try sorted(zoo, name, terms).map(\.key), "\(name) sorted by \(terms.map { "\($0.path)" })")
-      expectConcrete(got, zoo, "sorted rows of \(name)")
+      run.expectEqual(
+        got.map(\.key), try sorted(zoo, name, terms).map(\.key), "the keys of \(name) sorted by \(terms.map { "\($0.path)" })")
+      expectConcrete(got, zoo, "the sorted rows of \(name)")
     }
   }
 
@@ -114,7 +116,8 @@ enum FamilyCases {
       plan.offset = offset
       plan.limit = limit
       run.expectEqual(
-        try zoo.store.fetch(plan).map(\.key), Array(all.dropFirst(offset).prefix(limit)), "the window at \(offset) of \(limit) animals")
+        try zoo.store.fetch(plan).map(\.key), Array(all.dropFirst(offset).prefix(limit)),
+        "the keys of animals with offset \(offset) and limit \(limit)")
     }
   }
 
@@ -122,8 +125,8 @@ enum FamilyCases {
     let test = try RowPredicate(predicate, entity: zoo.store.entity(name), model: zoo.store.model)
     let expected = zoo.family(name).filter { test.matches($0.pointer, zoo.graph) }
     let got = try zoo.store.fetch(zoo.plan(name, predicate))
-    zoo.store.expectRows(got, expected, "rows of \(name) for \(predicate)")
-    expectConcrete(got, zoo, "rows of \(name) for \(predicate)")
+    zoo.store.expectRows(got, expected, "the rows of \(name) where \(predicate)")
+    expectConcrete(got, zoo, "the rows of \(name) where \(predicate)")
   }
 
   private static func predicates(_ run: CaseRun) throws {
@@ -184,7 +187,7 @@ enum FamilyCases {
     try zoo.store.save(zoo.graph) { edit in for key in keys { edit.insert("Cat", key, ["name": .string("many \(key)")]) } }
     let sink = CollectingSink(enoughAfter: 3)
     try zoo.store.latest { try zoo.store.store.fetch(zoo.plan("Animal"), in: $0, into: sink) }
-    run.expect(sink.rows.count < 4000, "that a store stops soon after the sink has enough", got: "\(sink.rows.count) rows")
+    run.expect(sink.rows.count < 4000, "the fetch to stop soon after the sink has enough", got: "\(sink.rows.count) rows")
   }
 
   private static func keysOnly(_ run: CaseRun) throws {
@@ -195,7 +198,7 @@ enum FamilyCases {
       let got = try zoo.store.fetch(plan)
       run.expectEqual(got.map(\.key).sorted(), zoo.family(name).map(\.key).sorted(), "the keys of \(name)")
       for row in got {
-        run.expect(row.batch.layout == .keysOnly, "rows without columns", got: "\(row.batch.layout.columns)")
+        run.expect(row.batch.layout == .keysOnly, "the rows to have no columns", got: "\(row.batch.layout.columns)")
         let entity = row.batch.idPrefix.flatMap { zoo.store.model.entity(named: $0.entityName) }
         run.expect(
           entity.map { zoo.graph.rows(of: $0)[row.key] != nil } ?? false, "the ID of row \(row.key) to name its own entity",
@@ -230,7 +233,8 @@ enum FamilyCases {
         var asked = zoo.plan(name)
         asked.output = .aggregates(plan)
         let got = try zoo.store.fetch(asked).map { "\($0.values)" }.sorted()
-        run.expectEqual(got, (0..<reference.count).map { "\(reference[$0].values)" }.sorted(), "aggregates of \(name) by \(groupBy)")
+        run.expectEqual(
+          got, (0..<reference.count).map { "\(reference[$0].values)" }.sorted(), "the aggregates of \(name) grouped by slots \(groupBy)")
       }
     }
   }
@@ -243,16 +247,16 @@ enum FamilyCases {
     ] {
       let expected = zoo.family(name).filter { wanted.contains($0.key) }
       let got = try store.rows(name, wanted)
-      store.expectRows(got, expected, "rows of \(name) by key")
-      expectConcrete(got, zoo, "rows of \(name) by key")
+      store.expectRows(got, expected, "the rows of \(name) by key")
+      expectConcrete(got, zoo, "the rows of \(name) by key")
     }
   }
 
   private static func otherKeys(_ run: CaseRun) throws {
     let zoo = try Zoo(run)
-    zoo.store.expectRows(try zoo.store.rows("Bird", zoo.keys.animals), zoo.family("Bird"), "birds among the keys of all animals")
-    zoo.store.expectRows(try zoo.store.rows("Parrot", zoo.keys.birds), [], "parrots among the keys of other birds")
-    zoo.store.expectRows(try zoo.store.rows("HeadKeeper", zoo.keys.keepers), [], "head keepers among the keys of others")
+    zoo.store.expectRows(try zoo.store.rows("Bird", zoo.keys.animals), zoo.family("Bird"), "the rows of Bird for the keys of all animals")
+    zoo.store.expectRows(try zoo.store.rows("Parrot", zoo.keys.birds), [], "the rows of Parrot for the keys of other birds")
+    zoo.store.expectRows(try zoo.store.rows("HeadKeeper", zoo.keys.keepers), [], "the rows of HeadKeeper for the keys of other keepers")
   }
 
   private static func targets(_ run: CaseRun) throws {
@@ -266,12 +270,14 @@ enum FamilyCases {
       let answer = try zoo.store.latest { try zoo.store.store.relationships(request, in: $0) }
       for (place, source) in sources.enumerated() where answer.offsets.count == sources.count + 1 {
         let range = Int(answer.offsets[place])..<Int(answer.offsets[place + 1])
-        run.expectEqual(answer.targets[range].sorted(), zoo.graph.targets(of: source, relationship), "\(entity).\(name) of \(source)")
+        run.expectEqual(
+          answer.targets[range].sorted(), zoo.graph.targets(of: source, relationship),
+          "the targets of \(entity).\(name) of object \(source)")
         for target in range {
           guard let said = answer.entities?[target] else { continue }
           run.expect(
             zoo.graph.rows(of: zoo.store.model.entities[said])[answer.targets[target]] != nil,
-            "the entity of target \(answer.targets[target]) of \(entity).\(name)", got: zoo.store.model.entities[said].name)
+            "target \(answer.targets[target]) of \(entity).\(name) to be of its own entity", got: zoo.store.model.entities[said].name)
         }
       }
     }
@@ -285,7 +291,7 @@ enum FamilyCases {
     for round in 0..<3 {
       for name in ["Bird", "Parrot", "Cat", "Bird"] {
         for key in try store.keys(name, 3 + round) {
-          run.expect(key > 0 && seen.insert(key).inserted, "a key that no animal had before", got: "\(key) for \(name)")
+          run.expect(key > 0 && seen.insert(key).inserted, "a key that no animal has", got: "\(key) for \(name)")
         }
       }
     }
@@ -302,12 +308,12 @@ enum FamilyCases {
     edit.update("Parrot", zoo.keys.parrots[1], ["name": .string("stale")])
     edit.delete("Cat", zoo.keys.cats[0])
     edit.update("Bird", zoo.keys.birds[0], ["title": .string("not stale")])
-    let error = run.expectError(.conflict, of: "changes of stale rows of two entities") { try zoo.store.save(edit.request()) }
+    let error = run.expectError(.conflict, of: "a save with stale rows of two entities") { try zoo.store.save(edit.request()) }
     let ids = [
       zoo.store.identity.objectID(entity: zoo.store.entity("Parrot"), key: zoo.keys.parrots[1]),
       zoo.store.identity.objectID(entity: zoo.store.entity("Cat"), key: zoo.keys.cats[0]),
     ]
-    if let error { run.expectEqual(Set(error.conflicts.map(\.objectID)), Set(ids), "the objects in conflict") }
+    if let error { run.expectEqual(Set(error.conflicts.map(\.objectID)), Set(ids), "the objects in the conflicts") }
     try zoo.store.expectContents(zoo.graph, "after a refused save")
   }
 
@@ -315,42 +321,44 @@ enum FamilyCases {
     let edits = GraphEdit(ExpectedGraph(zoo.graph))
     edit(edits)
     zoo.store.run.expectError(.constraintConflict, of: what) { try zoo.store.save(edits.request()) }
-    try zoo.store.expectContents(zoo.graph, "after a save was refused: \(what)")
+    try zoo.store.expectContents(zoo.graph, "after a refused save (\(what))")
   }
 
   private static func inheritedConstraints(_ run: CaseRun) throws {
     let zoo = try Zoo(run)
     let cat = try zoo.store.keys("Cat", 1)[0], parrot = try zoo.store.keys("Parrot", 1)[0]
-    // Chip 0 is that of a bird.
-    try refuses(zoo, "a cat with the chip of a bird") { $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(0)]) }
-    try refuses(zoo, "a parrot with the tag of a bird") { $0.insert("Parrot", parrot, ["name": .string("new"), "tag": .string("tag 3")]) }
-    try refuses(zoo, "a bird that takes the chip of a cat") { $0.update("Bird", zoo.keys.birds[1], ["chip": .int64(100)]) }
-    try refuses(zoo, "two animals of one save with one chip") {
+    // Chip 0 belongs to a bird.
+    try refuses(zoo, "inserting a cat with the chip of a bird") { $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(0)]) }
+    try refuses(zoo, "inserting a parrot with the tag of a bird") {
+      $0.insert("Parrot", parrot, ["name": .string("new"), "tag": .string("tag 3")])
+    }
+    try refuses(zoo, "updating a bird to the chip of a cat") { $0.update("Bird", zoo.keys.birds[1], ["chip": .int64(100)]) }
+    try refuses(zoo, "inserting two animals with the same chip") {
       $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(999)])
       $0.insert("Parrot", parrot, ["name": .string("new"), "chip": .int64(999)])
     }
-    // Names of cats are unique, those of birds are not; so only the chip is taken, and by a bird.
+    // Names are unique among cats but not among birds, so only the chip is a conflict, with a bird.
     let edits = GraphEdit(ExpectedGraph(zoo.graph))
     edits.insert("Cat", cat, ["name": .string("name 7"), "chip": .int64(0)])
-    let error = run.expectError(.constraintConflict, of: "a cat with the chip and the name of birds") {
+    let error = run.expectError(.constraintConflict, of: "inserting a cat with the chip and the name of birds") {
       try zoo.store.save(edits.request())
     }
     let bird = zoo.store.identity.objectID(entity: zoo.store.entity("Bird"), key: zoo.keys.birds[0])
-    run.expectEqual(error?.constraintConflicts.map(\.constraint) ?? [], [["chip"]], "the constraints of the conflict")
-    run.expectEqual(error?.constraintConflicts.compactMap(\.existing) ?? [], [bird], "who has the chip")
-    run.expectEqual(error?.constraintConflicts.first?.existing?.entityName ?? "", "Bird", "the entity of who has the chip")
+    run.expectEqual(error?.constraintConflicts.map(\.constraint) ?? [], [["chip"]], "the constraints of the conflicts")
+    run.expectEqual(error?.constraintConflicts.compactMap(\.existing) ?? [], [bird], "the existing object with the chip")
+    run.expectEqual(error?.constraintConflicts.first?.existing?.entityName ?? "", "Bird", "the entity of the existing object with the chip")
     try zoo.store.save(zoo.graph) {
       $0.delete("Bird", zoo.keys.birds[0])
       $0.insert("Cat", cat, ["name": .string("new"), "chip": .int64(0)])
     }
-    try zoo.store.expectContents(zoo.graph, "after a cat took the chip of a deleted bird")
+    try zoo.store.expectContents(zoo.graph, "after a cat got the chip of a deleted bird")
   }
 
   private static func ownConstraints(_ run: CaseRun) throws {
     let zoo = try Zoo(run)
     let cats = try zoo.store.keys("Cat", 2), bird = try zoo.store.keys("Bird", 1)[0]
-    // Names are unique among cats, which only inherit them.
-    try refuses(zoo, "two cats of one name") {
+    // Names are unique only among cats, although they are inherited.
+    try refuses(zoo, "inserting two cats with the same name") {
       $0.insert("Cat", cats[0], ["name": .string("same")])
       $0.insert("Cat", cats[1], ["name": .string("same")])
     }
@@ -359,8 +367,8 @@ enum FamilyCases {
       $0.insert("Bird", bird, ["name": .string("same")])
       $0.update("Bird", zoo.keys.birds[2], ["name": .string("same")])
     }
-    try zoo.store.expectContents(zoo.graph, "after birds and a cat got one name")
-    try refuses(zoo, "a cat that takes the tag of a cat") { $0.update("Cat", zoo.keys.cats[0], ["tag": .string("tag 8")]) }
+    try zoo.store.expectContents(zoo.graph, "after birds and a cat got the same name")
+    try refuses(zoo, "updating a cat to the tag of another cat") { $0.update("Cat", zoo.keys.cats[0], ["tag": .string("tag 8")]) }
   }
 
   private static func changes(_ run: CaseRun) throws {
@@ -379,7 +387,7 @@ enum FamilyCases {
     }
     try zoo.store.expectContents(graph, "after rows of every entity changed")
     for name in ["Animal", "Keeper"] {
-      zoo.store.expectRows(try zoo.store.fetch(zoo.plan(name)), zoo.family(name), "\(name) after changes")
+      zoo.store.expectRows(try zoo.store.fetch(zoo.plan(name)), zoo.family(name), "the rows of \(name) after changes")
     }
   }
 
@@ -406,8 +414,9 @@ enum FamilyCases {
     let (graph, _) = try ConformanceFamilies.zoo(store)
     try run.close(store)
     let again = try run.open(place, ConformanceFamilies.model)
-    try again.expectContents(graph, "after the store was opened again")
+    try again.expectContents(graph, "after reopening")
     run.expect(
-      !(try again.keys("Parrot", 3)).contains { graph.row(entity: 0, key: $0) != nil }, "keys that no animal has", got: "one that has")
+      !(try again.keys("Parrot", 3)).contains { graph.row(entity: 0, key: $0) != nil }, "the new keys not to be those of animals",
+      got: "a key of an animal")
   }
 }

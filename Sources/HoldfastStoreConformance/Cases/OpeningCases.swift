@@ -1,27 +1,27 @@
 import HoldfastStore
 
-/// C1, O1–O5, M1: declaring, opening, closing, metadata.
+/// C1, O1–O5, M1: capabilities, opening, closing, metadata.
 enum OpeningCases {
   static let all = [
-    StoreConformanceCase("C1", "capabilities are the declared ones at every call", declaredCapabilities),
-    StoreConformanceCase("O1", "the UUID is the same at every opening", sameIdentity),
-    StoreConformanceCase("O1", "two stores have two UUIDs", twoIdentities),
+    StoreConformanceCase("C1", "capabilities never change", declaredCapabilities),
+    StoreConformanceCase("O1", "the UUID is the same each time the store is opened", sameIdentity),
+    StoreConformanceCase("O1", "different stores have different UUIDs", twoIdentities),
     StoreConformanceCase("O2", "a new store is empty", newStoreIsEmpty),
-    StoreConformanceCase("O2", "a new store is not made when opened read-only", readOnlyMakesNothing),
-    StoreConformanceCase("O2", "a store opened read-only answers and refuses changes", readOnlyRefusesChanges),
-    StoreConformanceCase("O3", "a model with other version hashes is refused and nothing is changed", otherModel),
-    StoreConformanceCase("O3", "what is no store is refused", damagedStore),
-    StoreConformanceCase("O4", "opening a hundred times as many rows reads no more", openingReadsLittle),
-    StoreConformanceCase("O5", "what was committed is there at the next opening", reopening),
-    StoreConformanceCase("O5", "what was changed, deleted and linked is so at the next opening", reopeningAfterChanges),
-    StoreConformanceCase("O5", "closing twice does nothing more, and a closed store refuses requests", closing),
-    StoreConformanceCase("M1", "metadata is there at once and at the next opening, and replaces what was there", metadata),
+    StoreConformanceCase("O2", "opening read-only doesn't create a store", readOnlyMakesNothing),
+    StoreConformanceCase("O2", "a store opened read-only can be read but not changed", readOnlyRefusesChanges),
+    StoreConformanceCase("O3", "a model with other version hashes is refused, and the store stays unchanged", otherModel),
+    StoreConformanceCase("O3", "data that isn't a store is refused", damagedStore),
+    StoreConformanceCase("O4", "opening reads no more with a hundred times as many rows", openingReadsLittle),
+    StoreConformanceCase("O5", "committed rows are stored durably", reopening),
+    StoreConformanceCase("O5", "changes, deletions and links are stored durably", reopeningAfterChanges),
+    StoreConformanceCase("O5", "closing twice has no effect, and a closed store refuses requests", closing),
+    StoreConformanceCase("M1", "setting metadata replaces all metadata durably", metadata),
   ]
 
   private static func declaredCapabilities(_ run: CaseRun) throws {
     let place = try run.makePlace()
     let unopened = place.description.makeStore()
-    run.expectEqual(unopened.capabilities, run.harness.capabilities, "the capabilities of a store that is not open")
+    run.expectEqual(unopened.capabilities, run.harness.capabilities, "the capabilities of a store before opening")
     let store = try run.open(place, ConformanceModel.general)
     run.expectEqual(store.store.capabilities, run.harness.capabilities, "the capabilities of an open store")
     _ = try ConformanceRows.people(store)
@@ -31,20 +31,20 @@ enum OpeningCases {
   private static func sameIdentity(_ run: CaseRun) throws {
     let place = try run.makePlace()
     let first = try run.open(place, ConformanceModel.general)
-    run.expect(!first.identity.storeUUID.isEmpty, "a UUID", got: "an empty text")
-    run.expectEqual(first.identity.storeUUID, first.identity.storeUUID.uppercased(), "the UUID as upper-case text")
+    run.expect(!first.identity.storeUUID.isEmpty, "the store to have a UUID", got: "an empty string")
+    run.expectEqual(first.identity.storeUUID, first.identity.storeUUID.uppercased(), "the UUID")
     try run.close(first)
     let second = try run.open(place, ConformanceModel.general)
-    run.expectEqual(second.identity.storeUUID, first.identity.storeUUID, "the UUID at the second opening")
+    run.expectEqual(second.identity.storeUUID, first.identity.storeUUID, "the UUID after reopening")
   }
 
   private static func twoIdentities(_ run: CaseRun) throws {
     let first = try run.openNew(ConformanceModel.general), second = try run.openNew(ConformanceModel.general)
-    run.expect(first.identity.storeUUID != second.identity.storeUUID, "stores at two places to have two UUIDs", got: "one")
+    run.expect(first.identity.storeUUID != second.identity.storeUUID, "stores at two places to have different UUIDs", got: "the same UUID")
   }
 
-  /// Does nothing where the system does not tell how many bytes a thread has read, or where the store keeps its rows in
-  /// memory and so has to read them all.
+  /// Does nothing if the system doesn't report the number of bytes read, or if the store keeps its rows in memory and has to read
+  /// all of them.
   private static func openingReadsLittle(_ run: CaseRun) throws {
     if run.harness.capabilities.residentRows { return }
     func bytesReadOpening(_ count: Int) throws -> Int? {
@@ -68,13 +68,13 @@ enum OpeningCases {
   private static func newStoreIsEmpty(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     try store.expectContents(ExpectedGraph(store), "in a new store")
-    run.expect(store.metadata.userInfo.isEmpty, "no metadata in a new store", got: "\(store.metadata.userInfo)")
+    run.expect(store.metadata.userInfo.isEmpty, "a new store to have no metadata", got: "\(store.metadata.userInfo)")
   }
 
   private static func readOnlyMakesNothing(_ run: CaseRun) throws {
     let place = try run.makePlace()
     guard let readOnly = place.readOnly else { return }
-    run.expectError(.notFound, of: "opening a store read-only that does not exist") {
+    run.expectError(.notFound, of: "opening a missing store read-only") {
       let store = readOnly.makeStore()
       _ = try store.open(model: ConformanceModel.general)
       try store.close()
@@ -101,7 +101,7 @@ enum OpeningCases {
     let store = try run.open(place, ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     try run.close(store)
-    run.expectError(.incompatibleModel, of: "opening with a model that has one attribute more") {
+    run.expectError(.incompatibleModel, of: "opening with a model that has an additional attribute") {
       let other = place.description.makeStore()
       defer { try? other.close() }
       _ = try other.open(model: ConformanceModel.changed)
@@ -129,7 +129,7 @@ enum OpeningCases {
     let graph = try ConformanceRows.people(store)
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
-    try again.expectContents(graph, "at the second opening")
+    try again.expectContents(graph, "after reopening")
   }
 
   private static func reopeningAfterChanges(_ run: CaseRun) throws {
@@ -144,7 +144,7 @@ enum OpeningCases {
       edit.link("Person", "friends", people[1], people[5])
     }
     try run.close(store)
-    try run.open(place, ConformanceModel.general).expectContents(graph, "at the second opening")
+    try run.open(place, ConformanceModel.general).expectContents(graph, "after reopening")
   }
 
   private static func closing(_ run: CaseRun) throws {
@@ -154,7 +154,7 @@ enum OpeningCases {
     try store.store.close()
     run.expectError(.notOpen, of: "reading in a view of a closed store") { _ = try store.fetch(store.plan("Person"), in: view) }
     view.end()
-    run.expectError(.notOpen, of: "beginning to read a closed store") { _ = try store.store.beginRead(.latest) }
+    run.expectError(.notOpen, of: "beginning a read in a closed store") { _ = try store.store.beginRead(.latest) }
     run.expectError(.notOpen, of: "saving to a closed store") { try store.store.prepare(SaveRequest()).commit() }
   }
 
@@ -167,8 +167,8 @@ enum OpeningCases {
     try store.store.setMetadata(values)
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
-    run.expectEqual(again.metadata.userInfo, values, "the metadata at the next opening")
-    run.expectEqual(again.identity.storeUUID, store.identity.storeUUID, "the UUID after metadata was written")
-    try again.expectContents(graph, "after metadata was written")
+    run.expectEqual(again.metadata.userInfo, values, "the metadata after reopening")
+    run.expectEqual(again.identity.storeUUID, store.identity.storeUUID, "the UUID after setting metadata")
+    try again.expectContents(graph, "after setting metadata")
   }
 }

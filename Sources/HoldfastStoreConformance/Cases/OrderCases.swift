@@ -10,7 +10,7 @@ enum OrderCases {
     } + [
       StoreConformanceCase("F2", "sorting by several attributes", requires: sorting([.integer16, .string]), sortedByTwo),
       StoreConformanceCase(
-        "F2", "sorting by folded text",
+        "F2", "sorting by folded strings",
         requires: .with {
           $0.sorting = true
           $0.comparedTypes = [.string]
@@ -24,28 +24,28 @@ enum OrderCases {
           $0.traversal = .toOne
         }, sortedThroughToOne),
       StoreConformanceCase(
-        "F3", "offset and limit count in the order",
+        "F3", "offset and limit apply to the sorted rows",
         requires: .with {
           $0.sorting = true
           $0.windowing = true
           $0.comparedTypes = [.integer16, .string]
         }, windows),
       StoreConformanceCase(
-        "F2", "as many sort terms as are declared",
+        "F2", "sorting by the declared maximum number of terms",
         requires: .with {
           $0.sorting = true
           $0.traversal = .toOne
           $0.comparedTypes = [.integer16, .string]
         }, sortedByMany),
       StoreConformanceCase("F6", "counts of all rows", requires: .with { $0.counting = true }, counts),
-      StoreConformanceCase("F6", "sums and averages of whole numbers are exact", requires: .with { $0.aggregates = true }, exactSums),
+      StoreConformanceCase("F6", "sums and averages of integers are exact", requires: .with { $0.aggregates = true }, exactSums),
       StoreConformanceCase(
         "F6", "aggregates of all rows and of groups",
         requires: .with { $0.aggregates = true }, aggregates),
     ]
-    // IDs have no order, so none is the smallest.
+    // Object IDs aren't ordered, so they have no minimum or maximum.
     + AttributeType.storedCases.filter { $0 != .objectID }.map { type in
-      StoreConformanceCase("F6", "count, smallest and largest of \(type.rawValue)", requires: .with { $0.aggregates = true }) {
+      StoreConformanceCase("F6", "count, minimum and maximum of \(type.rawValue)", requires: .with { $0.aggregates = true }) {
         try extremes(type, $0)
       }
     }
@@ -62,8 +62,9 @@ enum OrderCases {
     let expected = graph.rows(entity).values.sorted { order.precedes($0.pointer, $1.pointer, graph) }
     let got = try store.fetch(store.plan(entity, sorts: terms))
     store.run.expectEqual(
-      got.map(\.key), expected.map(\.key), "the order of \(entity) by \(terms.map { "\($0.path) \($0.isAscending ? "up" : "down")" })")
-    store.expectRows(got, expected, "sorted rows of \(entity)")
+      got.map(\.key), expected.map(\.key),
+      "the keys of \(entity) sorted by \(terms.map { "\($0.path) \($0.isAscending ? "ascending" : "descending")" })")
+    store.expectRows(got, expected, "the sorted rows of \(entity)")
   }
 
   private static func sortedByType(_ type: AttributeType, _ run: CaseRun) throws {
@@ -112,7 +113,7 @@ enum OrderCases {
     try expectOrder((0..<count).map { SortTerm(PropertyPath(dotted: names[$0 % 4]), isAscending: $0 % 3 != 0) }, "Person", store, graph)
   }
 
-  /// The sum of the numbers fits in 64 bits; that of the first ones alone, in some order, doesn't.
+  /// The sum fits in 64 bits, but some partial sums don't.
   private static func exactSums(_ run: CaseRun) throws {
     for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max], [.min, .min, .max, .max, 2]] {
       let store = try run.openNew(ConformanceModel.general)
@@ -140,7 +141,9 @@ enum OrderCases {
         plan.offset = offset
         plan.limit = limit
         let expected = Array(all.dropFirst(offset).prefix(limit ?? .max))
-        run.expectEqual(try store.fetch(plan).map(\.key), expected, "the window at \(offset) of \(limit.map(String.init) ?? "all") people")
+        run.expectEqual(
+          try store.fetch(plan).map(\.key), expected,
+          "the keys of people with offset \(offset) and limit \(limit.map(String.init) ?? "none")")
       }
     }
   }
@@ -170,11 +173,11 @@ enum OrderCases {
     let got = try store.fetch(asked)
     let expected = (0..<reference.count).map { reference[$0].values }
     for values in expected where !got.contains(where: { $0.values == values }) {
-      store.run.fail("a group \(values) for \(plan.columns) by \(plan.groupBy)", got: "\(got.map(\.values))")
+      store.run.fail("the aggregates \(plan.columns) by \(plan.groupBy) to have a group \(values)", got: "\(got.map(\.values))")
     }
-    store.run.expectEqual(got.count, expected.count, "the number of groups for \(plan.columns) by \(plan.groupBy)")
+    store.run.expectEqual(got.count, expected.count, "the number of groups of the aggregates \(plan.columns) by \(plan.groupBy)")
     if let layout = got.first?.batch.layout {
-      store.run.expect(layout == plan.layout(in: described), "the layout of \(plan)", got: "\(layout.columns)")
+      store.run.expect(layout == plan.layout(in: described), "the rows to have the layout of \(plan)", got: "\(layout.columns)")
     }
   }
 

@@ -1,19 +1,19 @@
 import HoldfastStore
 
-/// What the rules say of ordered relationships.
+/// The rules for ordered relationships.
 enum OrderedCases {
   static let all = [
-    StoreConformanceCase("L5", "the keys of ordered targets, of every shape", keysOfEveryShape),
-    StoreConformanceCase("S12", "targets that move get new keys, the others keep theirs", moves),
-    StoreConformanceCase("S12", "a key goes with its link", keysGoWithLinks),
-    StoreConformanceCase("S12", "both sides of a pair have an order of their own", bothSides),
-    StoreConformanceCase("S12", "keys of targets that were deleted, and of sources", deletions),
-    StoreConformanceCase("S9", "an aborted save leaves the order as it was", abort),
-    StoreConformanceCase("O5", "the order is there when the store is opened again", reopening),
+    StoreConformanceCase("L5", "order keys for every shape of relationship", keysOfEveryShape),
+    StoreConformanceCase("S12", "moved targets get new keys, and the others keep theirs", moves),
+    StoreConformanceCase("S12", "an order key is removed with its link", keysGoWithLinks),
+    StoreConformanceCase("S12", "the two sides of a pair have separate orders", bothSides),
+    StoreConformanceCase("S12", "order keys are removed with deleted targets and sources", deletions),
+    StoreConformanceCase("S9", "an aborted save doesn't change the order", abort),
+    StoreConformanceCase("O5", "the order is stored durably", reopening),
   ]
 
-  /// Playlists with entries (one-to-many), tags in both orders (many-to-many), notes (without inverse), and songs that follow
-  /// each other.
+  /// Playlists with entries (one-to-many), tags ordered on both sides (many-to-many) and notes (without inverse), and tags that
+  /// follow each other.
   static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [
@@ -37,7 +37,7 @@ enum OrderedCases {
         EntityDescription("Note", attributes: [AttributeDescription("text", .string)]),
       ])
     } catch {
-      preconditionFailure("A model of the kit is wrong: \(error)")
+      preconditionFailure("A model of the conformance kit is invalid: \(error)")
     }
   }()
 
@@ -61,7 +61,7 @@ enum OrderedCases {
         for key in playlists { edit.insert("Playlist", key, ["name": .string("p\(key)")]) }
         for (place, key) in entries.enumerated() {
           edit.insert("Entry", key, ["title": .string("e\(place)"), "playlist": .int64(playlists[place % 3])])
-          // Against the order of keys, so that nobody gets it right by chance.
+          // The order differs from that of the keys, so that a store can't return it by chance.
           edit.order("Playlist", "entries", playlists[place % 3], key, Int64(2048 - place * 100))
         }
         for (place, key) in tags.enumerated() {
@@ -117,14 +117,14 @@ enum OrderedCases {
       edit.link("Playlist", "notes", playlists[2], music.notes[1])
       edit.order("Playlist", "notes", playlists[2], music.notes[1], 8)
     }
-    try store.expectContents(music.graph, "after links went")
-    // They come back without a key: the old ones are forgotten.
+    try store.expectContents(music.graph, "after removing links")
+    // The links are added again without order keys: the old keys must not reappear.
     try store.save(music.graph) { edit in
       edit.update("Entry", entries[0], ["playlist": .int64(playlists[0])])
       edit.link("Playlist", "tags", playlists[0], tags[1])
       edit.link("Playlist", "notes", playlists[0], music.notes[0])
     }
-    try store.expectContents(music.graph, "after links came back without keys")
+    try store.expectContents(music.graph, "after adding links again without order keys")
   }
 
   private static func bothSides(_ run: CaseRun) throws {
@@ -134,9 +134,9 @@ enum OrderedCases {
       edit.order("Tag", "playlists", tags[1], playlists[0], 40)
       edit.order("Tag", "playlists", tags[1], playlists[1], 30)
     }
-    try music.store.expectContents(music.graph, "after one side was put in another order")
+    try music.store.expectContents(music.graph, "after reordering one side")
     try music.store.save(music.graph) { $0.order("Playlist", "tags", playlists[0], tags[1], 99_999) }
-    try music.store.expectContents(music.graph, "after the other side was")
+    try music.store.expectContents(music.graph, "after reordering the other side")
   }
 
   private static func deletions(_ run: CaseRun) throws {
@@ -150,7 +150,7 @@ enum OrderedCases {
     try music.store.save(music.graph) { $0.delete("Playlist", music.playlists[1]) }
     try music.store.expectContents(music.graph, "after a source was deleted")
     try music.store.save(music.graph) { edit in edit.update("Entry", music.entries[1], ["playlist": .int64(music.playlists[0])]) }
-    try music.store.expectContents(music.graph, "after an entry of a deleted playlist got another, and no key")
+    try music.store.expectContents(music.graph, "after an entry of a deleted playlist got another playlist but no order key")
   }
 
   private static func abort(_ run: CaseRun) throws {
@@ -165,6 +165,6 @@ enum OrderedCases {
     let place = try run.makePlace()
     let music = try Music(try run.open(place, model))
     try run.close(music.store)
-    try run.open(place, model).expectContents(music.graph, "after the store was opened again")
+    try run.open(place, model).expectContents(music.graph, "after reopening")
   }
 }

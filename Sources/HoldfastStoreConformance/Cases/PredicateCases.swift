@@ -1,13 +1,13 @@
 import HoldfastStore
 
-/// F1 for each declared ability: the store's answers are those of the reference evaluator.
+/// F1 for each declared capability: the store must return the same rows as the reference evaluator.
 enum PredicateCases {
   static let all =
     AttributeType.storedCases.flatMap(typeCases) + [
       StoreConformanceCase("F1", "nil in comparisons", requires: needs([.equality, .order], [.integer16, .string]), comparisonsWithNil),
-      StoreConformanceCase("F1", "objects and to-one targets compared", requires: needs([.equality], []), objects),
+      StoreConformanceCase("F1", "comparisons of objects and to-one destinations", requires: needs([.equality], []), objects),
       StoreConformanceCase(
-        "F1", "case and diacritics folded", requires: needs([.equality, .substrings, .folding], [.string]), folded),
+        "F1", "comparisons that ignore case and diacritics", requires: needs([.equality, .substrings, .folding], [.string]), folded),
       StoreConformanceCase(
         "F1", "AND, OR and NOT",
         requires: needs([.equality, .order], [.integer64, .string, .boolean, .double]) { $0.booleanOperators = true }, booleans),
@@ -18,22 +18,23 @@ enum PredicateCases {
         "F1", "ANY and ALL over to-many relationships",
         requires: needs([.equality, .order], [.string, .integer16]) { $0.traversal = .quantifiers }, quantifiers),
       StoreConformanceCase(
-        "F1", "ANY and ALL at the end of and before to-one paths",
+        "F1", "ANY and ALL combined with to-one paths",
         requires: needs([.equality, .order], [.string, .integer16]) { $0.traversal = [.quantifiers, .toOne] }, quantifiersOnPaths),
       StoreConformanceCase(
-        "F1", "numbers of objects of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
+        "F1", "counts of to-many relationships", requires: needs([.equality, .order], []) { $0.traversal = .counts }, counts),
       StoreConformanceCase(
         "F1", "predicates at the declared limits",
         requires: needs([.equality, .order], [.integer16]) {
           $0.booleanOperators = true
           $0.traversal = .quantifiers
         }, limits),
-      StoreConformanceCase("F1", "look-ups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
-      StoreConformanceCase("F1", "look-ups by several unique values", requires: .with { $0.uniqueLookups = true }, compositeLookups),
+      StoreConformanceCase("F1", "lookups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
       StoreConformanceCase(
-        "F1", "look-ups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
+        "F1", "lookups by constraints on several attributes", requires: .with { $0.uniqueLookups = true }, compositeLookups),
       StoreConformanceCase(
-        "F6", "counts of rows that meet a predicate", requires: needs([.equality], [.string]) { $0.counting = true }, countsWithPredicate),
+        "F1", "lookups by unique values after changes", requires: .with { $0.uniqueLookups = true }, uniqueLookupsAfterChanges),
+      StoreConformanceCase(
+        "F6", "counts of rows with a predicate", requires: needs([.equality], [.string]) { $0.counting = true }, countsWithPredicate),
     ]
 
   static func needs(
@@ -48,7 +49,7 @@ enum PredicateCases {
 
   private static func typeCases(_ type: AttributeType) -> [StoreConformanceCase] {
     let name = type.rawValue
-    // What a transformer made is compared with nil alone, and IDs have no order.
+    // Transformed values are only compared with nil, and object IDs aren't ordered.
     if type == .transformable || type == .objectID {
       return [
         StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], AttributeTypes(type))) { run in
@@ -67,7 +68,7 @@ enum PredicateCases {
     ]
     if type == .string || type == .uri {
       cases.append(
-        StoreConformanceCase("F1", "parts of text on \(name)", requires: needs([.substrings], AttributeTypes(type))) { run in
+        StoreConformanceCase("F1", "substrings on \(name)", requires: needs([.substrings], AttributeTypes(type))) { run in
           try compare(type, [.beginsWith, .endsWith, .contains], parts, run)
         })
     }
@@ -78,7 +79,7 @@ enum PredicateCases {
     ["", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/"]
     .map { .string($0) }
 
-  // MARK: Asking both
+  // MARK: Comparing with the reference
 
   private static func compare(_ type: AttributeType, _ operators: [ComparisonOperator], _ constants: [StoreValue], _ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
@@ -89,7 +90,7 @@ enum PredicateCases {
     }
   }
 
-  /// Asks the store and the reference evaluator, and compares the keys.
+  /// Sends the request to the store and to the reference evaluator, and compares the rows.
   static func ask(_ predicate: QueryExpression, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
     let expected = try matching(predicate, entity, store, graph)
     try store.expectRows(store.fetch(store.plan(entity, predicate)), expected, "the rows of \(entity) where \(predicate)")
@@ -129,7 +130,7 @@ enum PredicateCases {
         if size < 8 { try ask(.membership(path, list + [.null]), "Sample", store, graph) }
       }
     }
-    // Long lists may go another way.
+    // Stores can use other algorithms for long lists.
     for size in [9, 40, 400, 10_000] where size <= store.store.capabilities.largestList {
       let list = (0..<size).map { $0 % 3 == 0 ? constants[$0 % constants.count] : constants[0] }
       try ask(.membership(path, list), "Sample", store, graph)
@@ -139,7 +140,7 @@ enum PredicateCases {
 
   // MARK: Limits
 
-  /// Predicates that are as large and as deep in all ways at once as the store declares, within what any query needs.
+  /// Predicates at all declared limits at once, up to the size that queries need in practice.
   private static func limits(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
@@ -167,7 +168,7 @@ enum PredicateCases {
     }
   }
 
-  // MARK: Single abilities
+  // MARK: Single capabilities
 
   private static func comparisonsWithNil(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)

@@ -1,21 +1,21 @@
 import HoldfastStore
 
-/// F1, F4–F6, R1–R2 without predicates and sorts: what every store can do.
+/// F1, F4–F6, R1–R2 without predicates and sorts: the minimum that every store supports.
 enum ReadingCases {
   static let all =
     [
-      StoreConformanceCase("F1", "all rows of an entity, each once, and of no other", allRows),
-      StoreConformanceCase("F1", "all rows after many small saves", manySaves),
-      StoreConformanceCase("F4", "stops after the sink has enough", stopsWhenEnough),
-      StoreConformanceCase("F4", "passes on what the sink throws", passesOnErrors),
-      StoreConformanceCase("F4", "rows that are not wanted any more end in an error, or come all the same", unwantedRows),
-      StoreConformanceCase("F5", "rows have layout, ID, key and version, and one batch is of one entity", layouts),
-      StoreConformanceCase("F6", "keys are rows without columns", keysOnly),
-      StoreConformanceCase("R1", "each row that is asked for, once", rowsByKey),
+      StoreConformanceCase("F1", "a fetch returns exactly the rows of an entity, each once", allRows),
+      StoreConformanceCase("F1", "a fetch returns all rows after many small saves", manySaves),
+      StoreConformanceCase("F4", "a fetch stops after the sink has enough", stopsWhenEnough),
+      StoreConformanceCase("F4", "errors of the sink are rethrown", passesOnErrors),
+      StoreConformanceCase("F4", "a fetch that is no longer wanted throws the sink's error or completes", unwantedRows),
+      StoreConformanceCase("F5", "rows have the right layout, ID, key and version, and each batch has one entity", layouts),
+      StoreConformanceCase("F6", "key-only rows have no columns", keysOnly),
+      StoreConformanceCase("R1", "each requested row is returned once", rowsByKey),
       StoreConformanceCase("R2", "keys that do not exist are left out", missingKeys),
     ]
     + AttributeType.storedCases.map { type in
-      StoreConformanceCase("F5", "values of type \(type.rawValue) come back as they were") { try valuesComeBack(type, $0) }
+      StoreConformanceCase("F5", "values of type \(type.rawValue) are returned unchanged") { try valuesComeBack(type, $0) }
     }
 
   private static func allRows(_ run: CaseRun) throws {
@@ -41,7 +41,7 @@ enum ReadingCases {
     try store.expectRows(store.rows("Club", keys), Array(graph.rows("Club").values), "the rows of Club by key")
   }
 
-  /// Enough rows for several batches of 64 KiB.
+  /// Inserts enough rows for several batches of 64 KiB.
   private static func manyRows(_ store: OpenStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let keys = try store.keys("Company", 4_000)
@@ -56,7 +56,7 @@ enum ReadingCases {
     let graph = try manyRows(store)
     let sink = CollectingSink(enoughAfter: 1)
     try store.latest { try store.store.fetch(store.plan("Company"), in: $0, into: sink) }
-    run.expect(sink.takeCount <= 2, "at most one delivery after the sink has enough", got: "\(sink.takeCount - 1) more")
+    run.expect(sink.takeCount <= 2, "the fetch to make at most one delivery after the sink has enough", got: "\(sink.takeCount - 1) more")
     try store.expectRows(store.fetch(store.plan("Company")), Array(graph.rows("Company").values), "the rows of Company")
   }
 
@@ -75,21 +75,21 @@ enum ReadingCases {
       let request = FaultRequest(entity: store.entity("Company").index, keys: [key])
       expectSinkFailure(run, "rows") { try store.store.rows(request, in: view, into: ThrowingSink()) }
     }
-    try store.expectContents(graph, "after a sink threw")
+    try store.expectContents(graph, "after a sink threw an error")
   }
 
   private static func expectSinkFailure(_ run: CaseRun, _ what: String, _ body: () throws -> Void) {
     do {
       try body()
-      run.fail("\(what) to throw what the sink threw", got: "no error")
+      run.fail("\(what) to throw the sink's error", got: "no error")
     } catch is SinkFailure {
     } catch let error as StoreError where error.cause is SinkFailure {
     } catch {
-      run.fail("\(what) to throw what the sink threw", got: "\(error)")
+      run.fail("\(what) to throw the sink's error", got: "\(error)")
     }
   }
 
-  /// Wants no rows, and says so only when it is asked.
+  /// A sink that wants no rows, but reports that only in `checkWanted()`.
   private final class UnwantingSink: RowSink {
     private(set) var count = 0
     private(set) var wasAsked = false
@@ -117,7 +117,7 @@ enum ReadingCases {
       guard sink.wasAsked else { throw error }
       return expectSinkFailure(run, "fetch") { throw error }
     }
-    run.expect(sink.count == all, "all \(all) rows, or what the sink threw when it was asked", got: "\(sink.count) rows")
+    run.expect(sink.count == all, "the fetch to return all \(all) rows or throw the sink's error", got: "\(sink.count) rows")
   }
 
   private static func layouts(_ run: CaseRun) throws {
@@ -131,7 +131,7 @@ enum ReadingCases {
         try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: view, into: sink)
       }
       for batch in sink.batches {
-        run.expect(batch.layout == entity.layout, "the layout of \(entity.name)", got: "\(batch.layout.columns)")
+        run.expect(batch.layout == entity.layout, "a batch of \(entity.name) to have the entity's layout", got: "\(batch.layout.columns)")
         run.expectEqual(batch.idPrefix?.entityName, entity.name, "the entity of the IDs of a batch of \(entity.name)")
         run.expectEqual(batch.idPrefix?.storeIdentifier, store.identity.storeUUID, "the store of the IDs of a batch of \(entity.name)")
       }
@@ -150,7 +150,7 @@ enum ReadingCases {
       let got = try store.fetch(plan)
       run.expectEqual(got.map(\.key).sorted(), graph.rows(of: entity).keys.sorted(), "the keys of \(entity.name)")
       for row in got {
-        run.expect(row.batch.layout == .keysOnly, "keys of \(entity.name) without columns", got: "\(row.batch.layout.columns)")
+        run.expect(row.batch.layout == .keysOnly, "key-only rows of \(entity.name) to have no columns", got: "\(row.batch.layout.columns)")
         run.expectEqual(row.objectID, store.identity.objectID(entity: entity, key: row.key), "the ID of key \(row.key) of \(entity.name)")
       }
     }
@@ -161,13 +161,15 @@ enum ReadingCases {
     let graph = try ConformanceRows.people(store)
     for entity in store.model.entities {
       let rows = graph.rows(of: entity), keys = rows.keys.sorted()
-      try store.expectRows(store.rows(entity.name, keys), Array(rows.values), "all rows of \(entity.name) by key")
-      try store.expectRows(store.rows(entity.name, keys.reversed()), Array(rows.values), "all rows of \(entity.name) by descending key")
-      for key in keys { try store.expectRows(store.rows(entity.name, [key]), rows[key].map { [$0] } ?? [], "row \(key) of \(entity.name)") }
+      try store.expectRows(store.rows(entity.name, keys), Array(rows.values), "the rows of \(entity.name) by key")
+      try store.expectRows(store.rows(entity.name, keys.reversed()), Array(rows.values), "the rows of \(entity.name) by descending key")
+      for key in keys {
+        try store.expectRows(store.rows(entity.name, [key]), rows[key].map { [$0] } ?? [], "the rows for key \(key) of \(entity.name)")
+      }
     }
     let many = try manyRows(store)
     let keys = many.rows("Company").keys.sorted { $0 % 97 == $1 % 97 ? $0 < $1 : $0 % 97 < $1 % 97 }
-    try store.expectRows(store.rows("Company", keys), Array(many.rows("Company").values), "4,000 rows of Company by key")
+    try store.expectRows(store.rows("Company", keys), Array(many.rows("Company").values), "the 4,000 rows of Company by key")
   }
 
   private static func missingKeys(_ run: CaseRun) throws {
@@ -178,8 +180,8 @@ enum ReadingCases {
     let unused = try store.keys("Person", 1)[0]
     let asked = [unused, keys[3], keys[4], keys[5], Int64.max, 1 << 40]
     try store.expectRows(
-      store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows that there are")
-    try store.expectRows(store.rows("Person", []), [], "the rows of no keys")
+      store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows for existing and missing keys")
+    try store.expectRows(store.rows("Person", []), [], "the rows for an empty list of keys")
   }
 
   private static func valuesComeBack(_ type: AttributeType, _ run: CaseRun) throws {
@@ -191,15 +193,15 @@ enum ReadingCases {
     try store.save(graph) { edit in
       for (key, value) in zip(keys, values) { edit.insert("Sample", key, [ConformanceModel.attributeName(type): value]) }
     }
-    try store.expectRows(store.fetch(store.plan("Sample")), Array(graph.rows("Sample").values), "fetched rows")
+    try store.expectRows(store.fetch(store.plan("Sample")), Array(graph.rows("Sample").values), "the fetched rows")
     try store.save(graph) { edit in
       for (index, key) in keys.enumerated() {
         edit.update("Sample", key, [ConformanceModel.attributeName(type): values[(index + 1) % values.count]])
       }
     }
-    try store.expectRows(store.rows("Sample", keys), Array(graph.rows("Sample").values), "rows by key after an update")
+    try store.expectRows(store.rows("Sample", keys), Array(graph.rows("Sample").values), "the rows by key after an update")
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
-    try again.expectRows(again.fetch(again.plan("Sample")), Array(graph.rows("Sample").values), "fetched rows at the next opening")
+    try again.expectRows(again.fetch(again.plan("Sample")), Array(graph.rows("Sample").values), "the fetched rows after reopening")
   }
 }

@@ -3,14 +3,14 @@ import HoldfastStore
 /// L1–L4: targets of to-many relationships.
 enum RelationshipCases {
   static let all = [
-    StoreConformanceCase("L1", "one-to-many targets, source by source", oneToMany),
+    StoreConformanceCase("L1", "one-to-many targets of one or many sources", oneToMany),
     StoreConformanceCase("L1", "many-to-many targets from both sides", manyToMany),
-    StoreConformanceCase("L1", "targets in the order of the sources, without repetition", orderOfSources),
+    StoreConformanceCase("L1", "targets in the order of the sources, without duplicates", orderOfSources),
     StoreConformanceCase("L1", "targets of many sources with many links", manyLinks),
-    StoreConformanceCase("L2", "both sides agree after links and keys change", bothSidesAfterChanges),
-    StoreConformanceCase("L2", "links added twice or removed though absent change nothing", repeatedLinks),
-    StoreConformanceCase("L3", "sources that do not exist have no targets", missingSources),
-    StoreConformanceCase("L4", "rows that come along are the targets' as they are, each once", rowsAlong),
+    StoreConformanceCase("L2", "both sides agree after links and to-one relationships change", bothSidesAfterChanges),
+    StoreConformanceCase("L2", "adding an existing link or removing a missing one has no effect", repeatedLinks),
+    StoreConformanceCase("L3", "missing sources have no targets", missingSources),
+    StoreConformanceCase("L4", "prefetched rows are current rows of targets, each once", rowsAlong),
   ]
 
   private static func expectTargets(
@@ -19,7 +19,8 @@ enum RelationshipCases {
     guard let described = store.entity(entity).relationship(named: relationship) else { return }
     let got = try store.targets(entity, relationship, sources)
     for (source, got) in zip(sources, got) {
-      store.run.expectEqual(got, graph.targets(of: source, described), "\(when), \(entity).\(relationship) of \(source)")
+      store.run.expectEqual(
+        got, graph.targets(of: source, described), "the targets of \(entity).\(relationship) of object \(source) \(when)")
     }
   }
 
@@ -27,9 +28,9 @@ enum RelationshipCases {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let companies = graph.rows("Company").keys.sorted()
-    try expectTargets(store, graph, "Company", "employees", companies, "for all at once")
-    for company in companies { try expectTargets(store, graph, "Company", "employees", [company], "for one") }
-    try expectTargets(store, graph, "Company", "employees", [], "for none")
+    try expectTargets(store, graph, "Company", "employees", companies, "in a request for all sources")
+    for company in companies { try expectTargets(store, graph, "Company", "employees", [company], "in a request for one source") }
+    try expectTargets(store, graph, "Company", "employees", [], "in a request for no source")
   }
 
   private static func manyToMany(_ run: CaseRun) throws {
@@ -37,25 +38,27 @@ enum RelationshipCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
     for relationship in ["friends", "friendOf", "clubs"] {
-      try expectTargets(store, graph, "Person", relationship, people, "for all at once")
-      for person in people { try expectTargets(store, graph, "Person", relationship, [person], "for one") }
+      try expectTargets(store, graph, "Person", relationship, people, "in a request for all sources")
+      for person in people { try expectTargets(store, graph, "Person", relationship, [person], "in a request for one source") }
     }
-    try expectTargets(store, graph, "Club", "members", graph.rows("Club").keys.sorted(), "for all at once")
+    try expectTargets(store, graph, "Club", "members", graph.rows("Club").keys.sorted(), "in a request for all sources")
   }
 
   private static func orderOfSources(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted { ($0 % 5, $0) > ($1 % 5, $1) }
-    for relationship in ["friends", "friendOf"] { try expectTargets(store, graph, "Person", relationship, people, "in another order") }
-    try expectTargets(store, graph, "Company", "employees", graph.rows("Company").keys.sorted(by: >), "in another order")
+    for relationship in ["friends", "friendOf"] {
+      try expectTargets(store, graph, "Person", relationship, people, "with sources in another order")
+    }
+    try expectTargets(store, graph, "Company", "employees", graph.rows("Company").keys.sorted(by: >), "with sources in another order")
     let view = try store.store.beginRead(.latest)
     let place = store.entity("Person").relationship(named: "friends")?.index ?? 0
     let answer = try store.store.relationships(
       RelationshipRequest(entity: store.entity("Person").index, relationship: place, sources: people), in: view)
     for index in people.indices where answer.offsets.count == people.count + 1 {
       let targets = answer.targets[Int(answer.offsets[index])..<Int(answer.offsets[index + 1])]
-      run.expectEqual(Set(targets).count, targets.count, "the number of different friends of \(people[index])")
+      run.expectEqual(Set(targets).count, targets.count, "the number of distinct friends of person \(people[index])")
     }
     view.end()
   }
@@ -98,7 +101,7 @@ enum RelationshipCases {
         edit.unlink("Person", "friends", people[3], target)
       }
     }
-    try store.expectContents(graph, "after links and keys changed")
+    try store.expectContents(graph, "after links and to-one relationships changed")
   }
 
   private static func repeatedLinks(_ run: CaseRun) throws {
@@ -110,8 +113,8 @@ enum RelationshipCases {
       for friend in friends { edit.link("Person", "friends", people[7], friend) }
       for (index, person) in people.enumerated() where index % 4 == 0 { edit.unlink("Person", "friends", person, people[1]) }
     }
-    try store.expectContents(graph, "after links were added again and absent ones removed")
-    // Absent links of people who have none at all, beside links that are there.
+    try store.expectContents(graph, "after adding existing links and removing missing ones")
+    // Removes missing links of people without any links, together with existing links.
     let new = try store.keys("Person", 4)
     try store.save(graph) { edit in
       for key in new { edit.insert("Person", key, ["name": .string("New")]) }
@@ -125,7 +128,7 @@ enum RelationshipCases {
       edit.unlink("Person", "friends", new[3], new[2])
       edit.link("Person", "friends", new[3], new[0])
     }
-    try store.expectContents(graph, "after absent links of people without any were removed")
+    try store.expectContents(graph, "after removing missing links of people without links")
   }
 
   private static func missingSources(_ run: CaseRun) throws {
@@ -168,17 +171,17 @@ enum RelationshipCases {
       let targets = Set(sources.flatMap { graph.targets(of: $0, place) })
       store.run.expectEqual(Set(answer.targets), targets, "the targets of \(entity).\(relationship) of \(sources.count) sources")
       let rows = answer.rows.flatMap { batch in (0..<batch.count).map { batch[$0] } }
-      let what = "a row along with \(entity).\(relationship)"
+      let what = "a prefetched row of \(entity).\(relationship)"
       if !isWelcome {
-        store.run.expectEqual(rows.count, 0, "the number of rows along with \(entity).\(relationship) when none are welcome")
+        store.run.expectEqual(rows.count, 0, "the number of unrequested prefetched rows of \(entity).\(relationship)")
       }
-      store.run.expectEqual(Set(rows.map(\.key)).count, rows.count, "the number of different rows along with \(entity).\(relationship)")
+      store.run.expectEqual(Set(rows.map(\.key)).count, rows.count, "the number of distinct prefetched rows of \(entity).\(relationship)")
       for row in rows {
-        store.run.expectEqual(row.objectID, store.identity.objectID(entity: destination, key: row.key), "\(what): the ID")
+        store.run.expectEqual(row.objectID, store.identity.objectID(entity: destination, key: row.key), "the ID of \(what)")
         if let expected = graph.rows(of: destination)[row.key], targets.contains(row.key) {
           store.expectSame(row, expected, what)
         } else {
-          store.run.fail("\(what) to be of a target", got: "key \(row.key)")
+          store.run.fail("\(what) to be a row of a target", got: "key \(row.key)")
         }
       }
     }

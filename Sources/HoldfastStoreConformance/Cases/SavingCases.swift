@@ -1,16 +1,16 @@
 import HoldfastStore
 
-/// K1, S10: keys and what a save does.
+/// K1, S10: keys and the effects of a save.
 enum SavingCases {
   static let all = [
-    StoreConformanceCase("K1", "as many keys as asked for, ascending, positive, each once", keys),
-    StoreConformanceCase("K1", "keys of several entities do not disturb each other", keysOfEntities),
-    StoreConformanceCase("K1", "keys are not given again after a commit, a deletion and reopening", keysAfterReopening),
+    StoreConformanceCase("K1", "the requested number of keys, ascending, positive and unique", keys),
+    StoreConformanceCase("K1", "allocating keys for several entities in turn", keysOfEntities),
+    StoreConformanceCase("K1", "keys aren't reused after a commit, a deletion and reopening", keysAfterReopening),
     StoreConformanceCase("S10", "an empty save changes nothing", emptySave),
-    StoreConformanceCase("S10", "inserted, updated and deleted rows are as the request says", rows),
-    StoreConformanceCase("S10", "a row without changed values changes its version only", versionOnly),
-    StoreConformanceCase("S10", "many saves leave what a simple model expects", manySaves),
-    StoreConformanceCase("S10", "the request coded and decoded does the same", codedRequest),
+    StoreConformanceCase("S10", "rows are inserted, updated and deleted as requested", rows),
+    StoreConformanceCase("S10", "an update without changed values changes only the version", versionOnly),
+    StoreConformanceCase("S10", "many random saves", manySaves),
+    StoreConformanceCase("S10", "encoding and decoding the request doesn't change the result", codedRequest),
   ]
 
   private static func keys(_ run: CaseRun) throws {
@@ -18,10 +18,10 @@ enum SavingCases {
     var seen: Set<Int64> = []
     for count in [1, 0, 5, 1, 1000, 2] {
       let keys = try store.keys("Person", count)
-      run.expectEqual(keys.count, count, "the number of keys")
-      run.expect(zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 }, "ascending keys", got: "\(keys.prefix(10))")
-      run.expect(keys.allSatisfy { $0 > 0 }, "positive keys", got: "\(keys.prefix(10))")
-      for key in keys where !seen.insert(key).inserted { run.fail("keys that were never given", got: "\(key) again") }
+      run.expectEqual(keys.count, count, "the number of allocated keys")
+      run.expect(zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 }, "the keys to ascend", got: "\(keys.prefix(10))")
+      run.expect(keys.allSatisfy { $0 > 0 }, "the keys to be positive", got: "\(keys.prefix(10))")
+      for key in keys where !seen.insert(key).inserted { run.fail("new keys", got: "\(key) again") }
     }
   }
 
@@ -31,7 +31,7 @@ enum SavingCases {
     for round in 0..<20 {
       for entity in ["Person", "Company", "Sample"] {
         for key in try store.keys(entity, round % 3 + 1) where !seen[entity, default: []].insert(key).inserted {
-          run.fail("keys of \(entity) that were never given", got: "\(key) again")
+          run.fail("new keys of \(entity)", got: "\(key) again")
         }
       }
     }
@@ -45,13 +45,13 @@ enum SavingCases {
     try store.save(graph) { edit in for key in keys { edit.insert("Club", key, ["name": .string("Club")]) } }
     try store.save(graph) { edit in for key in keys { edit.delete("Club", key) } }
     let more = try store.keys("Club", 3)
-    run.expect(Set(more).isDisjoint(with: keys), "keys other than those of deleted rows", got: "\(more) after \(keys)")
+    run.expect(Set(more).isDisjoint(with: keys), "new keys to differ from those of deleted rows", got: "\(more) after \(keys)")
     try store.save(graph) { $0.insert("Club", more[0], ["name": .string("Club")]) }
     try run.close(store)
     let again = try run.open(place, ConformanceModel.general)
     let last = try again.keys("Club", 3)
     run.expect(
-      Set(last).isDisjoint(with: keys + [more[0]]), "keys other than those of rows that were committed",
+      Set(last).isDisjoint(with: keys + [more[0]]), "new keys to differ from those of committed rows",
       got: "\(last) after \(keys), \(more[0])")
   }
 
@@ -76,7 +76,7 @@ enum SavingCases {
       edit.update("Person", people[1], ["name": .string(String(repeating: "n", count: 100_000)), "age": .null, "number": .int64(-5)])
       edit.delete("Person", people[23])
     }
-    try store.expectContents(graph, "after rows of every kind")
+    try store.expectContents(graph, "after insertions, updates and deletions")
   }
 
   private static func versionOnly(_ run: CaseRun) throws {
@@ -84,7 +84,7 @@ enum SavingCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted()
     for _ in 0..<3 { try store.save(graph) { edit in for key in people.prefix(4) { edit.update("Person", key, [:]) } } }
-    try store.expectContents(graph, "after versions were raised")
+    try store.expectContents(graph, "after changing only versions")
   }
 
   private static func manySaves(_ run: CaseRun) throws {
@@ -137,11 +137,11 @@ enum SavingCases {
     edit.link("Person", "friends", key, people[0])
     try store.save(CodedCopy.of(edit.request()))
     edit.apply()
-    try store.expectContents(graph, "after a coded request")
+    try store.expectContents(graph, "after a decoded request")
   }
 }
 
-/// Numbers that are the same in every run.
+/// Pseudorandom numbers that are the same in every run.
 struct SeededNumbers {
   private var state: UInt64
 

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// S11: what pointed to a deleted row, for each delete rule and each shape of relationship.
+/// S11: references to a deleted row, for each delete rule and each shape of relationship.
 enum SeveringCases {
   static let all =
     DeleteRule.allCases.flatMap { rule in
@@ -10,9 +10,9 @@ enum SeveringCases {
         }
       }
     } + [
-      StoreConformanceCase("S11", "severing follows the updates of the same save", afterUpdates),
-      StoreConformanceCase("S11", "both sides deleted in one save", bothSides),
-      StoreConformanceCase("S11", "many deletions at once", manyDeletions),
+      StoreConformanceCase("S11", "references are removed after the updates of the same save", afterUpdates),
+      StoreConformanceCase("S11", "deleting both sides in one save", bothSides),
+      StoreConformanceCase("S11", "many deletions in one save", manyDeletions),
     ]
 
   private enum Shape: String, CaseIterable {
@@ -43,7 +43,7 @@ enum SeveringCases {
     return Hubs(store: store, graph: graph, hubs: hubs, spokes: spokes, above: above)
   }
 
-  /// Links the first hubs with others in one shape.
+  /// Links the first hubs in one shape.
   private static func connect(_ shape: Shape, _ all: Hubs) throws {
     let (hubs, spokes) = (all.hubs, all.spokes)
     try all.store.save(all.graph) { edit in
@@ -121,6 +121,6 @@ enum SeveringCases {
       for (index, person) in people.enumerated() where index % 3 == 1 { edit.delete("Person", person) }
       for company in companies.prefix(7) { edit.delete("Company", company) }
     }
-    try store.expectContents(graph, "after a third of all people and most companies were deleted")
+    try store.expectContents(graph, "after deleting a third of all people and most companies")
   }
 }

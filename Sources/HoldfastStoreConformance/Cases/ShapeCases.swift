@@ -1,21 +1,21 @@
 import HoldfastStore
 
-/// What the rules say of relationships without an inverse and of those that are their own inverse.
+/// The rules for relationships without an inverse, and for those that are their own inverse.
 enum ShapeCases {
   static let all = [
-    StoreConformanceCase("L1", "targets of a relationship without inverse", withoutInverse),
-    StoreConformanceCase("L2", "a relationship that is its own inverse leads both ways", reflexive),
-    StoreConformanceCase("S10", "a target that can belong to one object only leaves another", takenAway),
-    StoreConformanceCase("S11", "deleted targets of relationships without inverse", deletedTargets),
-    StoreConformanceCase("S11", "deleted objects that had targets to themselves", deletedOwners),
-    StoreConformanceCase("S11", "deleted objects of relationships that are their own inverse", deletedMates),
+    StoreConformanceCase("L1", "targets of a relationship without an inverse", withoutInverse),
+    StoreConformanceCase("L2", "a relationship that is its own inverse has the same links on both sides", reflexive),
+    StoreConformanceCase("S10", "linking a target that allows one owner removes its old link", takenAway),
+    StoreConformanceCase("S11", "deleting targets of relationships without an inverse", deletedTargets),
+    StoreConformanceCase("S11", "deleting owners of relationships without an inverse", deletedOwners),
+    StoreConformanceCase("S11", "deleting objects of relationships that are their own inverse", deletedMates),
     StoreConformanceCase(
-      "F1", "ANY, ALL and counts over relationships without inverse or that are their own",
+      "F1", "ANY, ALL and counts over relationships without an inverse or with themselves as inverse",
       requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
-    StoreConformanceCase("O5", "links of every shape are there when the store is opened again", reopening),
+    StoreConformanceCase("O5", "links of every shape are stored durably", reopening),
   ]
 
-  /// Teams have players to themselves and a sponsor that knows nothing of it; players have mates and a partner.
+  /// Teams own players exclusively and have a sponsor without an inverse; players have mates and a partner.
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [
@@ -32,7 +32,7 @@ enum ShapeCases {
         EntityDescription("Sponsor", attributes: [AttributeDescription("name", .string)]),
       ])
     } catch {
-      preconditionFailure("A model of the kit is wrong: \(error)")
+      preconditionFailure("A model of the conformance kit is invalid: \(error)")
     }
   }()
 
@@ -81,8 +81,10 @@ enum ShapeCases {
 
   private static func withoutInverse(_ run: CaseRun) throws {
     let league = try League(try run.openNew(model))
-    try league.store.expectContents(league.graph, "with relationships without inverse")
-    run.expectEqual(try league.store.targets("Team", "players", [league.teams[3], 999]), [[], []], "the players of no team")
+    try league.store.expectContents(league.graph, "with relationships without an inverse")
+    run.expectEqual(
+      try league.store.targets("Team", "players", [league.teams[3], 999]), [[], []],
+      "the players of a team without players and of a missing team")
   }
 
   private static func reflexive(_ run: CaseRun) throws {
@@ -108,17 +110,17 @@ enum ShapeCases {
     try store.save(league.graph) { edit in
       for player in players { edit.link("Team", "players", teams[3], player) }
       edit.link("Team", "players", teams[0], league.captains[0])
-      // Of two that want it, the last one in the order of the request gets it.
+      // If two teams claim a player, the last one in the order of the request gets the player.
       edit.link("Team", "players", teams[1], league.captains[1])
       edit.link("Team", "players", teams[2], league.captains[1])
     }
-    try store.expectContents(league.graph, "after a team took all players")
+    try store.expectContents(league.graph, "after linking all players to one team")
     try store.save(league.graph) { edit in
       edit.unlink("Team", "players", teams[3], players[0])
-      // No longer there, so nothing happens.
+      // The link no longer exists, so this has no effect.
       edit.unlink("Team", "players", teams[0], players[3])
     }
-    try store.expectContents(league.graph, "after a player left")
+    try store.expectContents(league.graph, "after unlinking a player")
   }
 
   private static func deletedTargets(_ run: CaseRun) throws {
@@ -138,11 +140,11 @@ enum ShapeCases {
       edit.delete("Team", league.teams[2])
     }
     try league.store.expectContents(league.graph, "after teams were deleted")
-    run.expectEqual(try league.store.targets("Team", "helpers", [league.teams[0]]), [[]], "the helpers of a team that does not exist")
+    run.expectEqual(try league.store.targets("Team", "helpers", [league.teams[0]]), [[]], "the helpers of a deleted team")
     try league.store.save(league.graph) { edit in
       for player in league.players { edit.link("Team", "players", league.teams[1], player) }
     }
-    try league.store.expectContents(league.graph, "after the players of deleted teams got another")
+    try league.store.expectContents(league.graph, "after the players of deleted teams got another team")
   }
 
   private static func deletedMates(_ run: CaseRun) throws {
@@ -177,7 +179,7 @@ enum ShapeCases {
         test.matches($0.pointer, league.graph)
       }
       let plan = FetchPlan(entity: described.index, concreteEntities: described.concreteIndexes, predicate: predicate)
-      league.store.expectRows(try league.store.fetch(plan), expected, "rows of \(entity) for \(predicate)")
+      league.store.expectRows(try league.store.fetch(plan), expected, "the rows of \(entity) where \(predicate)")
     }
   }
 
@@ -185,6 +187,6 @@ enum ShapeCases {
     let place = try run.makePlace()
     let league = try League(try run.open(place, model))
     try run.close(league.store)
-    try run.open(place, model).expectContents(league.graph, "after the store was opened again")
+    try run.open(place, model).expectContents(league.graph, "after reopening")
   }
 }

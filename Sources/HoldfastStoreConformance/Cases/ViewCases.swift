@@ -1,21 +1,21 @@
 import HoldfastStore
 
-/// V1–V3, S4, S8, S9: what readers see while others save.
+/// V1–V3, S4, S8, S9: what readers see during saves.
 enum ViewCases {
   static let all = [
-    StoreConformanceCase("V1", "a snapshot stays as it was whatever is saved", requires: .with { $0.snapshots = true }, snapshotStays),
+    StoreConformanceCase("V1", "a save doesn't change a snapshot", requires: .with { $0.snapshots = true }, snapshotStays),
     StoreConformanceCase(
-      "V1", "a snapshot stays as it was over many saves", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
-    StoreConformanceCase("V2", "a latest view sees every save committed before", latestSees),
+      "V1", "many saves don't change a snapshot", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
+    StoreConformanceCase("V2", "a latest view shows every save committed before it", latestSees),
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
-    StoreConformanceCase("V3", "views that are ended give back what they hold", endedViewsGiveBack),
-    StoreConformanceCase("V3", "views that are let go end themselves", droppedViewsGiveBack),
-    StoreConformanceCase("S4", "readers see nothing before the commit", nothingBeforeCommit),
-    StoreConformanceCase("S8", "the next view sees all of a commit", nextViewSeesAll),
-    StoreConformanceCase("S9", "an aborted save leaves nothing", aborted),
+    StoreConformanceCase("V3", "ended views release their resources", endedViewsGiveBack),
+    StoreConformanceCase("V3", "released views end by themselves", droppedViewsGiveBack),
+    StoreConformanceCase("S4", "readers don't see a save before the commit", nothingBeforeCommit),
+    StoreConformanceCase("S8", "the next view shows the entire commit", nextViewSeesAll),
+    StoreConformanceCase("S9", "an aborted save changes nothing", aborted),
   ]
 
-  /// Changes of every kind to the people of ``ConformanceRows``.
+  /// Makes changes of every kind to the people of ``ConformanceRows``.
   private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ newKey: Int64, round: Int = 0) {
     let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted(),
       clubs = graph.rows("Club").keys.sorted()
@@ -67,8 +67,8 @@ enum ViewCases {
       } else {
         try store.save(graph) { $0.insert("Person", key, ["name": .string("Last")]) }
       }
-      // The very first request after the save, before anything else could freshen the store.
-      try store.expectRows(store.fetch(store.plan("Person")), Array(graph.rows("Person").values), "the people after save \(round)")
+      // The first request after the save, before any other request could refresh the store.
+      try store.expectRows(store.fetch(store.plan("Person")), Array(graph.rows("Person").values), "the rows of Person after save \(round)")
       try store.expectContents(graph, "after save \(round)")
     }
   }
@@ -114,7 +114,7 @@ enum ViewCases {
       let view = try store.store.beginRead(.snapshot)
       _ = try store.fetch(store.plan("Club"), in: view)
     }
-    try store.expectContents(graph, "after 100 views were let go")
+    try store.expectContents(graph, "after 100 views were released")
   }
 
   private static func nothingBeforeCommit(_ run: CaseRun) throws {
@@ -152,11 +152,11 @@ enum ViewCases {
     try store.store.prepare(edit.request()).abort()
     try store.expectContents(graph, "after an abort")
     try store.save(graph) { change($0, graph, key) }
-    try store.expectContents(graph, "when the same is saved after an abort")
+    try store.expectContents(graph, "after an abort and a save of the same changes")
     let last = GraphEdit(graph)
     last.delete("Person", graph.rows("Person").keys.min() ?? 0)
     try store.store.prepare(last.request()).abort()
     try run.close(store)
-    try run.open(place, ConformanceModel.general).expectContents(graph, "at the next opening after an abort")
+    try run.open(place, ConformanceModel.general).expectContents(graph, "after an abort and reopening")
   }
 }

@@ -1,24 +1,23 @@
 package import HoldfastFiles
 import Synchronization
 
-/// A file system that makes of the saver's calls one of the recipes that lose data: tests of power losses have to catch each.
+/// A file system with one of several mistakes in the save protocol that lose data. Tests of power losses must detect each of them.
 package final class AlteredFileSystem: ForwardingFileSystem {
   package enum Mistake: CaseIterable, Sendable {
-    /// Contents are never synchronized.
+    /// File contents are never synchronized.
     case noSynchronization
-    /// Contents are synchronized only once the file has its name.
+    /// File contents are synchronized only after the rename.
     case synchronizationAfterRenaming
     /// The folder is never synchronized.
     case noFolderSynchronization
-    /// The store's own file is overwritten.
+    /// The store's file is overwritten in place.
     case writingInPlace
   }
 
   package let base: any StoreFileSystem
   private let mistake: Mistake
   private let storeName: String
-  /// What the mistake remembers between two calls: the folder, and the file whose synchronization was put off. Guarded because
-  /// calls come from any thread.
+  /// State between calls: the folder, and the file whose synchronization was postponed. Guarded because calls come from any thread.
   private let memory = Mutex<(folder: StoreFileHandle?, postponed: StoreFileHandle?)>((nil, nil))
 
   package init(_ base: any StoreFileSystem, _ mistake: Mistake, storeName: String = "store") {

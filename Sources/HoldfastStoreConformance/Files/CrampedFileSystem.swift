@@ -11,8 +11,9 @@ public import HoldfastFiles
 #endif
 
 extension StoreFileSystem {
-  /// The same file system, on which no file has room for more than so many bytes: writing more fails as it does on a full disk.
-  /// For ``StorePlace/cramped`` of a store that lies in one file.
+  /// Returns the same file system with a maximum file size. Writing more fails as on a full disk.
+  ///
+  /// Use it for ``StorePlace/cramped`` of a store that consists of one file.
   public func withRoom(_ byteCount: Int64) -> any StoreFileSystem { CrampedFileSystem(base: self, room: byteCount) }
 }
 

@@ -1,30 +1,30 @@
-/// One state in which a power loss may have left a ``SimulatedFileSystem``.
+/// One state in which a power loss can leave a ``SimulatedFileSystem``.
 public struct CrashState: CustomStringConvertible {
-  /// The disk as it is found when the power is back. Durable, without locks or open files, and the test's own.
+  /// The disk after the power loss. All of it is durable, and no file is open or locked. The test can modify it.
   public let fileSystem: SimulatedFileSystem
-  /// The last moment before the power loss that the test had marked; nil when there was none.
+  /// The last mark that the test set before the power loss, or nil if there was none.
   public let lastMark: Int?
-  /// How many of the recorded events came before the power loss.
+  /// The number of recorded events before the power loss.
   public let eventCount: Int
   let losses: [(change: DiskChange, outcome: CrashOutcome)]
 
-  /// What became of the changes that were not durable.
+  /// The outcome of each change that wasn't durable.
   public var description: String {
     let changes = losses.map { "\($0.change) is \($0.outcome)" }
-    return "power loss after \(eventCount) events\(lastMark.map { ", \($0) marked" } ?? ""): " + changes.joined(separator: "; ")
+    return "power loss after \(eventCount) events\(lastMark.map { ", last mark \($0)" } ?? ""): " + changes.joined(separator: "; ")
   }
 }
 
-/// How many crash states were looked at.
+/// The number of crash states that a test examined.
 public struct CrashSummary: Sendable, Hashable {
-  /// How many.
+  /// The number of states.
   public var stateCount: Int
-  /// Whether those were all there are.
+  /// Whether the states were all possible ones rather than a sample.
   public var isExhaustive: Bool
-  /// Repeats the same states when it is given again.
+  /// The seed that reproduces the same states.
   public var seed: UInt64
 
-  /// Makes a summary.
+  /// Creates a summary.
   public init(stateCount: Int, isExhaustive: Bool, seed: UInt64) {
     self.stateCount = stateCount
     self.isExhaustive = isExhaustive
@@ -32,7 +32,7 @@ public struct CrashSummary: Sendable, Hashable {
   }
 }
 
-/// What happened to a disk since a moment at which all of it was durable.
+/// The events on a disk since a moment when everything was durable.
 struct CrashRecording: Sendable {
   enum Event: Sendable {
     case change(DiskChange)
@@ -47,10 +47,10 @@ struct CrashRecording: Sendable {
 
   init(base: SimulatedDisk) { self.base = base }
 
-  /// The moments of a power loss: after each number of events.
+  /// The possible moments of a power loss: after each number of events.
   var moments: ClosedRange<Int> { 0...events.count }
 
-  /// For each event, the moment from which on it is durable; nil when it never is, or is no change.
+  /// For each event, the moment from which it is durable; nil if it never is, or isn't a change.
   func durableMoments() -> [Int?] {
     events.indices.map { place in
       guard case .change(let change) = events[place] else { return nil }
@@ -62,7 +62,7 @@ struct CrashRecording: Sendable {
     for later in place..<events.count {
       switch (events[later], change.contentsOf) {
       case (.synchronized(let file), let contents?) where file == contents: return later + 1
-      // Whatever follows: the system believes that the bytes are on the disk.
+      // A later synchronization doesn't help: the system assumes that the bytes are already on the disk.
       case (.failedToSynchronize(let file), let contents?) where file == contents: return nil
       case (.synchronizedFolder(let folder), nil) where folder == change.folder: return later + 1
       default: continue
@@ -71,7 +71,7 @@ struct CrashRecording: Sendable {
     return nil
   }
 
-  /// What may be left of an event when power is lost at a moment: all of it if it is durable by then, or no change.
+  /// The possible outcomes of an event if power is lost at a moment. A durable change is always present.
   func outcomes(of place: Int, at moment: Int, durableFrom: Int?) -> [CrashOutcome] {
     guard case .change(let change) = events[place], durableFrom.map({ moment < $0 }) ?? true else { return [.present] }
     return change.outcomes
@@ -95,7 +95,7 @@ struct CrashRecording: Sendable {
   }
 }
 
-/// Goes through the states that a power loss may leave: all of them when there are few enough, otherwise a sample.
+/// Enumerates the states that a power loss can leave: all of them if there are few enough, otherwise a sample.
 struct CrashEnumerator {
   private static let mostStates = 1 << 14
 
@@ -118,12 +118,12 @@ struct CrashEnumerator {
     return CrashSummary(stateCount: count, isExhaustive: isExhaustive, seed: seed)
   }
 
-  /// What may be left of each event before a moment.
+  /// The possible outcomes of each event before a moment.
   private func outcomes(at moment: Int) -> [[CrashOutcome]] {
     (0..<moment).map { recording.outcomes(of: $0, at: moment, durableFrom: durableMoments[$0]) }
   }
 
-  /// How many states there are, or some number above the limit.
+  /// The number of states, or some number above the limit.
   private var stateCount: Int {
     var sum = 0
     for moment in recording.moments {
@@ -149,7 +149,7 @@ struct CrashEnumerator {
     return count
   }
 
-  /// Counts on, one list a digit; false after the last combination.
+  /// Advances to the next combination, with one list per digit. Returns false after the last one.
   private static func advance(_ digits: inout [Int], _ possible: [[CrashOutcome]]) -> Bool {
     for place in digits.indices {
       digits[place] += 1

@@ -1,4 +1,4 @@
-/// Numbers that look random and are the same for the same seed.
+/// A pseudorandom number generator with a seed.
 struct DiskRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -12,7 +12,7 @@ struct DiskRandom: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// Any bytes: a state after a power loss may need thousands of them.
+  /// Random bytes, eight at a time, because a crash state can need thousands of them.
   mutating func bytes(_ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       for start in stride(from: 0, to: count, by: 8) {

@@ -1,25 +1,25 @@
 public import HoldfastFiles
 
-/// A call of a ``SimulatedFileSystem`` that is to go wrong.
+/// A failure of one call to a ``SimulatedFileSystem``.
 public struct FileFault: Sendable, Hashable {
-  /// What the call does instead of what it should.
+  /// What the call does instead of succeeding.
   public enum Effect: Sendable, Hashable {
-    /// It fails with an `errno` number and changes nothing.
+    /// Fails with an `errno` value and changes nothing.
     case error(Int32)
-    /// It reads or writes at most this many bytes.
+    /// Reads or writes at most this many bytes.
     case short(Int)
   }
 
-  /// The call.
+  /// The operation that fails.
   public var operation: StoreFileOperation
-  /// Which of the calls from now on: 1 is the next one.
+  /// The number of the call that fails. 1 is the next call.
   public var nth: Int
-  /// What it does.
+  /// What the call does.
   public var effect: Effect
-  /// Whether all later calls do the same.
+  /// Whether all later calls fail in the same way.
   public var isPersistent: Bool
 
-  /// Makes a fault.
+  /// Creates a fault.
   public init(_ operation: StoreFileOperation, nth: Int = 1, _ effect: Effect, isPersistent: Bool = false) {
     self.operation = operation
     self.nth = nth
@@ -28,18 +28,18 @@ public struct FileFault: Sendable, Hashable {
   }
 }
 
-/// The faults that are still to come, and the calls that were made.
+/// The pending faults, and the calls made so far.
 struct FaultPlan: Sendable {
   private var faults: [(fault: FileFault, seen: Int)] = []
-  /// How often each call was made.
+  /// The number of calls of each operation.
   private(set) var counts: [StoreFileOperation: Int] = [:]
-  /// Shortens every reading and writing by chance.
+  /// If set, shortens all reads and writes randomly.
   var shortening: DiskRandom?
 
   mutating func add(_ fault: FileFault) { faults.append((fault, 0)) }
   mutating func clear() { faults = [] }
 
-  /// Counts a call and tells what it does: nil for what it should.
+  /// Counts a call and returns its fault, or nil if it should succeed.
   mutating func enter(_ operation: StoreFileOperation) -> FileFault.Effect? {
     counts[operation, default: 0] += 1
     var effect: FileFault.Effect?
@@ -51,7 +51,7 @@ struct FaultPlan: Sendable {
     return effect
   }
 
-  /// How many of the bytes that were asked for a reading or writing deals with.
+  /// The number of bytes that a read or write transfers.
   mutating func share(of count: Int, _ effect: FileFault.Effect?) -> Int {
     guard count > 0 else { return 0 }
     if case .short(let most) = effect { return min(count, max(most, 1)) }

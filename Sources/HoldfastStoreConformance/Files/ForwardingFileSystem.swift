@@ -1,8 +1,8 @@
 package import HoldfastFiles
 
-/// A file system that does what another one does, but for the calls that it makes otherwise: for those that break or watch one.
+/// A file system that forwards every call to another one, unless a conforming type overrides it.
 package protocol ForwardingFileSystem: StoreFileSystem {
-  /// The one that the calls go on to.
+  /// The file system that receives the calls.
   var base: any StoreFileSystem { get }
 }
 

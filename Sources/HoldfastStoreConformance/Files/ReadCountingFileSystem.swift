@@ -9,15 +9,15 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file system that counts the bytes that are read, and refuses to read more than a limit.
+/// A file system that counts the bytes read, and fails beyond a limit.
 ///
-/// A test bounds the work of a store with it. The count is the same on every machine, which no measured time is.
+/// Tests use it to limit the work of a store. Unlike a measured time, the count is the same on every machine.
 package final class ReadCountingFileSystem: ForwardingFileSystem {
   package let base: any StoreFileSystem
   private let limit: Int
   private let count = Atomic<Int>(0)
 
-  /// - Parameter limit: the maximum number of bytes; reading more fails with `EIO`. Defaults to 1 GiB.
+  /// - Parameter limit: The maximum number of bytes; reading more fails with `EIO`. Defaults to 1 GiB.
   package init(_ base: any StoreFileSystem = POSIXFileSystem(), limit: Int = 1 << 30) {
     self.base = base
     self.limit = limit

@@ -1,4 +1,4 @@
-/// What is on a simulated disk: files by number, and one folder of names that lead to them.
+/// The contents of a simulated disk: files by number, and one folder of names that refer to them.
 struct SimulatedDisk: Sendable {
   struct File: Sendable {
     var bytes: [UInt8] = []
@@ -6,7 +6,7 @@ struct SimulatedDisk: Sendable {
     var permissions: UInt32 = 0o600
     var owner: UInt32 = 0
     var group: UInt32 = 0
-    /// Nanoseconds of the disk's own clock, which every change moves on by one.
+    /// Nanoseconds of the disk's own clock, which advances by one with every change.
     var modified: Int64 = 0
     var changed: Int64 = 0
   }
@@ -21,7 +21,7 @@ struct SimulatedDisk: Sendable {
     return nextFile
   }
 
-  /// Gives no new file the number of one that a recording made.
+  /// Reserves a number from a recording, so that no new file gets it.
   private mutating func take(_ number: UInt64) { nextFile = max(nextFile, number + 1) }
 
   mutating func apply(_ change: DiskChange) {
@@ -33,7 +33,7 @@ struct SimulatedDisk: Sendable {
       entries[name] = file
     case .makeFolder(let name, let file):
       take(file)
-      // What a lost folder of the same name had is lost with it.
+      // If a folder of that name was lost, its contents are lost as well.
       for path in entries.keys where path.hasPrefix(name + "/") { entries[path] = nil }
       files[file] = File(isFolder: true, permissions: 0o700, modified: clock, changed: clock)
       entries[name] = file
@@ -58,11 +58,11 @@ struct SimulatedDisk: Sendable {
     }
   }
 
-  /// Applies a change of the contents as a power loss may have left it.
+  /// Applies a change with the outcome of a power loss.
   mutating func apply(_ change: DiskChange, as outcome: CrashOutcome, _ random: inout DiskRandom) {
     switch (outcome, change) {
     case (.absent, .create(_, let file)):
-      // The name is lost, but a later change of names may still lead to the file.
+      // The name is lost, but a later change of names can still refer to the file.
       take(file)
       files[file] = File()
     case (.absent, _): break
@@ -86,10 +86,10 @@ extension SimulatedDisk.File {
     changed = time
   }
 
-  /// Puts bytes at an offset, and makes the file at least as large as the size.
+  /// Writes bytes at an offset, and extends the file to at least `size`.
   fileprivate mutating func write(_ new: [UInt8], at offset: Int, size: Int? = nil) {
     setSize(max(bytes.count, offset + new.count, size ?? 0))
-    // Thousands of states are made of the same changes, also without optimisation: no byte is touched by itself.
+    // Thousands of states are created from the same changes, even in debug builds, so bytes are copied in bulk.
     bytes.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyBytes(from: new) }
   }
 
@@ -109,7 +109,7 @@ enum DiskChange: Sendable {
   case link(newName: String, file: UInt64)
   case unlink(name: String)
 
-  /// The file whose contents it changes; nil when it changes names or access.
+  /// The file whose contents change, or nil for changes of names or access.
   var contentsOf: UInt64? {
     switch self {
     case .write(let file, _, _), .setSize(let file, _): file
@@ -117,7 +117,7 @@ enum DiskChange: Sendable {
     }
   }
 
-  /// The path of the folder whose names it changes, with a slash behind it, or nothing for `/`; nil when it changes no names.
+  /// The path of the folder whose names change, with a trailing slash, or an empty string for `/`; nil if no names change.
   var folder: String? {
     switch self {
     case .create(let name, _), .makeFolder(let name, _), .rename(_, let name, _), .link(let name, _), .unlink(let name):
@@ -126,33 +126,33 @@ enum DiskChange: Sendable {
     }
   }
 
-  /// What may be left of it after a power loss, if nothing made it durable.
+  /// The possible outcomes after a power loss if the change isn't durable.
   var outcomes: [CrashOutcome] {
     switch self {
     case .write(_, _, let bytes): bytes.isEmpty ? [.present] : CrashOutcome.allCases
     case .setSize, .create, .makeFolder, .rename, .link, .unlink: [.absent, .present]
-    // Wrong permissions are no wrong contents, so they do not multiply the states.
+    // Wrong permissions don't damage contents, so they needn't multiply the number of states.
     case .setAccess: [.present]
     }
   }
 }
 
-/// What a power loss may leave of one change that was not durable.
+/// What a power loss leaves of a change that wasn't durable.
 enum CrashOutcome: Sendable, CaseIterable {
   /// Nothing.
   case absent
-  /// All of it.
+  /// The entire change.
   case present
-  /// The first half, and the size that goes with it.
+  /// The first half of the bytes, and a file size to match.
   case torn
-  /// The first half, and zeros in place of the rest.
+  /// The first half of the bytes, followed by zeros.
   case zeroTail
-  /// The first half, and what lay on the disk before in place of the rest.
+  /// The first half of the bytes, followed by random bytes.
   case garbageTail
-  /// The size, and zeros in place of the bytes.
+  /// The file size, with zeros instead of the bytes.
   case sizeWithoutData
 
-  /// The bytes that are left.
+  /// The bytes that remain.
   func remains(of bytes: [UInt8], _ random: inout DiskRandom) -> [UInt8] {
     let half = bytes.count / 2
     switch self {

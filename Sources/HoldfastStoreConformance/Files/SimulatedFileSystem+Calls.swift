@@ -16,7 +16,7 @@ extension SimulatedFileSystem {
 
   // MARK: Opening
 
-  /// Takes a path apart: a slash and a name.
+  /// Splits a path, which must be a slash and a name.
   public func resolve(_ path: String) throws(FileSystemError) -> ResolvedFilePath {
     try perform(.resolve, path) { _, _ in
       let name = String(path.drop { $0 == "/" })
@@ -25,14 +25,14 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Opens the folder.
+  /// Opens the root folder.
   public func openDirectory(_ path: String) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openDirectory, path) { state, _ in
       path == Self.folder ? .success(state.opened(.folder(""), path)) : .failure(.init(ENOENT))
     }
   }
 
-  /// Opens a folder that was made.
+  /// Opens an existing folder.
   public func openDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openDirectory, name) { state, _ in
       let path = state.path(name, directory)
@@ -42,7 +42,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Makes a folder with mode 0700.
+  /// Creates a folder with mode 0700.
   public func makeDirectory(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.makeDirectory, name) { state, _ -> Result<Void, ErrorCode> in
       let path = state.path(name, directory)
@@ -52,12 +52,12 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Opens a file that is there.
+  /// Opens an existing file.
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openForReading, name) { state, _ in state.file(named: state.path(name, directory)).map { state.opened(.file($0), name) } }
   }
 
-  /// Makes a file with mode 0600.
+  /// Creates a file with mode 0600.
   public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.create, name) { state, _ in
       let path = state.path(name, directory)
@@ -66,7 +66,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Opens a file, and makes one with mode 0600 if there is none.
+  /// Opens a file, and creates it with mode 0600 if it doesn't exist.
   public func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     try perform(.openLockFile, name) { state, _ in
       let path = state.path(name, directory)
@@ -75,7 +75,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Closes, which gives a lock back, even when the plan says that it fails.
+  /// Closes a file and releases its lock, even if an injected fault makes the call fail.
   public func close(_ file: StoreFileHandle) throws(FileSystemError) {
     defer { letGo(file) }
     try perform(.close, file.name) { state, _ in state.open[file.number].map { _ in .success(()) } ?? .failure(.init(EBADF)) }
@@ -83,7 +83,7 @@ extension SimulatedFileSystem {
 
   // MARK: Contents
 
-  /// Copies bytes out.
+  /// Reads bytes.
   public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
     return try perform(.read, file.name) { state, effect in
       state.file(file).map { number in
@@ -96,7 +96,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Copies bytes in.
+  /// Writes bytes.
   public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
     return try perform(.write, file.name) { state, effect in
       state.file(file).map { number in
@@ -107,19 +107,19 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Cuts off or lengthens.
+  /// Truncates or extends a file.
   public func setSize(_ byteCount: Int64, of file: StoreFileHandle) throws(FileSystemError) {
     try perform(.setSize, file.name) { state, _ in
       state.file(file).map { state.change(.setSize(file: $0, size: Int(byteCount))) }
     }
   }
 
-  /// Does nothing, successfully.
+  /// Succeeds without doing anything.
   public func allocate(_ byteCount: Int64, for file: StoreFileHandle) throws(FileSystemError) {
     try perform(.allocate, file.name) { state, _ in state.file(file).map { _ in () } }
   }
 
-  /// Makes contents or names durable in the recording.
+  /// Records that the contents of a file or the names in a folder are durable.
   public func synchronize(_ file: StoreFileHandle) throws(FileSystemError) {
     try perform(.synchronize, file.name) { state, _ -> Result<Void, ErrorCode> in
       switch state.open[file.number] {
@@ -133,7 +133,7 @@ extension SimulatedFileSystem {
 
   // MARK: Status and access
 
-  /// The status of an open file, or of the folder: mode 0755 of root.
+  /// The status of an open file. The root folder has mode 0755 and belongs to root.
   public func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     try perform(.status, file.name) { state, _ in
       if case .folder? = state.open[file.number] {
@@ -144,7 +144,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// The status of the file that has the name.
+  /// The status of the file with a name.
   public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
     try perform(.statusOfName, name) { state, _ in state.file(named: state.path(name, directory)).flatMap { state.status($0) } }
   }
@@ -159,7 +159,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Sets the owner.
+  /// Sets the owner and group.
   public func setOwner(_ owner: UInt32?, group: UInt32, of file: StoreFileHandle) throws(FileSystemError) {
     try perform(.setOwner, file.name) { state, _ in
       state.file(file).map { number in
@@ -169,14 +169,14 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Copies nothing, since there is nothing.
+  /// Succeeds without doing anything, because there are no further attributes.
   public func copyAttributes(of name: String, in directory: StoreFileHandle, to file: StoreFileHandle) throws(FileSystemError) {
     try perform(.copyAttributes, name) { state, _ in state.file(named: state.path(name, directory)).map { _ in () } }
   }
 
   // MARK: Names
 
-  /// Moves a name.
+  /// Renames a file.
   public func rename(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.rename, name) { state, _ in
       let (name, newName) = (state.path(name, directory), state.path(newName, directory))
@@ -188,7 +188,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Adds a name.
+  /// Adds a name for a file.
   public func link(_ name: String, to newName: String, in directory: StoreFileHandle) throws(FileSystemError) {
     try perform(.link, newName) { state, _ -> Result<Void, ErrorCode> in
       let (name, newName) = (state.path(name, directory), state.path(newName, directory))
@@ -208,7 +208,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// All names.
+  /// The names in a folder.
   public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
     try perform(.names, directory.name) { state, _ in
       let prefix = state.path("", directory)
@@ -223,7 +223,7 @@ extension SimulatedFileSystem {
 
   // MARK: Locks
 
-  /// Takes the lock, or waits for it. Each attempt to wait counts as a call.
+  /// Acquires the lock, or waits for it. Each attempt counts as a call.
   public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
     let end = Self.seconds() + timeout
     while true {
@@ -240,7 +240,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Gives the lock back.
+  /// Releases the lock.
   public func unlock(_ file: StoreFileHandle) throws(FileSystemError) {
     try perform(.unlock, file.name) { state, _ in
       state.file(file).map { number in

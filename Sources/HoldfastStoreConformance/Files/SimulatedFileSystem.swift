@@ -11,30 +11,29 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file system in memory that can lose power at every instant, fail at every call, and tells what was asked of it.
+/// A file system in memory that simulates power losses and faults, and records calls.
 ///
-/// It has one folder, `/`, and what is made in it. Every value is a disk of its own.
+/// It has one root folder, `/`, and the files and folders created in it. Each instance is a separate disk.
 ///
-/// - **Power loss**: ``startRecording()``, do what is to be tried, then ``forEachCrashState(seed:sampleSize:_:)`` opens every state
-///   in which a power loss may have left the disk.
-/// - **Faults**: ``inject(_:)`` makes calls fail or do less than was asked for.
-/// - **What was asked**: ``count(of:)``, and ``calls`` while recording.
+/// - **Power loss**: call ``startRecording()``, perform the operations to test, then call
+///   ``forEachCrashState(seed:sampleSize:_:)``. It opens every state in which a power loss can leave the disk.
+/// - **Faults**: ``inject(_:)`` makes calls fail or transfer fewer bytes.
+/// - **Calls**: ``count(of:)`` returns the number of calls, and ``calls`` lists them while recording.
 ///
-/// Contents are durable only once their file was synchronized, names once the folder was. A file whose synchronization
-/// failed behaves as on most real systems: what it was to make durable is taken for durable and may be lost all the same.
-/// Permissions and owners are always durable. There are no symbolic links and no attributes besides mode and owner, and
-/// no checks of permissions.
+/// Contents are durable only after their file was synchronized, and names only after the folder was. A failed synchronization
+/// behaves as on most real systems: later calls assume that the contents are durable, although they can still be lost. Permissions
+/// and owners are always durable. There are no symbolic links, no attributes other than mode and owner, and no permission checks.
 public final class SimulatedFileSystem: StoreFileSystem {
-  /// One call, as ``calls`` lists it.
+  /// A call, as listed in ``calls``.
   public struct Call: Sendable, Hashable {
-    /// Which call.
+    /// The operation.
     public var operation: StoreFileOperation
-    /// The name that it was made for, or under which its file was opened.
+    /// The name passed to the call, or the name of its open file.
     public var name: String
-    /// The `errno` number when it failed.
+    /// The `errno` value if the call failed.
     public var error: Int32?
 
-    /// Makes a call.
+    /// Creates a call.
     public init(operation: StoreFileOperation, name: String, error: Int32? = nil) {
       self.operation = operation
       self.name = name
@@ -44,30 +43,30 @@ public final class SimulatedFileSystem: StoreFileSystem {
 
   /// Distinguishes this disk from all others in the process.
   public let nameSpace: String
-  /// Guards everything: stores call from any thread.
+  /// Guards all state, because stores call from any thread.
   private let state: Mutex<State>
 
   struct State: Sendable {
     var disk: SimulatedDisk
     var open: [Int32: OpenFile] = [:]
     var nextHandle: Int32 = 3
-    /// The opening that holds a file's lock, by file.
+    /// For each locked file, the handle that holds the lock.
     var locks: [UInt64: Int32] = [:]
     var plan = FaultPlan()
-    /// nil while nothing is recorded.
+    /// Nil while not recording.
     var recording: CrashRecording?
     var calls: [Call] = []
   }
 
   enum OpenFile: Sendable, Equatable {
-    /// With what the names of its files begin: nothing, or the folder's path and a slash.
+    /// A folder, with the prefix of its files' names: empty, or the folder's path and a slash.
     case folder(String)
     case file(UInt64)
   }
 
   private static let numbers = Atomic<Int>(0)
 
-  /// Makes an empty disk.
+  /// Creates an empty disk.
   public convenience init() { self.init(SimulatedDisk()) }
 
   init(_ disk: SimulatedDisk) {
@@ -75,12 +74,12 @@ public final class SimulatedFileSystem: StoreFileSystem {
     state = Mutex(State(disk: disk))
   }
 
-  // MARK: What tests do
+  // MARK: Controlling the disk
 
-  /// Makes a call go wrong, counting from now.
+  /// Makes a call fail, counting from now.
   public func inject(_ fault: FileFault) { state.withLock { $0.plan.add(fault) } }
 
-  /// Lets all calls do what they should again.
+  /// Removes all faults.
   public func clearFaults() {
     state.withLock {
       $0.plan.clear()
@@ -88,28 +87,29 @@ public final class SimulatedFileSystem: StoreFileSystem {
     }
   }
 
-  /// Lets every reading and writing deal with as many bytes as chance says: between one and half of what was asked for.
+  /// Makes every read and write transfer a random number of bytes, between one and half of those requested.
   public func shortenAllTransfers(seed: UInt64) { state.withLock { $0.plan.shortening = DiskRandom(seed: seed) } }
 
-  /// How often a call was made since the disk was made.
+  /// Returns the number of calls of an operation since the disk was created.
   public func count(of operation: StoreFileOperation) -> Int { state.withLock { $0.plan.counts[operation] ?? 0 } }
 
   /// The calls since ``startRecording()``.
   public var calls: [Call] { state.withLock { $0.calls } }
 
-  /// How many files and folders are open.
+  /// The number of open files and folders.
   public var openCount: Int { state.withLock { $0.open.count } }
 
-  /// The names in the folder, sorted; those in folders in it with their paths.
+  /// The names in the root folder, sorted. Names in subfolders are listed with their paths.
   public var names: [String] { state.withLock { $0.disk.entries.keys.sorted() } }
 
-  /// The bytes of a file; nil when there is none.
+  /// Returns the contents of a file, or nil if it doesn't exist.
   public func contents(of name: String) -> [UInt8]? {
     state.withLock { state in state.disk.entries[name].flatMap { state.disk.files[$0]?.bytes } }
   }
 
-  /// Puts a new file under a name as another program would, durably, without a call that is counted or can fail; nil
-  /// removes the name.
+  /// Replaces a file durably, as another program would; nil removes it.
+  ///
+  /// The change isn't counted as a call, and can't fail.
   public func setContents(of name: String, _ bytes: [UInt8]?) {
     state.withLock { state in
       guard let bytes else { return state.disk.apply(.unlink(name: name)) }
@@ -119,7 +119,7 @@ public final class SimulatedFileSystem: StoreFileSystem {
     }
   }
 
-  /// Takes the disk as it is for durable, and records every change and call from now on.
+  /// Makes the current state durable, and records every change and call from now on.
   public func startRecording() {
     state.withLock {
       $0.calls = []
@@ -127,20 +127,20 @@ public final class SimulatedFileSystem: StoreFileSystem {
     }
   }
 
-  /// Notes a moment in the recording, for example that a save has returned: crash states after it carry the number.
+  /// Adds a mark to the recording, for example after a save returned. Later crash states contain its number.
   public func mark(_ number: Int) { state.withLock { $0.recording?.events.append(.mark(number)) } }
 
-  /// Opens every state in which a power loss since ``startRecording()`` may have left the disk.
+  /// Opens every state in which a power loss since ``startRecording()`` can leave the disk.
   ///
-  /// The states are: for every prefix of the recorded changes, every combination of what may be left of each change that
-  /// was not durable by then (nothing, all of it, and for written bytes half of them, followed by nothing, zeros or
-  /// garbage, or zeros alone). When there are more than 16,384 states, or more than `sampleSize`, so many of them are drawn by chance.
+  /// For every prefix of the recorded changes, the states are all combinations of the outcomes of changes that weren't durable. A
+  /// change is lost or kept. A write can also leave the first half of its bytes, followed by nothing, zeros or garbage, or only
+  /// zeros. If there are more than 16,384 states, or more than `sampleSize`, a random sample of `sampleSize` states is used.
   ///
   /// - Parameters:
-  ///   - seed: Repeats the draw and the garbage of an earlier run. By chance unless given; print what is returned.
-  ///   - sampleSize: How many states are drawn when that is done.
-  ///   - body: Is given each state. The disk is its own, so it may be written to.
-  /// - Returns: How many states there were, whether those were all, and the seed.
+  ///   - seed: Reproduces the sample and the garbage of an earlier run. Defaults to a random seed, which the summary contains.
+  ///   - sampleSize: The size of a random sample.
+  ///   - body: Called with each state. Each state has a disk of its own, which can be written to.
+  /// - Returns: The number of states, whether they were all, and the seed.
   @discardableResult
   public func forEachCrashState(seed: UInt64? = nil, sampleSize: Int = 20_000, _ body: (CrashState) throws -> Void) rethrows
     -> CrashSummary
@@ -149,9 +149,9 @@ public final class SimulatedFileSystem: StoreFileSystem {
     return try CrashEnumerator(recording, seed: seed ?? UInt64.random(in: .min ... .max), sampleSize: sampleSize).run(body)
   }
 
-  // MARK: Helpers of the calls
+  // MARK: Support for calls
 
-  /// Carries a call out: counts it, fails it if the plan says so, and keeps a record.
+  /// Performs a call: counts it, applies a fault, and records it.
   func perform<Result>(
     _ operation: StoreFileOperation, _ name: String,
     _ body: (inout State, FileFault.Effect?) -> Swift.Result<Result, ErrorCode>
@@ -182,7 +182,7 @@ public final class SimulatedFileSystem: StoreFileSystem {
     }
   }
 
-  /// An `errno` number that is thrown.
+  /// An `errno` value to throw.
   struct ErrorCode: Error {
     var number: Int32
     init(_ number: Int32) { self.number = number }
@@ -201,7 +201,7 @@ extension SimulatedFileSystem.State {
     recording?.events.append(.change(change))
   }
 
-  /// The file that is open under a handle.
+  /// The file behind an open handle.
   func file(_ handle: StoreFileHandle) -> Result<UInt64, SimulatedFileSystem.ErrorCode> {
     switch open[handle.number] {
     case .file(let file): .success(file)
@@ -215,7 +215,7 @@ extension SimulatedFileSystem.State {
     if case .folder(let prefix)? = open[directory.number] { prefix + name } else { name }
   }
 
-  /// The file that has a path.
+  /// The file at a path.
   func file(named name: String) -> Result<UInt64, SimulatedFileSystem.ErrorCode> {
     disk.entries[name].map { .success($0) } ?? .failure(.init(ENOENT))
   }
@@ -235,7 +235,7 @@ extension SimulatedFileSystem.State {
         group: file.group))
   }
 
-  /// A synchronization that fails loses what it was called for.
+  /// Records that a failed synchronization doesn't make anything durable.
   fileprivate mutating func noteFailure(of operation: StoreFileOperation, _ name: String) {
     guard operation == .synchronize, recording != nil else { return }
     if let file = disk.entries.first(where: { $0.key == name || $0.key.hasSuffix("/" + name) })?.value {
@@ -243,7 +243,7 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// Forgets a file that no name and no opening leads to. Not while recording: a crash may bring it back.
+  /// Deletes a file without names and open handles. Does nothing while recording, because a crash can restore the file.
   mutating func discardIfUnused(_ file: UInt64?) {
     guard let file, recording == nil else { return }
     guard !disk.entries.values.contains(file), !open.values.contains(.file(file)) else { return }

@@ -6,9 +6,9 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Sends values through their coded form.
+/// Encodes and decodes values.
 enum CodedCopy {
-  /// A request that was coded and decoded.
+  /// Returns a request that was encoded and decoded.
   static func of(_ request: SaveRequest) throws -> SaveRequest {
     try JSONDecoder().decode(SaveRequest.self, from: JSONEncoder().encode(request))
   }

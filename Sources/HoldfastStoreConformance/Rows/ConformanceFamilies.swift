@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// A model with inheritance, and rows for it.
 ///
-/// `Animal` is abstract and a root; under it are `Bird` with `Parrot`, and `Cat`. `Keeper` has the sub-entity `HeadKeeper`.
-/// Birds and cats both have a `title`, and each a constraint on a `tag` of its own.
+/// `Animal` is an abstract root entity with the sub-entities `Bird` (with `Parrot`) and `Cat`. `Keeper` has the sub-entity
+/// `HeadKeeper`. Birds and cats both have a `title`, and each entity has a constraint on its own `tag`.
 enum ConformanceFamilies {
   static let model: ManagedObjectModel = {
     do {
@@ -43,11 +43,11 @@ enum ConformanceFamilies {
         EntityDescription("HeadKeeper", superentity: "Keeper", attributes: [AttributeDescription("rank", .integer16, isOptional: true)]),
       ])
     } catch {
-      preconditionFailure("A model of the kit is wrong: \(error)")
+      preconditionFailure("A model of the conformance kit is invalid: \(error)")
     }
   }()
 
-  /// The keys of what ``zoo(_:)`` puts into a store.
+  /// The keys of the objects that ``zoo(_:)`` inserts.
   struct Keys {
     var birds: [Int64] = []
     var parrots: [Int64] = []
@@ -57,7 +57,7 @@ enum ConformanceFamilies {
     var animals: [Int64] { birds + parrots + cats }
   }
 
-  /// Puts animals and keepers into a store and a graph. Names go across the entities, so that sorted animals alternate.
+  /// Inserts animals and keepers into a store and a graph. Names alternate between entities, so that sorted animals do too.
   static func zoo(_ store: OpenStore) throws -> (graph: ExpectedGraph, keys: Keys) {
     let graph = ExpectedGraph(store)
     let keys = Keys(
@@ -97,7 +97,7 @@ enum ConformanceFamilies {
         for pupil in keepers.prefix(place) { edit.link("Parrot", "pupils", key, pupil) }
       }
       for (place, key) in keys.cats.enumerated() {
-        // The tags of cats are those of birds: they are no business of each other.
+        // Cats have the same tags as birds, which are different constraints.
         let own: [String: StoreValue] = [
           "tag": .string("tag \(place)"), "title": .string("cat \(place)"), "lives": .int16(Int16(9 - place)),
         ]

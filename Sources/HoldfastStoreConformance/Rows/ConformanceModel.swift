@@ -6,13 +6,12 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The models with which the kit tries stores.
+/// The models that the kit uses.
 enum ConformanceModel {
-  /// An entity with an optional attribute of each type, and people, companies, clubs and passports with relationships
-  /// of every shape.
+  /// An entity with an optional attribute of each type; people, companies, clubs and passports with relationships of every shape.
   static let general = make(generalEntities)
 
-  /// The same with one more attribute, so that a store made with ``general`` must refuse it.
+  /// The same model with one more attribute. A store created with ``general`` must refuse it.
   static let changed = make(
     generalEntities.map { entity in
       var entity = entity
@@ -46,11 +45,11 @@ enum ConformanceModel {
       relationships: [.toOne("holder", to: "Person", inverse: "passport")]),
   ]
 
-  /// The attribute of `Sample` that has a type.
+  /// The attribute of `Sample` with a type.
   static func attributeName(_ type: AttributeType) -> String { "a_\(type.rawValue)" }
 
-  /// For a delete rule, a hub that is deleted and spokes that point to it in every shape. Both sides of every pair that
-  /// is not to a spoke exist too: a hub is linked with other hubs.
+  /// For a delete rule, hubs to delete and spokes that point to them in every shape. Hubs are also linked to each other and to
+  /// `Above`.
   static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
     make([
       EntityDescription(
@@ -69,13 +68,13 @@ enum ConformanceModel {
           .toOne("singleHub", to: "Hub", inverse: "single"), .toOne("manyHub", to: "Hub", inverse: "many"),
           .toMany("linkedHubs", to: "Hub", inverse: "linked"),
         ]),
-      // Before Hub in the order of names, so that its side names the links.
+      // Its name precedes Hub, so its side names the links.
       EntityDescription(
         "Above", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("hubs", to: "Hub", inverse: "above")]),
     ])
   }
 
-  /// Baskets with values that follow from the items in them and the shop they are of.
+  /// Baskets with values derived from their items and their shop.
   static let derived = make([
     EntityDescription(
       "Basket",
@@ -102,14 +101,14 @@ enum ConformanceModel {
     do {
       return try ManagedObjectModel(entities: entities)
     } catch {
-      preconditionFailure("A model of the kit is wrong: \(error)")
+      preconditionFailure("A model of the conformance kit is invalid: \(error)")
     }
   }
 }
 
-/// Values with which stores go wrong: the ends of ranges, near misses, text that looks alike.
+/// Values that often cause errors: limits of ranges, near misses, similar strings.
 enum ConformanceValues {
-  /// Values of a type, without nil, all different.
+  /// Distinct values of a type, without nil.
   static func values(of type: AttributeType) -> [StoreValue] {
     switch type {
     case .integer16: [0, 1, -1, 2, 10, Int16.min, Int16.max].map { .int16($0) }
@@ -131,8 +130,8 @@ enum ConformanceValues {
     }
   }
 
-  /// Texts: empty, alike but for case or accents, the same characters in other code points, quotes, wildcards, zero
-  /// bytes, beyond the basic plane, and one longer than any short form.
+  /// Strings: empty, different only by case or accents, canonically equivalent, with quotes, wildcards or zero bytes, outside the
+  /// basic plane, and a long one.
   static let texts = [
     "", "a", "A", "ab", "abc", "ABC", "b", "caf\u{E9}", "cafe\u{301}", "Caf\u{E9}", "cafe", "stra\u{DF}e", "STRASSE", "it's", "a\"b", "50%",
     "5_0",
@@ -144,13 +143,13 @@ enum ConformanceValues {
     "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "80000000-0000-0000-0000-000000000000",
   ].compactMap(UUID.init(uuidString:))
 
-  /// IDs of objects of stores that need not be open.
+  /// IDs of objects in other stores, which don't have to be open.
   private static let objectIDs = [
     "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Person/p1", "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Person/p12",
     "x-coredata://FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF/Dog/p1",
   ].compactMap { ManagedObjectID(uriRepresentation: $0) }
 
-  /// Constants to compare with: the values, and some between or beyond them.
+  /// Constants for comparisons: the values, and some between or beyond them.
   static func constants(of type: AttributeType) -> [StoreValue] {
     switch type {
     case .integer16, .integer32, .integer64: values(of: type) + [.int64(3), .int64(70_001), .double(0.5), .double(1)]
@@ -163,9 +162,9 @@ enum ConformanceValues {
   }
 }
 
-/// Rows for cases that ask questions, made by fixed rules.
+/// Deterministic rows for cases that make requests.
 enum ConformanceRows {
-  /// Puts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
+  /// Inserts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
   static func samples(_ store: OpenStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let pools = AttributeType.storedCases.map { ConformanceValues.values(of: $0) }
@@ -175,7 +174,7 @@ enum ConformanceRows {
       for (row, key) in keys.enumerated() {
         var values: [String: StoreValue] = [:]
         for (type, pool) in zip(AttributeType.storedCases, pools) {
-          // Each type walks its values at a step of its own, with a nil after the last.
+          // Each type steps through its values at its own pace, with a nil after the last.
           let place = (row * (type.coreDataCode % 3 == 0 ? 1 : 5) + row / pool.count) % (pool.count + 1)
           if place < pool.count { values[ConformanceModel.attributeName(type)] = pool[place] }
         }
@@ -185,7 +184,7 @@ enum ConformanceRows {
     return graph
   }
 
-  /// Puts people, companies, clubs and passports into a store and a graph, with links of every kind.
+  /// Inserts people, companies, clubs and passports into a store and a graph, with links of every kind.
   static func people(_ store: OpenStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let people = try store.keys("Person", 24), companies = try store.keys("Company", 4), clubs = try store.keys("Club", 3)

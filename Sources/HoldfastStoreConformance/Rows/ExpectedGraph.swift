@@ -6,16 +6,15 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// What a store should hold, in the simplest form there is: the model by which answers are judged. It never asks the
-/// store.
+/// The expected contents of a store in the simplest form, used to judge the store's answers. It never queries the store.
 final class ExpectedGraph: EvaluationSource {
   let model: ManagedObjectModel
   let identity: StoreIdentity
   /// The rows by entity index and key.
   private(set) var rows: [[Int64: RowView]]
-  /// The links of many-to-many relationships by entity and place of the naming one.
+  /// The links of many-to-many relationships, by the entity and the index of the relationship that names them.
   private(set) var links: [[Int]: Set<SaveRequest.Link>] = [:]
-  /// The keys of links by entity and place of the ordered relationship.
+  /// The order keys of links, by the entity and the index of the ordered relationship.
   private(set) var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
   init(_ store: OpenStore) {
@@ -40,7 +39,7 @@ final class ExpectedGraph: EvaluationSource {
     do {
       try builder.append(key: key, version: version, values: values)
     } catch {
-      preconditionFailure("A row of the kit does not fit \(entity.name): \(error)")
+      preconditionFailure("A row of the conformance kit doesn't fit \(entity.name): \(error)")
     }
     return builder.seal()[0]
   }
@@ -58,7 +57,7 @@ final class ExpectedGraph: EvaluationSource {
     }
   }
 
-  /// Puts links in order, and forgets the keys of those that went.
+  /// Sets order keys, and removes those of links that no longer exist.
   func order(_ changes: [SaveRequest.OrderChanges]) {
     for change in changes {
       for (link, key) in zip(change.links, change.keys) { orders[[change.entity, change.relationship], default: [:]][link] = key }
@@ -69,7 +68,7 @@ final class ExpectedGraph: EvaluationSource {
     }
   }
 
-  /// The order keys of the targets of an ordered relationship, by target.
+  /// The order keys of an ordered relationship's targets, by target.
   func orderKeys(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64: Int64] {
     let known = orders[[relationship.entityIndex, relationship.index]] ?? [:]
     return Dictionary(
@@ -83,7 +82,7 @@ final class ExpectedGraph: EvaluationSource {
     return nil
   }
 
-  /// The rows whose to-one relationship leads to an object, each with its entity.
+  /// The rows whose to-one relationship points to an object, each with its entity.
   func rows(pointingTo key: Int64, by relationship: ManagedObjectModel.Relationship) -> [(entity: Int, row: RowView)] {
     model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
       rows[entity].values.filter { $0.pointer.isPresent(relationship.slot) && $0.pointer.integer(relationship.slot) == key }.map {
@@ -107,7 +106,7 @@ final class ExpectedGraph: EvaluationSource {
   }
 }
 
-/// Changes of an ``ExpectedGraph``, also as a save request.
+/// Changes of an ``ExpectedGraph``, which can also be converted to a save request.
 final class GraphEdit {
   private let graph: ExpectedGraph
   private var inserted: [Int: [RowView]] = [:]
@@ -135,9 +134,9 @@ final class GraphEdit {
     inserted[entity(name).index, default: []].append(row(entity(name), key, version, nil, values))
   }
 
-  /// Changes some values; with none it changes the version only.
+  /// Changes some values, or only the version if there are none.
   ///
-  /// - Parameter stale: what the row says of derived attributes that are not changed.
+  /// - Parameter stale: Values in the row for derived attributes that aren't marked as changed.
   func update(_ name: String, _ key: Int64, expected: Int64? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]) {
     let entity = entity(name)
     let before = graph.rows(of: entity)[key]
@@ -151,7 +150,7 @@ final class GraphEdit {
     deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
-  /// Sets derived values, and adds to others.
+  /// Sets some derived values, and adds to others.
   func derive(_ name: String, _ key: Int64, set: [String: StoreValue] = [:], add: [String: StoreValue] = [:]) {
     let entity = entity(name)
     func bySlot(_ values: [String: StoreValue]) -> [Int: StoreValue] {
@@ -171,7 +170,7 @@ final class GraphEdit {
     change(name, relationship, source, target) { removed[$0, default: []].insert($1) }
   }
 
-  /// Gives the link to a target of an ordered relationship a key.
+  /// Sets the order key of a link in an ordered relationship.
   func order(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ key: Int64) {
     let described = entity(name).relationship(named: relationship)!
     ordered[[described.entityIndex, described.index], default: [:]][SaveRequest.Link(source: source, target: target)] = key
@@ -187,7 +186,7 @@ final class GraphEdit {
     }
   }
 
-  // MARK: As a request
+  // MARK: The save request
 
   func request() -> SaveRequest {
     let entities = Set(inserted.keys).union(updated.keys).union(deleted.keys).union(locked.keys).union(derived.keys).sorted().map(changes)
@@ -224,7 +223,7 @@ final class GraphEdit {
     return changes
   }
 
-  /// Derived rows under a version that no row has.
+  /// Rows of derived values, with a version that no row has.
   private func derivedRows(
     _ rows: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])], _ entity: ManagedObjectModel.Entity
   ) -> SaveRequest.DerivedRows {
@@ -254,7 +253,7 @@ final class GraphEdit {
     return SaveRequest.KeyedRows(keys: sorted.map(\.key), expectedVersions: sorted.map(\.expected))
   }
 
-  // MARK: In the graph
+  // MARK: The graph
 
   func apply() {
     let request = request()
@@ -272,7 +271,7 @@ final class GraphEdit {
     for (entity, rows) in derived { for row in rows { derive(row, graph.model.entities[entity]) } }
   }
 
-  /// Puts a changed row in its place. Derived values that it does not change stay as they are.
+  /// Replaces a changed row. Derived values that aren't marked as changed stay the same.
   private func replace(by updated: SaveRequest.UpdatedRows, _ index: Int, _ entity: ManagedObjectModel.Entity) {
     var values = updated.rows[index].values
     for attribute in entity.derivedAttributes where !updated.isChanged(row: index, slot: attribute.slot) {
@@ -295,8 +294,8 @@ final class GraphEdit {
     graph.put(graph.makeRow(entity, row.key, version: before.version, values), entity.index)
   }
 
-  /// What pointed to a deleted object points to it no more, unless the deleted object's relationship says otherwise. A row's
-  /// version is raised once, however many of its keys go.
+  /// Removes references to a deleted object, unless the delete rule is `noAction`. A row's version increases once, even if several
+  /// of its references are removed.
   private func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity, _ raised: inout Set<[Int64]>) {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = graph.model.inverse(of: relationship)

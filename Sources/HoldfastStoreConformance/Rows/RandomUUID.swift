@@ -5,6 +5,6 @@
 #endif
 
 enum RandomUUID {
-  /// A new UUID as upper-case text.
+  /// A new UUID as an uppercase string.
   static func text() -> String { UUID().uuidString }
 }

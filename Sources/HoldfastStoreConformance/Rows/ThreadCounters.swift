@@ -8,9 +8,9 @@
   import Darwin
 #endif
 
-/// What the system counts for the current thread.
+/// System counters for the current thread.
 enum ThreadCounters {
-  /// How many bytes the thread has asked files for, cached or not; nil where the system does not tell. (Linux: `rchar` in
+  /// The number of bytes the thread has read from files, cached or not; nil if the system doesn't report it. (Linux: `rchar` in
   /// `/proc/thread-self/io`.)
   static func bytesRead() -> Int? {
     guard let file = fopen("/proc/thread-self/io", "r") else { return nil }

@@ -7,14 +7,14 @@ import Synchronization
   public import Foundation
 #endif
 
-/// Throws an error at chosen calls of another store, to try what the layers above do then.
+/// A store wrapper that throws errors at chosen calls, to test the layers above.
 ///
 /// ```swift
 /// let store = FaultInjectingStore(MemoryStore())
 /// store.fail(.commit, onCall: 2, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
 /// ```
 public final class FaultInjectingStore: IncrementalStore {
-  /// The calls at which errors can be injected.
+  /// The calls that can fail.
   public enum Call: Sendable, Hashable, CaseIterable {
     /// ``/HoldfastStore/IncrementalStore/open(model:)``
     case open
@@ -34,7 +34,7 @@ public final class FaultInjectingStore: IncrementalStore {
     case allocateKeys
     /// ``/HoldfastStore/IncrementalStore/prepare(_:)``
     case prepare
-    /// ``/HoldfastStore/PreparedSave/commit()``; the save is taken back then.
+    /// ``/HoldfastStore/PreparedSave/commit()``. If it fails, the save is aborted.
     case commit
     /// ``/HoldfastStore/IncrementalStore/perform(_:)``
     case perform
@@ -45,7 +45,7 @@ public final class FaultInjectingStore: IncrementalStore {
   }
 
   private let base: any IncrementalStore
-  /// Guards what is to fail: stores are called by several threads.
+  /// Guards the faults, because several threads call stores.
   private let faults = Mutex(Faults())
 
   private struct Faults {
@@ -53,18 +53,18 @@ public final class FaultInjectingStore: IncrementalStore {
     var errors: [Call: [Int: StoreError]] = [:]
   }
 
-  /// Wraps a store. Nothing fails until ``fail(_:onCall:with:)`` is called.
+  /// Wraps a store. Calls succeed until ``fail(_:onCall:with:)`` is called.
   public init(_ base: any IncrementalStore) { self.base = base }
 
-  /// Makes a call fail once, counting from now: the next one is number 1.
+  /// Makes a call fail once. The next call is number 1.
   public func fail(_ call: Call, onCall number: Int = 1, with error: StoreError) {
     faults.withLock { $0.errors[call, default: [:]][($0.counts[call] ?? 0) + number] = error }
   }
 
-  /// Lets everything succeed again.
+  /// Removes all faults.
   public func clear() { faults.withLock { $0.errors = [:] } }
 
-  /// How often a call was made.
+  /// Returns how many times a call was made.
   public func count(of call: Call) -> Int { faults.withLock { $0.counts[call] ?? 0 } }
 
   fileprivate func pass(_ call: Call) throws {
@@ -76,76 +76,76 @@ public final class FaultInjectingStore: IncrementalStore {
     if let error { throw error }
   }
 
-  /// Those of the wrapped store.
+  /// The capabilities of the wrapped store.
   public var capabilities: StoreCapabilities { base.capabilities }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try pass(.open)
     return try base.open(model: model)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func close() throws {
     try pass(.close)
     try base.close()
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
     try pass(.beginRead)
     return try base.beginRead(kind)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     try pass(.fetch)
     try base.fetch(plan, in: view, into: sink)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     try pass(.rows)
     try base.rows(request, in: view, into: sink)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     try pass(.relationships)
     return try base.relationships(request, in: view)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     try pass(.allocateKeys)
     return try base.allocateKeys(entity: entity, count: count)
   }
 
-  /// Hands on, or fails; the commit of what is prepared may fail too.
+  /// Forwards the call, or throws the injected error. Committing the prepared save can fail too.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     try pass(.prepare)
     return FaultyPreparation(base: try base.prepare(request), store: self)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func perform(_ request: BatchRequest) throws -> BatchResult {
     try pass(.perform)
     return try base.perform(request)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func externalData(_ request: ExternalDataRequest) throws -> Data {
     try pass(.externalData)
     return try base.externalData(request)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
     try pass(.history)
     return try base.history(request)
   }
 
-  /// Hands on, or fails.
+  /// Forwards the call, or throws the injected error.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try pass(.setMetadata)
     try base.setMetadata(metadata)

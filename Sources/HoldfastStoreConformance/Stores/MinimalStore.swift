@@ -7,15 +7,15 @@ import Synchronization
   public import Foundation
 #endif
 
-/// The weakest store that the contract allows: it declares nothing, keeps its rows as values in dictionaries, and
-/// delivers them in an unhelpful order, two at a time. The whole framework must work on it.
+/// The weakest store that the contract allows, and the shortest example of a store.
 ///
-/// It is also the shortest example of a store.
+/// It declares no capabilities, keeps its rows as values in dictionaries, and delivers them out of order, two at a time. The entire
+/// framework must work with it.
 public final class MinimalStore: IncrementalStore {
-  /// Where the rows live, so that they can be found again by another store.
+  /// The rows, which outlive the store so that another store can open them.
   public final class Contents: Sendable {
     fileprivate let state = Mutex(MinimalState())
-    /// Makes contents that no store has opened yet.
+    /// Creates empty contents.
     public init() {}
   }
 
@@ -27,17 +27,17 @@ public final class MinimalStore: IncrementalStore {
     var identity: StoreIdentity
   }
 
-  /// Makes a store, not yet open.
+  /// Creates a store without opening it.
   public init(contents: Contents = Contents()) { self.contents = contents }
 
   deinit { try? close() }
 
-  /// A description whose stores share their contents.
+  /// Returns a description whose stores share their contents.
   public static func description(contents: Contents = Contents()) -> StoreDescription {
     StoreDescription(type: "minimal") { MinimalStore(contents: contents) }
   }
 
-  /// Nothing.
+  /// No capabilities.
   public var capabilities: StoreCapabilities { StoreCapabilities() }
 
   // MARK: Opening and closing
@@ -74,7 +74,7 @@ public final class MinimalStore: IncrementalStore {
 
   // MARK: Reading
 
-  /// A view that always shows what is there now, which is all that an undeclared snapshot has to do.
+  /// A view that always shows the current rows, which is allowed if snapshots aren't declared.
   private final class View: ReadView {
     let hasEnded = Atomic(false)
     func end() { hasEnded.store(true, ordering: .sequentiallyConsistent) }
@@ -92,13 +92,13 @@ public final class MinimalStore: IncrementalStore {
     }
   }
 
-  /// Delivers all rows of the entities, in no order at all.
+  /// Delivers all rows of the entities, in no particular order.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     let session = try current()
     try check(view)
     guard plan.predicate == nil, plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil, plan.output == .rows || plan.output == .keys
     else {
-      throw MinimalStoreError.make(.unsupportedRequest, "fetch rows", "The store declares nothing, and was asked for more than all rows.")
+      throw MinimalStoreError.make(.unsupportedRequest, "fetch rows", "The store declares no capabilities; it can only fetch all rows.")
     }
     for entity in plan.concreteEntities {
       let rows = contents.state.withLock { $0.rows[entity] ?? [:] }
@@ -106,7 +106,7 @@ public final class MinimalStore: IncrementalStore {
     }
   }
 
-  /// Delivers the rows that there are.
+  /// Delivers the existing rows.
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let session = try current()
     try check(view)
@@ -117,7 +117,7 @@ public final class MinimalStore: IncrementalStore {
     }
   }
 
-  /// Delivers rows two at a time: from the last to the first, those at even places before those at odd ones.
+  /// Delivers rows two at a time, last to first: those at even indexes, then those at odd indexes.
   private func deliver(
     _ keys: [Int64], of rows: [Int64: MinimalRow], _ entity: Int, _ session: Session, keysOnly: Bool, to sink: any RowSink
   ) throws -> SinkDemand {
@@ -132,7 +132,7 @@ public final class MinimalStore: IncrementalStore {
     return builder.count > 0 ? try sink.take(builder.seal(), .all) : .more
   }
 
-  /// Tells targets by looking at all rows or links.
+  /// Finds targets by scanning all rows or links.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     let session = try current()
     try check(view)
@@ -153,7 +153,7 @@ public final class MinimalStore: IncrementalStore {
 
   // MARK: Saving
 
-  /// Counts up, by steps of three.
+  /// Allocates increasing keys in steps of three.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     _ = try current()
     return contents.state.withLock { state in
@@ -164,7 +164,7 @@ public final class MinimalStore: IncrementalStore {
     }
   }
 
-  /// Works on a copy of everything, which the commit puts in the place of what was there.
+  /// Applies the save to a copy of all data, which the commit then stores.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     let session = try current()
     var state = contents.state.withLock { $0 }
@@ -199,13 +199,13 @@ public final class MinimalStore: IncrementalStore {
     func abort() {}
   }
 
-  /// Refuses.
+  /// Throws, because batch requests aren't supported.
   public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
 
-  /// Refused: rows name no files.
+  /// Throws, because rows contain no external files.
   public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
 
-  /// Refuses.
+  /// Throws, because history isn't supported.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
   /// Replaces the user's metadata.
@@ -221,7 +221,7 @@ private struct MinimalRow: Sendable {
   var values: [StoreValue]
 }
 
-/// All that a ``MinimalStore`` knows.
+/// The state of a ``MinimalStore``.
 private struct MinimalState: Sendable {
   var storeUUID = RandomUUID.text()
   var versionHashes: [String: [UInt8]]?
@@ -231,9 +231,9 @@ private struct MinimalState: Sendable {
   var lastKey: Int64 = 0
   /// The rows by entity index and key.
   var rows: [Int: [Int64: MinimalRow]] = [:]
-  /// The links by entity and place of the relationship that names them.
+  /// The links, by the entity and the index of the relationship that names them.
   var links: [[Int]: Set<SaveRequest.Link>] = [:]
-  /// The keys of links by entity and place of the ordered relationship.
+  /// The order keys of links, by the entity and the index of the ordered relationship.
   var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
   func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
@@ -279,7 +279,7 @@ private struct MinimalState: Sendable {
     for changes in request.orders {
       for (link, key) in zip(changes.links, changes.keys) { orders[[changes.entity, changes.relationship], default: [:]][link] = key }
     }
-    // A key goes with its link.
+    // Removes the order keys of links that no longer exist.
     for place in Array(orders.keys) {
       let relationship = model.entities[place[0]].relationships[place[1]]
       orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship, model).contains(link.target) }
@@ -289,7 +289,7 @@ private struct MinimalState: Sendable {
     }
   }
 
-  /// Takes what changed in a row. What did not is there already.
+  /// Updates the changed values of a row.
   private mutating func update(_ entity: Int, _ updated: SaveRequest.UpdatedRows, _ index: Int) {
     let row = updated.rows[index]
     guard rows[entity]?[row.key] != nil else { return }
@@ -297,7 +297,7 @@ private struct MinimalState: Sendable {
     for slot in row.values.indices where updated.isChanged(row: index, slot: slot) { rows[entity]?[row.key]?.values[slot] = row[slot] }
   }
 
-  /// Sets the derived values of a row, and adds to them.
+  /// Sets derived values of a row, or adds to them.
   private mutating func derive(_ entity: Int, _ derived: SaveRequest.DerivedRows, _ index: Int) throws {
     let key = derived.rows[index].key
     for slot in derived.slots(row: index) {
@@ -306,7 +306,7 @@ private struct MinimalState: Sendable {
     }
   }
 
-  /// Removes what points to a deleted object, except through relationships whose inverse says that nothing happens.
+  /// Removes references to a deleted object, except for relationships with the delete rule `noAction`.
   private mutating func sever(
     _ key: Int64, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, _ raised: inout Set<[Int64]>
   ) {
@@ -332,7 +332,7 @@ private struct MinimalState: Sendable {
 }
 
 extension StoreValue {
-  /// The key of a to-one target.
+  /// The key of a to-one relationship's destination.
   fileprivate var key: Int64? {
     if case .objectID(let id) = self { id.key } else { nil }
   }

@@ -7,7 +7,7 @@ import Synchronization
   public import Foundation
 #endif
 
-/// One request that a ``RecordingStore`` saw, as a value that tests can compare.
+/// A request recorded by a ``RecordingStore``, for comparisons in tests.
 public enum RecordedRequest: Sendable, Hashable {
   /// The store was opened.
   case open
@@ -17,19 +17,19 @@ public enum RecordedRequest: Sendable, Hashable {
   case beginRead(ReadViewKind)
   /// Rows were fetched.
   case fetch(FetchPlan)
-  /// Rows were asked for by key.
+  /// Rows were requested by key.
   case rows(FaultRequest)
-  /// Targets of a relationship were asked for.
+  /// Targets of a relationship were requested.
   case relationships(RelationshipRequest)
-  /// A value was read from its file.
+  /// A value was read from an external file.
   case externalData(ExternalDataRequest)
-  /// Keys were set aside for an entity.
+  /// Keys were allocated for an entity.
   case allocateKeys(entity: Int, count: Int)
   /// A save was prepared.
   case prepare(RecordedSave)
   /// A prepared save was committed.
   case commit
-  /// A prepared save was taken back.
+  /// A prepared save was aborted.
   case abort
   /// A batch request was made.
   case perform(BatchRequest)
@@ -39,7 +39,7 @@ public enum RecordedRequest: Sendable, Hashable {
   case setMetadata([String: StoreValue])
 }
 
-/// What a save changed: keys only, sorted.
+/// The changes of a save: only keys, sorted.
 public struct RecordedSave: Sendable, Hashable {
   /// The changes of one entity.
   public struct Changes: Sendable, Hashable {
@@ -49,18 +49,18 @@ public struct RecordedSave: Sendable, Hashable {
     public var updated: [Int64: [Int]] = [:]
     /// The keys of deleted rows.
     public var deleted: [Int64] = []
-    /// The keys of rows that were only compared.
+    /// The keys of rows whose versions were only compared.
     public var locked: [Int64] = []
     /// The keys of rows whose derived values were set or added to, with their slots.
     public var derived: [Int64: [Int]] = [:]
   }
 
-  /// The changes by the entity's index.
+  /// The changes by entity index.
   public var entities: [Int: Changes] = [:]
   /// The changes of links.
   public var links: [SaveRequest.LinkChanges] = []
 
-  /// Makes the summary of a request.
+  /// Creates a summary of a request.
   public init(_ request: SaveRequest) {
     links = request.links
     for changes in request.entities {
@@ -81,8 +81,7 @@ public struct RecordedSave: Sendable, Hashable {
   }
 }
 
-/// Hands every request on to another store and keeps it, so that a test can say what was asked of the store, and that
-/// nothing was asked where nothing should be.
+/// A store wrapper that records every request and forwards it, so that tests can check which requests were made.
 ///
 /// ```swift
 /// store.clear()
@@ -92,7 +91,7 @@ public struct RecordedSave: Sendable, Hashable {
 /// ```
 public final class RecordingStore: IncrementalStore {
   private let base: any IncrementalStore
-  /// Guards the record: stores are called by several threads.
+  /// Guards the record, because several threads call stores.
   private let record = Mutex(Record())
 
   private struct Record {
@@ -103,10 +102,10 @@ public final class RecordingStore: IncrementalStore {
   /// Wraps a store.
   public init(_ base: any IncrementalStore) { self.base = base }
 
-  /// All requests in order, since the beginning or the last ``clear()``.
+  /// All requests, in order, since the store was created or ``clear()`` was called.
   public var requests: [RecordedRequest] { record.withLock { $0.requests } }
 
-  /// Forgets the requests so far.
+  /// Removes all recorded requests.
   public func clear() { record.withLock { $0.requests = [] } }
 
   /// Makes every request throw while `body` runs. Refused requests are recorded too.
@@ -129,76 +128,76 @@ public final class RecordingStore: IncrementalStore {
     }
   }
 
-  /// Those of the wrapped store; asking is not recorded.
+  /// The capabilities of the wrapped store. Reading them isn't recorded.
   public var capabilities: StoreCapabilities { base.capabilities }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
     try keep(.open)
     return try base.open(model: model)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func close() throws {
     try keep(.close)
     try base.close()
   }
 
-  /// Records and hands on. The view is the wrapped store's.
+  /// Records the request and forwards it. The returned view is the wrapped store's.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
     try keep(.beginRead(kind))
     return try base.beginRead(kind)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     try keep(.fetch(plan))
     try base.fetch(plan, in: view, into: sink)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     try keep(.rows(request))
     try base.rows(request, in: view, into: sink)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     try keep(.relationships(request))
     return try base.relationships(request, in: view)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
     try keep(.allocateKeys(entity: entity, count: count))
     return try base.allocateKeys(entity: entity, count: count)
   }
 
-  /// Records and hands on; commit and abort are recorded too.
+  /// Records the request and forwards it. Commit and abort are recorded too.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     try keep(.prepare(RecordedSave(request)))
     return RecordedPreparation(base: try base.prepare(request), store: self)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func perform(_ request: BatchRequest) throws -> BatchResult {
     try keep(.perform(request))
     return try base.perform(request)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func externalData(_ request: ExternalDataRequest) throws -> Data {
     try keep(.externalData(request))
     return try base.externalData(request)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
     try keep(.history(request))
     return try base.history(request)
   }
 
-  /// Records and hands on.
+  /// Records the request and forwards it.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try keep(.setMetadata(metadata))
     try base.setMetadata(metadata)

@@ -125,9 +125,9 @@ extension FileStore {
   fileprivate var refusal: String {
     switch self {
     case .sqlite: "not a SQLite database"
-    case .json: "no JSON store"
-    case .xml: "no XML store"
-    case .binary: "no binary store"
+    case .json: "isn't a JSON store"
+    case .xml: "isn't an XML store"
+    case .binary: "isn't a binary store"
     }
   }
 }

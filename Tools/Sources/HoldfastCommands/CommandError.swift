@@ -4,31 +4,31 @@
   public import Foundation
 #endif
 
-/// Why a command could not do what it was asked: what failed, on what, why, and what to do.
+/// The error of a command: the path, why the command failed, and what to do.
 public struct CommandError: Error, Sendable, CustomStringConvertible {
-  /// The path that the command was given, or a part of it.
+  /// The path given to the command, or a component of it.
   public let path: String
-  /// Why, and what to do, as sentences.
+  /// Why the command failed and what to do, as sentences.
   public let reason: String
-  /// The error beneath, when there is one.
+  /// The underlying error, if there is one.
   public let cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   public init(path: String, reason: String, cause: (any Error)? = nil) {
     self.path = path
     self.reason = reason
     self.cause = cause
   }
 
-  /// One line, with the cause behind it.
+  /// One line with the path, the reason and the cause.
   public var description: String {
     "\(path): \(reason)" + (cause.map { " Cause: \($0)" } ?? "")
   }
 }
 
 extension CommandError: LocalizedError {
-  /// What failed, on what, why, and what to do: the error's `localizedDescription`.
+  /// The path, why the command failed, and what to do: the error's `localizedDescription`.
   public var errorDescription: String? { "\(path): \(reason)" }
-  /// Why it failed, and what to do.
+  /// Why the command failed, and what to do.
   public var failureReason: String? { reason }
 }

@@ -3,7 +3,7 @@ import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
 
-/// Models that Core Data compiled: `.mom` and `.momd`, and the copy that its SQLite stores keep.
+/// Models compiled by Core Data: `.mom` and `.momd` files, and the copy that its SQLite stores contain.
 enum CompiledModelSource {
   static func isCompiled(_ path: String) -> Bool { path.hasSuffix(".mom") || path.hasSuffix(".momd") || path.hasSuffix(".momd/") }
 
@@ -22,17 +22,17 @@ enum CompiledModelSource {
       }
       return ("compiled model with versions", bundle.currentVersionName, versions, unreadable)
     } catch {
-      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+      throw CommandError(path: path, reason: "The model can't be read.", cause: error)
     }
   }
 
   static func model(_ path: String) throws(CommandError) -> ManagedObjectModel {
     do throws(ModelFileError) { return try CompiledModel(contentsOf: path).model } catch {
-      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+      throw CommandError(path: path, reason: "The model can't be read.", cause: error)
     }
   }
 
-  /// The model in a store that Core Data made; nil for one without.
+  /// The model in a store that Core Data created; nil if the store doesn't contain one.
   static func cachedModel(_ path: String) throws -> ManagedObjectModel? {
     guard let bytes = try SQLiteStore.coreDataModelCache(at: path) else { return nil }
     return try CompiledModel(modelCache: bytes, path: path).model

@@ -1,12 +1,13 @@
 import Foundation
 
-/// What is at a path, found out without opening it: opening a pipe waits for somebody who writes into it.
+/// The kind of item at a path, determined without opening it, because opening a pipe would block until another process writes to
+/// it.
 enum FileKind {
   case file, folder
   /// A pipe, a socket or a device.
   case other
 
-  /// Nil for nothing, and for what may not be looked at. Links are followed.
+  /// Nil if there is nothing, or its attributes can't be read. Follows symbolic links.
   init?(_ path: String) {
     let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     switch (try? FileManager.default.attributesOfItem(atPath: resolved))?[.type] as? FileAttributeType {
@@ -17,7 +18,7 @@ enum FileKind {
     }
   }
 
-  /// The error for what is neither a file nor a folder.
+  /// The error for an item that is neither a file nor a folder.
   static func noFile(_ path: String) -> CommandError {
     CommandError(path: path, reason: "It is a pipe, a socket or a device. Give the path of a file.")
   }

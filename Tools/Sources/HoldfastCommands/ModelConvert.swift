@@ -10,19 +10,19 @@ import HoldfastStore
   import Darwin
 #endif
 
-/// Writes a model in another form.
+/// Converts a model to another format.
 public enum ModelConvert {
-  /// Reads a model in any form and writes it in the one that the ending of the second path says.
+  /// Reads a model in any format and writes it in the format of the second path's extension.
   ///
-  /// | ending | what is written |
+  /// | extension | output |
   /// |---|---|
-  /// | `.xcdatamodeld` | all versions, as Xcode writes them |
-  /// | `.xcdatamodel` | the current version, or the one that is named |
-  /// | `.json` | the same, as Holdfast's stores keep their models |
+  /// | `.xcdatamodeld` | all versions, in Xcode's format |
+  /// | `.xcdatamodel` | the named version, or the current one |
+  /// | `.json` | the same version, as Holdfast's stores keep their models |
   ///
-  /// Xcode's own files come out as they were, with all that means nothing to a model.
+  /// Converting Xcode's own files preserves everything in them, including settings that don't affect the model.
   ///
-  /// - Throws: ``CommandError``, also when a version that was to be written cannot be read; nothing is written then.
+  /// - Throws: ``CommandError``, also if a version to be written can't be read. In that case, nothing is written.
   public static func run(_ input: String, to output: String, version: String? = nil) throws(CommandError) {
     let source = try ModelSource(path: input)
     let isBundle = output.hasSuffix(".xcdatamodeld") || output.hasSuffix(".xcdatamodeld/")
@@ -38,17 +38,16 @@ public enum ModelConvert {
       } else if output.hasSuffix(".json") {
         try replace(output, with: JSONModelFile.data(of: chosen.model))
       } else {
-        throw CommandError(path: output, reason: "The ending says no form of model. Give .xcdatamodeld, .xcdatamodel or .json.")
+        throw CommandError(path: output, reason: "The file extension is unknown. Use .xcdatamodeld, .xcdatamodel or .json.")
       }
     } catch let error as CommandError {
       throw error
     } catch {
-      throw CommandError(path: output, reason: "The model cannot be written.", cause: error)
+      throw CommandError(path: output, reason: "The model can't be written.", cause: error)
     }
   }
 
-  /// Puts data in place of a file, all at once. It keeps the permissions of the file that it replaces; a new file is one that only its owner
-  /// can read and write.
+  /// Replaces a file atomically. It keeps the permissions of the old file; only the owner can read and write a new one.
   private static func replace(_ path: String, with data: Data) throws {
     let url = URL(fileURLWithPath: path)
     let before = (try? FileManager.default.attributesOfItem(atPath: path))?[.posixPermissions] as? NSNumber

@@ -1,26 +1,26 @@
 import Foundation
 public import HoldfastStore
 
-/// Draws a model: entities with their attributes, and how they are related.
+/// Draws a model: its entities with their attributes and relationships.
 public enum ModelGraph {
-  /// How a drawing is written.
+  /// The format of a drawing.
   public enum Format: String, CaseIterable, Sendable {
-    /// A Mermaid entity-relationship diagram, which code hosts and editors show.
+    /// A Mermaid entity-relationship diagram, which code hosts and editors can display.
     case mermaid
-    /// Graphviz's language.
+    /// The language of Graphviz.
     case dot
-    /// A picture.
+    /// An SVG image.
     case svg
   }
 
-  /// The drawing of a version of the model at a path; of the current one unless a name is given.
+  /// Draws a version of the model at a path. The version defaults to the current one.
   ///
-  /// - Throws: ``CommandError`` when that version cannot be read.
+  /// - Throws: ``CommandError`` if that version can't be read.
   public static func text(path: String, version name: String? = nil, _ format: Format) throws(CommandError) -> String {
     text(try ModelSource(path: path).version(name).model, format)
   }
 
-  /// The drawing of a model.
+  /// Draws a model.
   public static func text(_ model: ManagedObjectModel, _ format: Format) -> String {
     switch format {
     case .mermaid: MermaidGraph.text(model)
@@ -30,23 +30,23 @@ public enum ModelGraph {
   }
 }
 
-/// A relationship and its inverse as one line of a drawing.
+/// A relationship and its inverse, drawn as one line.
 struct GraphEdge: Hashable {
   let source: String
   let destination: String
   let name: String
-  /// The inverse's name; nil for none, and for a relationship that is its own inverse.
+  /// The inverse's name; nil if there is none, or if the relationship is its own inverse.
   let inverseName: String?
   let isToMany: Bool
   let isOptional: Bool
-  /// Of the inverse; to-many where there is none, since any number of objects can lead to one then.
+  /// For the inverse. True if there is none, because any number of objects can then point to the same destination.
   let inverseIsToMany: Bool
   let inverseIsOptional: Bool
 
-  /// The relationship's name, and its inverse's behind a slash.
+  /// The relationship's name, followed by a slash and its inverse's name.
   var label: String { name + (inverseName.map { " / \($0)" } ?? "") }
 
-  /// All of them, each pair once, in the order of entities and names.
+  /// All edges, one per pair, sorted by entity and name.
   static func all(_ model: ManagedObjectModel) -> [GraphEdge] {
     var edges: [GraphEdge] = []
     for entity in model.entities {
@@ -66,7 +66,7 @@ struct GraphEdge: Hashable {
   }
 }
 
-/// What stands in an entity's box.
+/// The contents of an entity's box.
 enum GraphLines {
   static func attributes(_ entity: ManagedObjectModel.Entity) -> [(name: String, type: String)] {
     entity.declaration.attributes.sorted { $0.name < $1.name }.map {
@@ -99,10 +99,10 @@ enum MermaidGraph {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// In quotation marks nothing is a word of the language (`class`, `end`, `one`, `to` …), and there is no way to say one.
+  /// Inside quotation marks, keywords have no meaning (`class`, `end`, `one`, `to` and so on). A quotation mark can't be escaped.
   private static func quoted(_ name: String) -> String { "\"\(name.filter { $0 != "\"" })\"" }
 
-  /// The name of an attribute, which cannot be quoted. Three would be taken for marks of keys.
+  /// The name of an attribute, which can't be quoted. Three names would be read as key markers.
   private static func attributeName(_ name: String) -> String { ["pk", "fk", "uk"].contains(name.lowercased()) ? name + "_" : name }
 }
 
@@ -134,7 +134,7 @@ enum DotGraph {
     return (lines + ["}"]).joined(separator: "\n") + "\n"
   }
 
-  /// In quotation marks nothing is a word of the language (`node`, `edge`, `graph` …, in capitals or not).
+  /// Inside quotation marks, keywords have no meaning (`node`, `edge`, `graph` and so on, in any case).
   private static func quoted(_ name: String) -> String { "\"\(name.replacingOccurrences(of: "\"", with: "\\\""))\"" }
 }
 

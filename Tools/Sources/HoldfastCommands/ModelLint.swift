@@ -2,53 +2,55 @@ public import Foundation
 import HoldfastModelFile
 import HoldfastStore
 
-/// Looks for what is allowed in a model and seldom meant.
+/// Finds constructs in a model that are allowed but rarely intended.
 ///
-/// The rules are about what goes wrong later: graphs that point into the void, saves that nobody expects to fail, versions that
-/// cannot be told apart. `Tools/README.md` lists them.
+/// The rules are about later problems: dangling references, saves that fail unexpectedly, versions that a store can't distinguish.
+/// `Tools/README.md` describes the command.
 public enum ModelLint {
-  /// One remark.
+  /// A finding.
   public struct Finding: Codable, Sendable, Hashable, CustomStringConvertible {
     /// The rule, in kebab case.
     public let rule: String
     /// The version of the model.
     public let version: String
-    /// Where it is: `Person.age`.
+    /// The location, for example `Person.age`.
     public let path: String
-    /// What is odd and what would be better, as a sentence.
+    /// The problem and the recommended change, as sentences.
     public let reason: String
 
-    /// One line.
+    /// The finding on one line.
     public var description: String { "\(version): \(path): \(reason) [\(rule)]" }
   }
 
-  /// The rules by name: what each looks for.
+  /// The name of each rule, and what it finds.
   public static let rules: [(name: String, meaning: String)] =
     checks.map { ($0.name, $0.meaning) } + [
-      (foreignDefault, "a default value of another type than its attribute, which is converted"),
-      ("same-hashes", "versions that a store cannot tell apart"),
-      (unreadable, "a version that cannot be read, about which nothing else is told"),
+      (foreignDefault, "a default value whose type differs from its attribute's and is converted"),
+      ("same-hashes", "versions that a store can't distinguish"),
+      (unreadable, "a version that can't be read; no other rule checks it"),
     ]
 
-  /// All remarks about all versions.
+  /// All findings in all versions.
   public static func findings(in source: ModelSource) -> [Finding] {
     source.versions.flatMap { version in
       checks.flatMap { check in
         check.find(version.model).map { Finding(rule: check.name, version: version.name, path: $0.path, reason: $0.reason) }
       }
     } + source.versions.flatMap(foreignDefaults) + sameVersions(source)
-      + source.unreadable.map { Finding(rule: unreadable, version: $0.name, path: "model", reason: "It cannot be read. \($0.error)") }
+      + source.unreadable.map {
+        Finding(rule: unreadable, version: $0.name, path: "model", reason: "The version can't be read. \($0.error)")
+      }
   }
 
   private static let unreadable = "unreadable-version"
   private static let foreignDefault = "default-of-another-type"
 
-  /// Only Xcode's file has the text that was converted.
+  /// Only Xcode's files contain the converted text.
   private static func foreignDefaults(_ version: ModelSource.Version) -> [Finding] {
     (version.document?.convertedDefaults ?? []).map {
       Finding(
         rule: foreignDefault, version: version.name, path: $0.path,
-        reason: "Its default value \"\($0.text)\" is of another type. \($0.correctedText) is used. Write \($0.correctedText) in the model."
+        reason: "Its default value \"\($0.text)\" has the wrong type. \($0.correctedText) is used. Write \($0.correctedText) in the model."
       )
     }
   }
@@ -62,17 +64,20 @@ public enum ModelLint {
   }
 
   private static let checks = [
-    Check(name: "no-inverse", meaning: "a relationship without inverse, which leads nowhere when its target is deleted") { model in
+    Check(name: "no-inverse", meaning: "a relationship without an inverse, which can point to a deleted object") { model in
       relationships(model) { $0.inverse == nil }.map {
-        ("\($0.entity).\($0.relationship.name)", "It has no inverse, so nobody tells it when its target is deleted. Give it one.")
+        (
+          "\($0.entity).\($0.relationship.name)",
+          "It has no inverse, so deleting its destination can leave a dangling reference. Add an inverse."
+        )
       }
     },
-    Check(name: "no-action", meaning: "a delete rule that leaves the other end pointing at nothing") { model in
+    Check(name: "no-action", meaning: "a delete rule that leaves the other end pointing to a deleted object") { model in
       relationships(model) { $0.deleteRule == .noAction && $0.inverse != nil }.map {
-        ("\($0.entity).\($0.relationship.name)", "Its delete rule leaves the other end leading to an object that is gone. Let it nullify.")
+        ("\($0.entity).\($0.relationship.name)", "Its delete rule leaves the other end pointing to a deleted object. Use Nullify.")
       }
     },
-    Check(name: "mandatory-nullify", meaning: "a mandatory relationship that a deletion empties, which makes the save fail") { model in
+    Check(name: "mandatory-nullify", meaning: "a mandatory relationship that a deletion sets to nil, so that the save fails") { model in
       relationships(model) { relationship in
         guard let inverse = relationship.inverse, let destination = model.entity(named: relationship.destination)?.declaration
         else { return false }
@@ -81,48 +86,51 @@ public enum ModelLint {
       }.map {
         (
           "\($0.entity).\($0.relationship.name)",
-          "Deleting empties \($0.relationship.destination).\($0.relationship.inverse ?? ""), which is mandatory: the save fails. Let it cascade or deny."
+          "Deleting sets \($0.relationship.destination).\($0.relationship.inverse ?? "") to nil, but it's mandatory, so the save fails. Use Cascade or Deny."
         )
       }
     },
-    Check(name: "mandatory-without-default", meaning: "a mandatory attribute without default, which every new object has to set") { model in
+    Check(name: "mandatory-without-default", meaning: "a mandatory attribute without a default value") { model in
       attributes(model) { !$0.isOptional && !$0.isDerived && !$0.isTransient && $0.defaultValue == nil && $0.type != .composite }.map {
-        ("\($0.entity).\($0.attribute.name)", "It is mandatory and has no default, so adding it to a store that has rows needs a mapping.")
+        (
+          "\($0.entity).\($0.attribute.name)",
+          "It is mandatory and has no default value, so adding it to a store with rows needs a mapping."
+        )
       }
     },
-    Check(name: "reserved-name", meaning: "a property with the name of a member of every managed object") { model in
+    Check(name: "reserved-name", meaning: "a property with the name of a member that every managed object has") { model in
       model.declarations.flatMap { entity in
         (entity.attributes.map(\.name) + entity.relationships.map(\.name)).filter(reserved.contains).map {
-          ("\(entity.name).\($0)", "Every managed object has a member of this name. Rename it.")
+          ("\(entity.name).\($0)", "Every managed object has a member with this name. Rename the property.")
         }
       }
     },
-    Check(name: "empty-entity", meaning: "an entity without any property") { model in
+    Check(name: "empty-entity", meaning: "an entity without properties") { model in
       model.entities.filter {
         $0.slots.isEmpty && $0.relationships.isEmpty && $0.transientAttributes.isEmpty && $0.transientRelationships.isEmpty
       }.map {
-        ($0.name, "It has no property, own or inherited.")
+        ($0.name, "It has no properties, declared or inherited.")
       }
     },
-    Check(name: "abstract-leaf", meaning: "an abstract entity that nothing inherits from, so that it has no objects") { model in
+    Check(name: "abstract-leaf", meaning: "an abstract entity without concrete sub-entities, which can't have objects") { model in
       model.entities.filter { $0.isAbstract && $0.concreteIndexes.isEmpty }.map {
-        ($0.name, "It is abstract and no entity that has objects inherits from it.")
+        ($0.name, "It is abstract and has no concrete sub-entities.")
       }
     },
-    Check(name: "unused-composite", meaning: "a composite that no attribute has") { model in
+    Check(name: "unused-composite", meaning: "a composite that no attribute uses") { model in
       let elements = model.composites.flatMap(\.elements)
       let used = Set((model.declarations.flatMap(\.attributes) + elements).compactMap(\.compositeName))
-      return model.composites.filter { !used.contains($0.name) }.map { ("composite \($0.name)", "No attribute has it.") }
+      return model.composites.filter { !used.contains($0.name) }.map { ("composite \($0.name)", "No attribute uses it.") }
     },
-    Check(name: "default-beyond-rules", meaning: "a default value that the attribute's own bounds or lengths refuse") { model in
+    Check(name: "default-beyond-rules", meaning: "a default value outside the attribute's own limits") { model in
       attributes(model, isRefusedDefault).map {
         (
           "\($0.entity).\($0.attribute.name)",
-          "Its default value is refused by its own bounds or lengths: a new object cannot be saved as it is."
+          "Its default value is outside its own limits, so a new object can't be saved unchanged. Change one of them."
         )
       }
     },
-    Check(name: "ignored-index", meaning: "an index that no store can keep, which has no effect") { model in
+    Check(name: "ignored-index", meaning: "an index that no store supports, which has no effect") { model in
       model.declarations.flatMap { entity in
         entity.indexes.filter(\.isIgnored).map { index in
           let isRepeated = entity.indexes.contains { $0 != index && $0.name.lowercased() == index.name.lowercased() && !$0.isIgnored }
@@ -131,11 +139,11 @@ public enum ModelLint {
         }
       }
     },
-    Check(name: "transformer-by-default", meaning: "a transformable attribute whose values only the default transformer reads") { model in
+    Check(name: "transformer-by-default", meaning: "a transformable attribute without a transformer") { model in
       attributes(model) { $0.type == .transformable && $0.valueTransformerName == nil }.map {
         (
           "\($0.entity).\($0.attribute.name)",
-          "It names no transformer. Name one that is registered, or the values are read as property lists."
+          "It has no transformer, so its values are read as property lists. Set a registered transformer."
         )
       }
     },
@@ -156,11 +164,11 @@ public enum ModelLint {
   }
 
   private static func isRefused(_ text: String, _ rule: AttributeValidation) -> Bool {
-    // A pattern is code, which can run for any time, and the model may be a stranger's: it is not run.
+    // Patterns aren't run: the model can be untrusted, and a pattern can take any amount of time.
     text.utf16.count < rule.minimumLength ?? 0 || text.utf16.count > rule.maximumLength ?? .max
   }
 
-  /// Whether a number or date is below another of its type.
+  /// Whether a number or date is less than another of its type.
   private static func isBelow(_ value: StoreValue, _ bound: StoreValue?) -> Bool {
     guard let bound else { return false }
     if case (.decimal(let value), .decimal(let bound)) = (value, bound) { return value < bound }
@@ -181,40 +189,40 @@ public enum ModelLint {
     model.declarations.flatMap { entity in entity.attributes.filter(isMeant).map { (entity.name, $0) } }
   }
 
-  /// Versions with the same hashes cannot be told apart by a store.
+  /// Finds versions with the same hashes, which a store can't distinguish.
   private static func sameVersions(_ source: ModelSource) -> [Finding] {
     source.versions.enumerated().flatMap { place, version in
       source.versions[..<place].filter { $0.model.versionDigest == version.model.versionDigest }.map {
         Finding(
           rule: "same-hashes", version: version.name, path: "model",
-          reason: "It has the version hashes of \($0.name), so a store opens with either. Set a hash modifier if they are to be told apart."
+          reason: "It has the same version hashes as \($0.name), so a store opens with either. Set a hash modifier to distinguish them."
         )
       }
     }
   }
 }
 
-/// What `model lint` tells, as values. `Tools/README.md` documents the JSON form.
+/// The report of `model lint`, as values. `Tools/README.md` documents the JSON format.
 public struct LintReport: Codable, Sendable, Hashable {
-  /// The form of the report.
+  /// The version of the report's format.
   public var schema = 1
-  /// The path as given.
+  /// The path as passed to the command.
   public var path: String
-  /// The remarks.
+  /// The findings.
   public var findings: [ModelLint.Finding]
 
-  /// Looks through a model.
+  /// Checks a model.
   public init(_ source: ModelSource) {
     path = source.path
     findings = ModelLint.findings(in: source)
   }
 
-  /// The report as JSON, keys sorted.
+  /// The report as JSON with sorted keys.
   public func json() throws -> Data { try JSONReport.data(self) }
 
-  /// The report for people: a line for each remark, and how many there are.
+  /// The report as text: one line per finding, then their number.
   public func text() -> String {
-    let count = findings.count == 1 ? "1 remark" : "\(findings.count) remarks"
-    return (findings.map(\.description) + ["\(path): \(findings.isEmpty ? "no remarks" : count)"]).joined(separator: "\n") + "\n"
+    let count = findings.count == 1 ? "1 finding" : "\(findings.count) findings"
+    return (findings.map(\.description) + ["\(path): \(findings.isEmpty ? "no findings" : count)"]).joined(separator: "\n") + "\n"
   }
 }

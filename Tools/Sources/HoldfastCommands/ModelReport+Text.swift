@@ -2,12 +2,12 @@ import Foundation
 import HoldfastStore
 
 extension ModelReport {
-  /// The report for people.
+  /// The report as text.
   public func text() -> String {
     var lines = ["\(path): \(kind), \(versions.count) \(versions.count == 1 ? "version" : "versions")"]
     for version in versions { lines += [""] + version.lines() }
     for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {
-      lines += ["", "version \(name)\(name == currentVersion ? " (current)" : ""): cannot be read. \(reason)"]
+      lines += ["", "version \(name)\(name == currentVersion ? " (current)" : ""): can't be read. \(reason)"]
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -50,7 +50,7 @@ extension ModelReport.Entity {
   }
 }
 
-/// Rows as columns that stand under each other.
+/// Aligns rows in columns.
 enum Columns {
   static func aligned(_ rows: [[String]], indent: Int) -> [String] {
     let columnCount = rows.map(\.count).max() ?? 0
@@ -147,7 +147,7 @@ enum RequestWords {
 }
 
 enum Words {
-  /// What every part of a model may have.
+  /// Settings that every element of a model can have.
   static func shared(_ modifier: String?, _ renaming: String?, _ userInfo: [String: String]) -> String {
     var words: [String] = []
     if let modifier { words.append("hash modifier \(modifier)") }

@@ -1,27 +1,28 @@
 public import Foundation
 public import HoldfastStore
 
-/// What `model info` tells, as values: the same for people and for programs. `Tools/README.md` documents the JSON form, whose
-/// `schema` is raised when a key changes its meaning.
+/// The report of `model info`, as values.
+///
+/// `Tools/README.md` documents the JSON format. Its `schema` increases if a key changes its meaning.
 public struct ModelReport: Codable, Sendable, Hashable {
-  /// The form of the report.
+  /// The version of the report's format.
   public var schema = 1
-  /// The path as given.
+  /// The path as passed to the command.
   public var path: String
-  /// What kind of file it is.
+  /// The kind of file.
   public var kind: String
-  /// The name of the version in use, also when it could not be read.
+  /// The name of the current version, even if that version couldn't be read.
   public var currentVersion: String
-  /// The versions, by name.
+  /// The versions, sorted by name.
   public var versions: [Version]
-  /// The versions that could not be read: name and reason.
+  /// The versions that couldn't be read, each with the reason.
   public var unreadable: [String: String]
 
-  /// One version.
+  /// A version of the model.
   public struct Version: Codable, Sendable, Hashable {
     /// The name.
     public var name: String
-    /// Whether it is in use.
+    /// Whether this is the current version.
     public var isCurrent: Bool
     /// The model's version identifiers.
     public var versionIdentifiers: [String]
@@ -29,7 +30,7 @@ public struct ModelReport: Codable, Sendable, Hashable {
     public var digest: String
     /// Core Data's checksum of all version hashes, in base64.
     public var checksum: String
-    /// The entities by name.
+    /// The entities, sorted by name.
     public var entities: [Entity]
     /// The composite declarations.
     public var composites: [CompositeDescription]
@@ -39,7 +40,7 @@ public struct ModelReport: Codable, Sendable, Hashable {
     public var fetchRequestTemplates: [FetchRequestDescription]
   }
 
-  /// One entity: what was declared, and its version hash.
+  /// An entity: its declaration and its version hash.
   public struct Entity: Codable, Sendable, Hashable {
     /// The name.
     public var name: String
@@ -47,11 +48,11 @@ public struct ModelReport: Codable, Sendable, Hashable {
     public var versionHash: String
     /// The entities that inherit from it directly.
     public var subentities: [String]
-    /// What was declared.
+    /// The declaration of the entity.
     public var declaration: EntityDescription
   }
 
-  /// Reports on a model.
+  /// Creates a report on a model.
   public init(_ source: ModelSource) {
     path = source.path
     kind = source.kind
@@ -60,7 +61,7 @@ public struct ModelReport: Codable, Sendable, Hashable {
     unreadable = Dictionary(source.unreadable.map { ($0.name, "\($0.error)") }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The report as JSON, keys sorted.
+  /// The report as JSON with sorted keys.
   public func json() throws -> Data { try JSONReport.data(self) }
 }
 
@@ -83,7 +84,7 @@ extension ModelReport.Entity {
   }
 }
 
-/// Reports as JSON.
+/// Encodes reports as JSON.
 enum JSONReport {
   static func data(_ report: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
@@ -93,7 +94,7 @@ enum JSONReport {
   }
 }
 
-/// Bytes as digits.
+/// Hexadecimal text.
 enum Hexadecimal {
   static func text(_ bytes: [UInt8]) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

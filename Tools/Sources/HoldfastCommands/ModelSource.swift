@@ -2,43 +2,43 @@ import Foundation
 public import HoldfastModelFile
 public import HoldfastStore
 
-/// Models wherever they lie: Xcode's files, compiled ones, JSON, or inside a store.
+/// Models from any source: Xcode's files, compiled models, JSON, or a store.
 public struct ModelSource: Sendable {
   /// One version of a model.
   public struct Version: Sendable {
-    /// The name of the version; that of the file where there is only one.
+    /// The name of the version, or of the file if it has only one version.
     public let name: String
-    /// Whether it is the version in use.
+    /// Whether this is the current version.
     public let isCurrent: Bool
-    /// What it says.
+    /// The model.
     public let model: ManagedObjectModel
-    /// The file that it was read from, where that can say more than a model; nil otherwise.
+    /// The source file, if it can contain more than the model; otherwise nil.
     public let document: ModelDocument?
   }
 
-  /// What kind of file it is, in words.
+  /// A description of the kind of file.
   public let kind: String
-  /// Where it is.
+  /// The path of the file.
   public let path: String
-  /// The versions that could be read, by name.
+  /// The readable versions, by name.
   public let versions: [Version]
-  /// The versions that could not be read, and why.
+  /// The versions that couldn't be read, each with the error.
   public let unreadable: [(name: String, error: any Error)]
 
-  /// The name of the version in use, or of the only one.
+  /// The name of the current or only version.
   public let currentName: String
 
-  /// The version in use, or the only one; nil when it is one of those that could not be read. No other takes its place.
+  /// The current or only version; nil if it couldn't be read. It is never replaced by another version.
   public var current: Version? { versions.first { $0.isCurrent } }
 
   /// Reads all versions.
   ///
-  /// - Throws: ``CommandError`` when there is nothing that holds a model, or none of its versions can be read.
+  /// - Throws: ``CommandError`` if the path contains no model, or none of its versions can be read.
   public init(path: String) throws(CommandError) {
     self.path = path
     let name = URL(fileURLWithPath: path).lastPathComponent
     switch FileKind(path) {
-    case nil: throw CommandError(path: path, reason: "There is nothing at this path.")
+    case nil: throw CommandError(path: path, reason: "There is nothing at this path. Check the path.")
     case .other: throw FileKind.noFile(path)
     case .folder: (kind, currentName, versions, unreadable) = try ModelSource.bundle(path)
     case .file:
@@ -71,31 +71,31 @@ public struct ModelSource: Sendable {
       let kind = bundle.isVersioned ? "Xcode model with versions" : "Xcode model"
       return (kind, bundle.currentVersionName, versions, unreadable)
     } catch {
-      throw CommandError(path: path, reason: "It is no model that can be read.", cause: error)
+      throw CommandError(path: path, reason: "The model can't be read.", cause: error)
     }
   }
 
   private static func file(_ path: String) throws(CommandError) -> (String, ManagedObjectModel) {
     if CompiledModelSource.isCompiled(path) { return ("compiled model", try CompiledModelSource.model(path)) }
-    // A store as JSON says that it is one.
+    // A JSON store identifies itself.
     let isStore = path.hasSuffix(".json") ? try StoreFile.isJSONStore(path) : true
     return isStore ? ("model of a store", try StoreFile(path: path).requiredModel()) : ("model as JSON", try JSONModelFile.model(path))
   }
 }
 
-/// A model as JSON: what stores of Holdfast keep of theirs, as a file.
+/// A model as a JSON file, in the format that Holdfast's stores use for their models.
 enum JSONModelFile {
   static func model(_ path: String) throws(CommandError) -> ManagedObjectModel {
     let data: Data
     do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
-      throw CommandError(path: path, reason: "It cannot be read.", cause: error)
+      throw CommandError(path: path, reason: "The file can't be read.", cause: error)
     }
     do { return try ManagedObjectModel.decoded(canonicalJSON: Array(data)) } catch {
-      throw CommandError(path: path, reason: "It is neither a model as JSON nor a JSON store. As a model: \(reason(error))")
+      throw CommandError(path: path, reason: "The file is neither a model as JSON nor a JSON store. As a model: \(reason(error))")
     }
   }
 
-  /// What is wrong with a model, in one line.
+  /// What is wrong with a model, on one line.
   private static func reason(_ error: any Error) -> String {
     if let error = error as? ModelError { return error.problems.map(\.description).joined(separator: " ") }
     guard let error = error as? DecodingError else { return "\(error)" }

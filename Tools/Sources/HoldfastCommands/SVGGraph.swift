@@ -1,19 +1,20 @@
 import HoldfastStore
 
-/// A picture of a model: boxes in columns, each entity one column right of those that it is first reached from, and a curve for each pair
-/// of relationships, from one's line to the other's. Everything is laid out from the numbers of characters, so the same model always makes the same picture.
+/// Draws a model as an SVG image: boxes in columns, and a curve for each pair of relationships, from one relationship's line to the
+/// other's. Each entity is one column to the right of the entity from which it is first reached. The layout depends only on the
+/// numbers of characters, so it is deterministic.
 struct SVGGraph {
   private struct Box {
     let entity: ManagedObjectModel.Entity
     let lines: [(name: String, type: String)]
-    /// How many of the lines are attributes; those behind them are relationships.
+    /// The number of lines with attributes. The following lines are relationships.
     let attributeCount: Int
     var x = 0.0
     var y = 0.0
     let width: Double
     let height: Double
 
-    /// The middle of a relationship's line, or of the name's.
+    /// The vertical center of a relationship's line, or of the name's line.
     func middle(of relationship: String?) -> Double {
       let row = relationship.flatMap { name in lines.indices.first { $0 >= attributeCount && lines[$0].name == name } }
       return row.map { y + 24 + (Double($0) + 0.5) * lineHeight } ?? y + 12
@@ -42,7 +43,7 @@ struct SVGGraph {
     place()
   }
 
-  /// The column of each entity: breadth first from the most connected one of each connected part.
+  /// The entities in each column: breadth first, beginning with the most connected entity of each connected component.
   private func columns() -> [[String]] {
     var neighbours: [String: [String]] = [:]
     for edge in edges {
@@ -89,7 +90,7 @@ struct SVGGraph {
     let (width, height) = (SVGGraph.number(size.width), SVGGraph.number(size.height))
     var lines = [
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" viewBox=\"0 0 \(width) \(height)\" role=\"img\">",
-      "<title>\(model.entities.count) entities and how they are related</title>",
+      "<title>\(model.entities.count) entities and their relationships</title>",
       "<style>text{font:13px ui-monospace,monospace;fill:#1f2328}.e{font-weight:bold}.a{font-style:italic}.t{fill:#57606a}.r{fill:#0a4a8f}"
         + "rect{fill:#fff;stroke:#8c959f}.h{fill:#e8eef7}path{fill:none;stroke:#57606a}.s{stroke-dasharray:5 4}"
         + "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.t{fill:#9198a1}.r{fill:#79b8ff}rect{fill:#151b23;stroke:#656c76}.h{fill:#26303d}path{stroke:#9198a1}}</style>",
@@ -118,7 +119,7 @@ struct SVGGraph {
     return lines
   }
 
-  /// A curve between two lines, from the sides that face each other; between the right sides of boxes in one column.
+  /// A curve between two lines, from the sides that face each other. Boxes in the same column are connected at their right sides.
   private func curve(
     _ source: (entity: String, relationship: String?), _ destination: (entity: String, relationship: String?), isDashed: Bool
   ) -> [String] {

@@ -6,18 +6,18 @@ import HoldfastSQLiteStore
 public import HoldfastStore
 import HoldfastXMLStore
 
-/// A store in a file, told from others by how the file begins. It is only read.
+/// A store file, opened read-only. Its type is determined by the beginning of the file.
 public struct StoreFile: Sendable {
-  /// Where it is.
+  /// The path of the file.
   public let path: String
-  /// How it is opened.
+  /// The description that opens the store.
   public let description: StoreDescription
   /// Whether it is a SQLite file.
   let isSQLite: Bool
 
-  /// Finds out what kind of store a file is.
+  /// Determines the type of store in a file.
   ///
-  /// - Throws: ``CommandError`` for a file that is none.
+  /// - Throws: ``CommandError`` if the file isn't a store.
   public init(path: String) throws(CommandError) {
     self.path = path
     let beginning = try StoreFile.beginning(of: path), text = StoreFile.firstCharacter(of: beginning)
@@ -37,16 +37,16 @@ public struct StoreFile: Sendable {
       isSQLite = false
     } else {
       throw CommandError(
-        path: path, reason: "It is neither a SQLite nor a JSON nor an XML nor a binary store's file, so no store that is known.")
+        path: path, reason: "The file isn't a SQLite, JSON, XML or binary store. Check the path.")
     }
   }
 
-  /// Whether a file begins as stores in JSON do, whose first member says what they are.
+  /// Whether a file begins like a JSON store, whose first member is its format.
   static func isJSONStore(_ path: String) throws(CommandError) -> Bool {
     String(decoding: try beginning(of: path), as: UTF8.self).contains("\"holdfast-json\"")
   }
 
-  /// The first byte of a text behind blanks, and behind the mark of UTF-8 with which an XML file may begin.
+  /// The first byte of a text after whitespace and after a UTF-8 byte order mark, with which an XML file can begin.
   private static func firstCharacter(of bytes: [UInt8]) -> UInt8? {
     let mark = Array("\u{FEFF}".utf8)
     return bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0).first { !" \t\r\n".utf8.contains($0) }
@@ -56,37 +56,37 @@ public struct StoreFile: Sendable {
     switch FileKind(path) {
     case .file: break
     case .other: throw FileKind.noFile(path)
-    case nil, .folder: throw CommandError(path: path, reason: "There is no file at this path.")
+    case nil, .folder: throw CommandError(path: path, reason: "There is no file at this path. Check the path.")
     }
     do {
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
       defer { try? handle.close() }
       return Array(try handle.read(upToCount: 256) ?? Data())
     } catch {
-      throw CommandError(path: path, reason: "It cannot be read.", cause: error)
+      throw CommandError(path: path, reason: "The file can't be read.", cause: error)
     }
   }
 
-  /// What the store tells of itself.
+  /// The store's metadata.
   public func metadata() throws(CommandError) -> PersistentStoreMetadata {
     do { return try PersistentStoreCoordinator.metadata(for: description) } catch {
-      throw CommandError(path: path, reason: "It is no store that can be read.", cause: error)
+      throw CommandError(path: path, reason: "The store can't be read.", cause: error)
     }
   }
 
-  /// The model that the store keeps, and where: nil for a store that keeps none that can be read.
+  /// The model in the store, and where it was found; nil if the store doesn't contain a readable model.
   public func keptModel() throws(CommandError) -> (model: ManagedObjectModel, place: String)? {
     do {
       if let model = try PersistentStoreCoordinator.cachedModel(for: description) { return (model, "embedded") }
       return isSQLite ? try CompiledModelSource.cachedModel(path).map { ($0, "model cache") } : nil
     } catch {
-      throw CommandError(path: path, reason: "The model that it keeps cannot be read.", cause: error)
+      throw CommandError(path: path, reason: "The model in the store can't be read.", cause: error)
     }
   }
 
   func requiredModel() throws(CommandError) -> ManagedObjectModel {
     _ = try metadata()
     if let kept = try keptModel() { return kept.model }
-    throw CommandError(path: path, reason: "It keeps no model of itself. Give the model's own file.")
+    throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model's file instead.")
   }
 }

@@ -2,45 +2,45 @@ public import Foundation
 import Holdfast
 import HoldfastStore
 
-/// What `store info` tells, as values. `Tools/README.md` documents the JSON form.
+/// The report of `store info`, as values. `Tools/README.md` documents the JSON format.
 public struct StoreReport: Codable, Sendable, Hashable {
-  /// The form of the report.
+  /// The version of the report's format.
   public var schema = 1
-  /// The path as given.
+  /// The path as passed to the command.
   public var path: String
-  /// The type of store: "SQLite", "JSON".
+  /// The type of the store, for example "SQLite" or "JSON".
   public var type: String
   /// The store's UUID.
   public var uuid: String
-  /// Where the model comes from: "embedded", "model cache", the path that was given; nil when there is none.
+  /// The source of the model: "embedded", "model cache", or the path passed to the command; nil if there is none.
   public var model: String?
   /// Core Data's digest of all version hashes, in base64.
   public var digest: String
   /// Core Data's checksum of all version hashes, in base64.
   public var checksum: String
-  /// The entities by name.
+  /// The entities, sorted by name.
   public var entities: [Entity]
-  /// The user's own metadata, values as text.
+  /// The user's metadata, with values as text.
   public var metadata: [String: String]
-  /// What could not be found out, and why.
+  /// Information that couldn't be determined, and why.
   public var notes: [String]
 
-  /// One entity.
+  /// An entity.
   public struct Entity: Codable, Sendable, Hashable {
     /// The name.
     public var name: String
     /// The version hash: 64 hexadecimal digits.
     public var versionHash: String
-    /// The number of objects of exactly this entity; nil when no model says where they are.
+    /// The number of objects of exactly this entity; nil without a model.
     public var rows: Int?
   }
 
-  /// Reports on a store, which is only read.
+  /// Creates a report on a store, which is opened read-only.
   ///
   /// - Parameters:
-  ///   - path: the store's file.
-  ///   - modelPath: a model to open it with; nil for the one that it keeps.
-  /// - Throws: ``CommandError`` for what is no store, and for a model that is not the store's.
+  ///   - path: The path of the store's file.
+  ///   - modelPath: The path of a model to open the store with. Defaults to the model in the store.
+  /// - Throws: ``CommandError`` if the file isn't a store, or the model isn't the store's.
   public init(path: String, modelPath: String? = nil) throws(CommandError) {
     let file = try StoreFile(path: path)
     let metadata = try file.metadata()
@@ -70,18 +70,18 @@ public struct StoreReport: Codable, Sendable, Hashable {
     }
     do throws(CommandError) {
       guard let kept = try file.keptModel() else {
-        notes.append("The store keeps no model, so its rows are not counted. Give the model with --model.")
+        notes.append("The store doesn't contain its model, so its rows aren't counted. Pass the model with --model.")
         return nil
       }
       if metadata.isCompatible(with: kept.model) { return kept }
-      notes.append("The model that the store keeps is not the one that it was made with, so its rows are not counted.")
+      notes.append("The model in the store isn't the one it was created with, so its rows aren't counted.")
     } catch {
-      notes.append("\(error.reason) Give the model with --model.\(error.cause.map { " Cause: \($0)" } ?? "")")
+      notes.append("\(error.reason) Pass the model with --model.\(error.cause.map { " Cause: \($0)" } ?? "")")
     }
     return nil
   }
 
-  /// How many objects there are of exactly each entity.
+  /// The number of objects of exactly each entity.
   private static func rows(in file: StoreFile, _ model: ManagedObjectModel) throws(CommandError) -> [String: Int] {
     do {
       let coordinator = try PersistentStoreCoordinator(model: model, store: file.description)
@@ -99,14 +99,14 @@ public struct StoreReport: Codable, Sendable, Hashable {
       }
       return counts
     } catch {
-      throw CommandError(path: file.path, reason: "Its rows cannot be counted.", cause: error)
+      throw CommandError(path: file.path, reason: "The rows can't be counted.", cause: error)
     }
   }
 
-  /// The report as JSON, keys sorted.
+  /// The report as JSON with sorted keys.
   public func json() throws -> Data { try JSONReport.data(self) }
 
-  /// The report for people.
+  /// The report as text.
   public func text() -> String {
     var lines = [
       "\(path): \(type) store", "  UUID      \(uuid)", "  model     \(model ?? "none")", "  digest    \(digest)", "  checksum  \(checksum)",

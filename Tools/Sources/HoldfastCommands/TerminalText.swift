@@ -6,10 +6,10 @@
 
 /// Text that is safe to print on a terminal.
 public enum TerminalText {
-  /// Spells out control characters other than line breaks and tabs, and characters that change the direction of writing: `\u001B`, as JSON has
-  /// it, so that JSON stays JSON. Bytes that aren't UTF-8 become replacement characters.
+  /// Escapes control characters except line breaks and tabs, and characters that change the direction of text. The escapes have the
+  /// form `\u001B`, as in JSON, so JSON stays valid. Bytes that aren't UTF-8 become replacement characters.
   ///
-  /// Names and metadata come from untrusted files, and an escape sequence can change what a terminal shows.
+  /// Names and metadata come from untrusted files, and an escape sequence can change what a terminal displays.
   public static func escaped(_ data: Data) -> Data {
     let text = String(decoding: data, as: UTF8.self)
     var escaped = ""

@@ -2,27 +2,27 @@ public import ArgumentParser
 import Foundation
 public import HoldfastCommands
 
-/// The command line: says what there is, parses, and calls the commands.
+/// The command line: describes and parses the arguments, and runs the commands.
 @main struct HoldfastCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "holdfast",
-    abstract: "Looks into models and stores of Holdfast and Core Data.",
+    abstract: "Inspects models and stores of Holdfast and Core Data.",
     discussion: """
-      Nothing is changed but the output of convert. Exit codes: 0 done, 1 an input could not be read or an output not be written, \
-      2 lint has remarks, 64 the command line is wrong.
+      Only convert writes files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
+      2 lint has findings, 64 the command line is invalid.
       """,
     subcommands: [Model.self, Store.self])
 }
 
 struct Model: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Looks into models: .xcdatamodeld, .xcdatamodel, .momd, .mom, .json, or a store that keeps its model.",
+    abstract: "Inspects models: .xcdatamodeld, .xcdatamodel, .momd, .mom, .json, or a store that contains its model.",
     subcommands: [Info.self, Convert.self, Lint.self, Graph.self])
 
   struct Info: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Shows entities, properties with all settings, and version hashes.")
     @Argument(help: "The model, or a store.", completion: .file()) var model: String
-    @Flag(help: "Write JSON, as Tools/README.md documents it.") var json = false
+    @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
 
     func run() throws {
       let report = ModelReport(try Output.asking { () throws(CommandError) in try ModelSource(path: model) })
@@ -31,10 +31,10 @@ struct Model: ParsableCommand {
   }
 
   struct Convert: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Writes a model in the form that the ending of OUT says.")
+    static let configuration = CommandConfiguration(abstract: "Writes a model in the format of the output's extension.")
     @Argument(help: "The model, or a store.", completion: .file()) var input: String
-    @Argument(help: "What to write: .xcdatamodeld, .xcdatamodel or .json.", completion: .file()) var output: String
-    @Option(help: "The version to write; all of them, or the current one where there is room for one, unless given.") var version: String?
+    @Argument(help: "The output: .xcdatamodeld, .xcdatamodel or .json.", completion: .file()) var output: String
+    @Option(help: "The version to write. Defaults to all versions, or the current one if the output has only one.") var version: String?
 
     func run() throws {
       try Output.asking { () throws(CommandError) in try ModelConvert.run(input, to: output, version: version) }
@@ -43,10 +43,10 @@ struct Model: ParsableCommand {
 
   struct Lint: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Looks for what is allowed and seldom meant; exits with 2 when it finds something.",
+      abstract: "Finds constructs that are allowed but rarely intended. Exits with 2 if it finds any.",
       discussion: "Rules:\n" + ModelLint.rules.map { "  \($0.name): \($0.meaning)" }.joined(separator: "\n"))
     @Argument(help: "The model, or a store.", completion: .file()) var model: String
-    @Flag(help: "Write JSON, as Tools/README.md documents it.") var json = false
+    @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
 
     func run() throws {
       let source = try Output.asking { () throws(CommandError) in try ModelSource(path: model) }
@@ -60,7 +60,7 @@ struct Model: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Draws entities and relationships.")
     @Argument(help: "The model, or a store.", completion: .file()) var model: String
     @Option(help: "mermaid, dot or svg.") var format = ModelGraph.Format.mermaid
-    @Option(help: "The version to draw; the current one unless given.") var version: String?
+    @Option(help: "The version to draw. Defaults to the current one.") var version: String?
 
     func run() throws {
       let text = try Output.asking { () throws(CommandError) in try ModelGraph.text(path: model, version: version, format) }
@@ -71,14 +71,14 @@ struct Model: ParsableCommand {
 
 struct Store: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Looks into stores, which are only read.", subcommands: [Info.self])
+    abstract: "Inspects stores, without changing them.", subcommands: [Info.self])
 
   struct Info: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Shows type, UUID, model, rows per entity and version hashes of a store, also of one that Core Data made.")
+      abstract: "Shows type, UUID, model, rows per entity and version hashes of a store, including Core Data's SQLite stores.")
     @Argument(help: "The store's file.", completion: .file()) var store: String
-    @Option(help: "A model to read it with, in place of the one that it keeps.", completion: .file()) var model: String?
-    @Flag(help: "Write JSON, as Tools/README.md documents it.") var json = false
+    @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
+    @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
 
     func run() throws {
       let report = try Output.asking { () throws(CommandError) in try StoreReport(path: store, modelPath: model) }
@@ -89,11 +89,11 @@ struct Store: ParsableCommand {
 
 extension ModelGraph.Format: ExpressibleByArgument {}
 
-/// What is written where.
+/// Writes output and errors.
 enum Output {
   static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: TerminalText.escaped(data)) }
 
-  /// Runs a command; its error goes to the error output, and ends the program with 1.
+  /// Runs a command. If it throws, prints the error to standard error and exits with 1.
   static func asking<Result>(_ body: () throws(CommandError) -> Result) throws -> Result {
     do throws(CommandError) { return try body() } catch {
       FileHandle.standardError.write(TerminalText.escaped(Data("holdfast: \(error)\n".utf8)))

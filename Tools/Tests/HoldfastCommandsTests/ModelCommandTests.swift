@@ -35,7 +35,7 @@ import Testing
     try Data("<model>".utf8).write(to: URL(fileURLWithPath: path + "/Zoo.xcdatamodel/contents"))
     let report = ModelReport(try ModelSource(path: path))
     #expect(report.versions.map(\.name) == ["Zoo 2"] && report.unreadable.keys.sorted() == ["Zoo"])
-    #expect(report.text().contains("version Zoo: cannot be read."))
+    #expect(report.text().contains("version Zoo: can't be read."))
   }
 
   @Test(arguments: ["Nothing.xcdatamodeld", "empty", "text.json", "text.mom", "folder.momd"]) func whatIsNoModelIsAnErrorWithThePath(
@@ -117,10 +117,10 @@ import Testing
     let found = ModelLint.findings(in: source).map(\.description).sorted()
     #expect(
       found == [
-        "M: E.b: Its default value \"7\" is of another type. YES is used. Write YES in the model. [default-of-another-type]",
+        "M: E.b: Its default value \"7\" has the wrong type. YES is used. Write YES in the model. [default-of-another-type]",
         "M: E.byM: It isn't an index on attributes and to-one relationships, so the index has no effect. Rename, change or remove it. [ignored-index]",
         "M: E.byn: Another index of the entity has this name, so the index has no effect. Rename, change or remove it. [ignored-index]",
-        "M: E.n: Its default value \"NO\" is of another type. 0 is used. Write 0 in the model. [default-of-another-type]",
+        "M: E.n: Its default value \"NO\" has the wrong type. 0 is used. Write 0 in the model. [default-of-another-type]",
       ], "\(found)")
     #expect(ModelReport(source).text().contains("index byM: m (ignored)"))
   }

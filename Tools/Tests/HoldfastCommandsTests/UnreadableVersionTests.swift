@@ -28,7 +28,7 @@ import Testing
     let path = try oldModel(fixture)
     let error = try #require(throws: CommandError.self) { try ModelConvert.run(path, to: fixture.path(name)) }
     #expect(error.description.contains("Zoo 2") && error.description.contains("oldFormat"), "\(error)")
-    #expect(!error.description.contains("\n") && error.description.contains("--version are Zoo."), "\(error)")
+    #expect(!error.description.contains("\n") && error.description.contains("--version: Zoo."), "\(error)")
     #expect(!FileManager.default.fileExists(atPath: fixture.path(name)))
   }
 
@@ -68,7 +68,7 @@ import Testing
     let fixture = try Fixture()
     let path = try oldModel(fixture)
     let error = try #require(throws: CommandError.self) { try ModelGraph.text(path: path, format) }
-    #expect(error.reason.hasPrefix("The version in use, Zoo 2, cannot be read."), "\(error)")
+    #expect(error.reason.hasPrefix("The current version, Zoo 2, can't be read."), "\(error)")
     #expect(try ModelGraph.text(path: path, version: "Zoo", format).contains("Dog"))
     #expect(try ModelSource(path: path).current == nil)
   }
@@ -83,6 +83,6 @@ import Testing
     let fixture = try Fixture()
     let report = ModelReport(try ModelSource(path: try oldModel(fixture)))
     #expect(report.currentVersion == "Zoo 2")
-    #expect(report.text().contains("version Zoo 2 (current): cannot be read."), "\(report.text())")
+    #expect(report.text().contains("version Zoo 2 (current): can't be read."), "\(report.text())")
   }
 }

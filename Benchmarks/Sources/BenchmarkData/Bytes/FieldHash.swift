@@ -1,14 +1,14 @@
-/// A 64-bit hash over the fields of one object that is the same in every process and for every store.
+/// A 64-bit hash of an object's fields that is the same in every process and for every store.
 ///
-/// Equal fields in the same order give the same value; texts count by their UTF-8 bytes and nil differs from the
-/// empty text. It guards against a store that answers wrongly, not against anybody who wants a collision.
+/// Equal fields in the same order produce the same value. Strings are hashed by their UTF-8 bytes, and nil differs from the empty
+/// string. The hash detects wrong answers of a store; it isn't collision-resistant.
 public struct FieldHash {
   private var state: UInt64
 
-  /// Starts a hash; objects of different kinds use different seeds.
+  /// Creates a hash. Objects of different kinds use different seeds.
   public init(seed: UInt64 = 0) { state = seed &+ 0x9E37_79B9_7F4A_7C15 }
 
-  /// The hash of one text.
+  /// The hash of a string.
   public static func of(_ text: String) -> UInt64 {
     var hash = FieldHash()
     hash.combine(text)
@@ -23,25 +23,25 @@ public struct FieldHash {
     state = ((state << 5 | state >> 59) ^ number) &* 0x517C_C1B7_2722_0A95
   }
 
-  /// Adds a number or its absence.
+  /// Adds an optional number.
   public mutating func combine(_ number: Int64?) {
     combine(number == nil ? 0 : 1 as UInt64)
     if let number { combine(UInt64(bitPattern: number)) }
   }
 
-  /// Adds a text.
+  /// Adds a string.
   public mutating func combine(_ text: String) {
     var text = text
     text.withUTF8 { combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Adds a text or its absence.
+  /// Adds an optional string.
   public mutating func combine(_ text: String?) {
     combine(text == nil ? 0 : 1 as UInt64)
     if let text { combine(text) }
   }
 
-  /// Adds the bytes of a text; the same as adding the text.
+  /// Adds the UTF-8 bytes of a string. The result is the same as for the string.
   public mutating func combine(bytes: UnsafeRawBufferPointer) {
     combine(UInt64(bytes.count))
     var at = 0
@@ -57,7 +57,7 @@ public struct FieldHash {
   }
 }
 
-/// The output function of splitmix64: every bit of the answer depends on every bit of the question.
+/// The output function of splitmix64. Every output bit depends on every input bit.
 @inlinable func splitMix64(_ seed: UInt64) -> UInt64 {
   var x = seed &+ 0x9E37_79B9_7F4A_7C15
   x = (x ^ (x >> 30)) &* 0xBF58_476D_1CE4_E5B9

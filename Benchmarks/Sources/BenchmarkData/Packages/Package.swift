@@ -1,4 +1,4 @@
-/// One package of a ``PackageIndex``; texts are made when asked for.
+/// A package of a ``PackageIndex``. Strings are created on demand.
 public struct Package: Sendable {
   /// The position in the index, from 0.
   public let index: Int
@@ -7,32 +7,32 @@ public struct Package: Sendable {
 
   /// The name.
   public var name: String { text(owner.names[Int(record.name)]) }
-  /// The version; empty when the stanza has none.
+  /// The version; empty if the stanza has none.
   public var version: String { text(record.version) }
-  /// The architecture; empty when the stanza has none.
+  /// The architecture; empty if the stanza has none.
   public var architecture: String { text(record.architecture) }
   /// The number of the section, or nil.
   public var section: Int? { record.section.map(Int.init) }
   /// The number of the maintainer, or nil.
   public var maintainer: Int? { record.maintainer.map(Int.init) }
-  /// The space that it takes when installed, in KiB.
+  /// The installed size in KiB.
   public var installedSize: Int64? { record.installedSize }
-  /// The bytes of the archive file.
+  /// The size of the archive file in bytes.
   public var size: Int64? { record.size }
   /// The first line of the description.
   public var summary: String? { record.summary.map(text) }
   /// The other lines of the description, joined by line feeds.
   public var longDescription: String? { record.longDescription.map(text) }
-  /// The address of the project.
+  /// The project's home page.
   public var homepage: String? { record.homepage.map(text) }
   /// The priority.
   public var priority: String? { record.priority.map(text) }
-  /// The source package, with its version if the field has one; nil when it has the package's own name.
+  /// The source package, with a version if the field has one. Nil if it has the same name as the package.
   public var source: String? { record.source.map(text) }
-  /// Whether it can be installed for several architectures.
+  /// The value of the field Multi-Arch.
   public var multiArch: String? { record.multiArch.map(text) }
 
-  /// The relations as they were written.
+  /// The relations as written in the stanza.
   public var relations: [PackageRelation] {
     owner.relations[record.relations].map {
       PackageRelation(
@@ -44,7 +44,7 @@ public struct Package: Sendable {
   private func text(_ range: ByteRange) -> String { owner.arena.string(range) }
 }
 
-/// The fields of one package, as numbers and places of texts.
+/// The fields of a package, as numbers and ranges of strings.
 struct PackageRecord: Sendable {
   var name: UInt32
   var version: ByteRange
@@ -59,6 +59,6 @@ struct PackageRecord: Sendable {
   var priority: ByteRange?
   var source: ByteRange?
   var multiArch: ByteRange?
-  /// The part of `PackageIndex.relations` that is this package's.
+  /// The range of this package's entries in `PackageIndex.relations`.
   var relations: Range<Int>
 }

@@ -1,30 +1,30 @@
-/// What every store must give back of a package index: counts, bytes, and sums of hashes that no order changes.
+/// The checksum of a package index: counts, bytes, and order-independent sums of hashes.
 ///
-/// A store's answer is put together with ``add(_:)`` and ``addLink(_:from:to:)`` from what was read through the public
-/// interface, and must equal ``PackageIndex/checksum``.
+/// A store's checksum is computed with ``add(_:)`` and ``addLink(_:from:to:)`` from data that was read through the public
+/// interface. It must be equal to ``PackageIndex/checksum``.
 public struct PackageChecksum: Hashable, Sendable {
-  /// How many packages were added.
+  /// The number of packages.
   public private(set) var packages = 0
-  /// The UTF-8 bytes of their texts.
+  /// The number of UTF-8 bytes in their strings.
   public private(set) var bytes = 0
   /// The sum of the hashes of their fields.
   public private(set) var fieldSum: UInt64 = 0
-  /// How many links of each kind were added; keyed by ``PackageRelationKind``.
+  /// The number of links of each kind, indexed by ``PackageRelationKind``.
   public private(set) var linkCounts = [Int](repeating: 0, count: PackageRelationKind.allCases.count)
-  /// The sum of the hashes of the links of each kind; keyed by ``PackageRelationKind``.
+  /// The sum of the hashes of the links of each kind, indexed by ``PackageRelationKind``.
   public private(set) var linkSums = [UInt64](repeating: 0, count: PackageRelationKind.allCases.count)
 
-  /// Makes the checksum of nothing.
+  /// Creates an empty checksum.
   public init() {}
 
-  /// Adds one package.
+  /// Adds a package.
   public mutating func add(_ fields: PackageFields) {
     packages += 1
     bytes += fields.byteCount
     fieldSum &+= fields.hash
   }
 
-  /// Adds one link; the ends are given by the hashes of their keys.
+  /// Adds a link. The ends are specified by the hashes of their keys.
   public mutating func addLink(_ kind: PackageRelationKind, from source: UInt64, to target: UInt64) {
     linkCounts[kind.rawValue] += 1
     var hash = FieldHash(seed: 3 + UInt64(kind.rawValue))
@@ -33,7 +33,7 @@ public struct PackageChecksum: Hashable, Sendable {
     linkSums[kind.rawValue] &+= hash.value
   }
 
-  /// One number for the fields of all packages.
+  /// The fields of all packages as one number.
   public var fieldValue: UInt64 {
     var hash = FieldHash(seed: 20)
     hash.combine(UInt64(packages))
@@ -42,7 +42,7 @@ public struct PackageChecksum: Hashable, Sendable {
     return hash.value
   }
 
-  /// One number for the links of all kinds.
+  /// The links of all kinds as one number.
   public var linkValue: UInt64 {
     var hash = FieldHash(seed: 21)
     for count in linkCounts { hash.combine(UInt64(count)) }
@@ -70,6 +70,6 @@ extension PackageIndex {
     return checksum
   }
 
-  /// How many links of all kinds there are.
+  /// The number of links of all kinds.
   public var linkCount: Int { PackageRelationKind.allCases.reduce(0) { $0 + links($1).count } }
 }

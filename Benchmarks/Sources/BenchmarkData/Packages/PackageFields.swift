@@ -1,4 +1,4 @@
-/// What tells one package from all others.
+/// The properties that identify a package.
 public struct PackageKey: Hashable, Codable, Sendable, Comparable {
   /// The name.
   public let name: String
@@ -14,7 +14,7 @@ public struct PackageKey: Hashable, Codable, Sendable, Comparable {
     self.architecture = architecture
   }
 
-  /// The hash that stands for the package in checksums of links and results.
+  /// The hash that represents the package in checksums of links and results.
   public var hash: UInt64 {
     var hash = FieldHash(seed: 1)
     hash.combine(name)
@@ -23,7 +23,7 @@ public struct PackageKey: Hashable, Codable, Sendable, Comparable {
     return hash.value
   }
 
-  /// By name, version and architecture, each in byte order; versions are not compared as versions.
+  /// Compares name, version and architecture, each in byte order. Versions aren't compared semantically.
   public static func < (left: PackageKey, right: PackageKey) -> Bool {
     for (a, b) in [(left.name, right.name), (left.version, right.version), (left.architecture, right.architecture)] where a != b {
       return a.utf8.lexicographicallyPrecedes(b.utf8)
@@ -32,7 +32,7 @@ public struct PackageKey: Hashable, Codable, Sendable, Comparable {
   }
 }
 
-/// Every attribute of one package with its section and its maintainer, as a store gave it back.
+/// All attributes of a package with its section and maintainer, as a store returned them.
 public struct PackageFields: Hashable, Sendable {
   /// Name, version and architecture.
   public var key: PackageKey
@@ -40,24 +40,24 @@ public struct PackageFields: Hashable, Sendable {
   public var section: String?
   /// The maintainer.
   public var maintainer: PackageMaintainer?
-  /// The space that it takes when installed, in KiB.
+  /// The installed size in KiB.
   public var installedSize: Int64?
-  /// The bytes of the archive file.
+  /// The size of the archive file in bytes.
   public var size: Int64?
   /// The first line of the description.
   public var summary: String?
   /// The other lines of the description.
   public var longDescription: String?
-  /// The address of the project.
+  /// The project's home page.
   public var homepage: String?
   /// The priority.
   public var priority: String?
   /// The source package.
   public var source: String?
-  /// Whether it can be installed for several architectures.
+  /// The value of the field Multi-Arch.
   public var multiArch: String?
 
-  /// Makes the fields of a package that has only a key.
+  /// Creates the fields of a package that has only a key.
   public init(key: PackageKey) { self.key = key }
 
   /// The hash of all fields.
@@ -73,7 +73,7 @@ public struct PackageFields: Hashable, Sendable {
     return hash.value
   }
 
-  /// The UTF-8 bytes of all texts; a section and a maintainer count once per package.
+  /// The number of UTF-8 bytes of all strings. A section and a maintainer count once per package.
   public var byteCount: Int {
     [
       key.name, key.version, key.architecture, section, maintainer?.name, maintainer?.email, summary, longDescription, homepage,
@@ -86,7 +86,7 @@ extension Package {
   /// Name, version and architecture.
   public var key: PackageKey { PackageKey(name: name, version: version, architecture: architecture) }
 
-  /// Every attribute with section and maintainer.
+  /// All attributes with section and maintainer.
   public var fields: PackageFields {
     var fields = PackageFields(key: key)
     fields.section = section.map(owner.sectionName)

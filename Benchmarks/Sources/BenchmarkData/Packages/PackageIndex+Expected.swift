@@ -1,7 +1,7 @@
 extension PackageIndex {
-  /// The checksum that every store must reach in a phase, computed on the plain data without any store.
+  /// The expected checksum of a phase, computed from the plain data without a store.
   ///
-  /// The phases are independent of each other, also where a process does them one after the other.
+  /// The phases are independent of each other, even if a process runs several of them.
   public func expected(_ phase: PackagePhase, _ plan: PackagePlan) -> UInt64 {
     switch phase {
     case .importing: UInt64(count + sectionCount + maintainerCount + linkCount)
@@ -26,7 +26,7 @@ extension PackageIndex {
     return contains(summary, search.summaryPart)
   }
 
-  /// Whether the bytes of a text contain those of another.
+  /// Whether the bytes of one string contain those of another.
   private func contains(_ text: String, _ part: String) -> Bool {
     let text = Array(text.utf8)
     let part = Array(part.utf8)
@@ -39,7 +39,7 @@ extension PackageIndex {
     return starts.reduce(0) { sum, start in reachable(from: start).reduce(sum) { $0 &+ PackageAnswers.traversed(self[$1].name) } }
   }
 
-  /// A package and everything that it depends on, directly or not.
+  /// A package and everything that it depends on, directly or indirectly.
   private func reachable(from start: Int) -> Set<Int> {
     let depends = links(.depends)
     var reached: Set = [start]
@@ -70,19 +70,19 @@ extension PackageIndex {
   }
 }
 
-/// How a store's answers become checksums; the expected ones are made by the same functions.
+/// Converts a store's answers to checksums. The expected checksums use the same functions.
 public enum PackageAnswers {
-  /// Found packages in their order, by the hashes of their keys.
+  /// Found packages in order, as the hashes of their keys.
   public static func search(_ keys: [UInt64]) -> UInt64 {
     keys.enumerated().reduce(UInt64(keys.count)) { $0 &+ UInt64($1.offset + 1) &* $1.element }
   }
 
-  /// What one package adds that a traversal reached, the one that it started from included.
+  /// The contribution of a package that a traversal reached, including the start.
   public static func traversed(_ name: String) -> UInt64 { FieldHash.of(name) }
 
-  /// What one package adds whose installed size was changed.
+  /// The contribution of a package whose installed size was changed.
   public static func updated(_ installedSize: Int64) -> UInt64 { 1 &+ UInt64(bitPattern: installedSize) }
 
-  /// Deleted packages and the links that remain, of all kinds together.
+  /// Deleted packages, and the remaining links of all kinds.
   public static func deleted(_ packages: Int, remainingLinks: Int) -> UInt64 { UInt64(packages + 7 * remainingLinks) }
 }

@@ -1,33 +1,33 @@
-/// The packages of a Debian-style archive as `apt-cache dumpavail` prints them: real input for a measurement.
+/// The packages of a Debian archive as printed by `apt-cache dumpavail`: realistic input for measurements.
 ///
-/// Every stanza with a `Package` field is one package; the same name may occur with several versions or
-/// architectures, and an exact repetition is left out. Maintainers and sections are told apart by their text.
-/// Relations name packages; ``links(_:)`` says which packages of the index they mean.
+/// Every stanza with a `Package` field is a package. The same name can occur with several versions or architectures; exact
+/// duplicates are skipped. Maintainers and sections are identified by their text. Relations contain package names, and
+/// ``links(_:)`` resolves them to packages of the index.
 ///
-/// It is the plain data of a measurement, complete before any clock starts, and not a package manager: versions are
-/// kept, not compared.
+/// The index is the plain data of a measurement, complete before any clock starts. It isn't a package manager, and doesn't compare
+/// versions.
 public struct PackageIndex: Sendable {
   let arena: ByteArena
   /// One record per package, in order of appearance.
   let records: [PackageRecord]
-  /// The relations of all packages; each record says which part is its own.
+  /// The relations of all packages. Each record contains the range of its own relations.
   let relations: [RelationRecord]
-  /// Every name that a package has or a relation mentions, keyed by name number.
+  /// Every name of a package or in a relation, indexed by name number.
   let names: [ByteRange]
-  /// Keyed by section number.
+  /// Indexed by section number.
   let sectionNames: [ByteRange]
-  /// Keyed by maintainer number.
+  /// Indexed by maintainer number.
   let maintainerRecords: [MaintainerRecord]
   /// One table per ``PackageRelationKind``, in order of its cases.
   let linkTables: [PackageLinks]
-  /// What was read and what was left out.
+  /// Counts of parsed and skipped input.
   public let statistics: PackageStatistics
 
-  /// How many packages there are.
+  /// The number of packages.
   public var count: Int { records.count }
-  /// How many sections there are.
+  /// The number of sections.
   public var sectionCount: Int { sectionNames.count }
-  /// How many maintainers there are.
+  /// The number of maintainers.
   public var maintainerCount: Int { maintainerRecords.count }
 
   /// The package at an index.
@@ -42,34 +42,34 @@ public struct PackageIndex: Sendable {
     return PackageMaintainer(name: arena.string(record.name), email: record.email.map(arena.string))
   }
 
-  /// For each package, the packages that its relations of a kind mean.
+  /// For each package, the packages that its relations of a kind refer to.
   public func links(_ kind: PackageRelationKind) -> PackageLinks { linkTables[kind.rawValue] }
 }
 
-/// What a parser read, and what it left out.
+/// Counts of what a parser read and skipped.
 public struct PackageStatistics: Hashable, Sendable {
-  /// The bytes of the input.
+  /// The number of bytes in the input.
   public internal(set) var bytes = 0
-  /// The stanzas of the input, including those left out.
+  /// The number of stanzas in the input, including skipped ones.
   public internal(set) var stanzas = 0
-  /// Stanzas without a `Package` field, left out.
+  /// Skipped stanzas without a `Package` field.
   public internal(set) var namelessStanzas = 0
-  /// Stanzas that repeat name, version and architecture of an earlier one, left out.
+  /// Skipped stanzas with the same name, version and architecture as an earlier one.
   public internal(set) var repeatedStanzas = 0
-  /// Lines that are neither a field nor the continuation of one, left out.
+  /// Skipped lines that are neither a field nor its continuation.
   public internal(set) var malformedLines = 0
-  /// Alternatives of relations, `Provides` aside, whose name no package of the index has or provides.
+  /// Alternatives in relations other than `Provides` whose name no package has or provides.
   public internal(set) var unresolvedAlternatives = 0
 }
 
-/// Who looks after a package.
+/// The maintainer of a package.
 public struct PackageMaintainer: Hashable, Sendable {
   /// The name of a person or a team.
   public let name: String
-  /// The address, without angle brackets; nil when there is none.
+  /// The email address without angle brackets; nil if there is none.
   public let email: String?
 
-  /// Makes a maintainer.
+  /// Creates a maintainer.
   public init(name: String, email: String?) {
     self.name = name
     self.email = email
@@ -83,12 +83,12 @@ struct MaintainerRecord: Sendable {
 
 /// Links from each package of an index to others, as one array.
 public struct PackageLinks: Hashable, Sendable {
-  /// Keyed by package index; one more entry than packages. Targets of package i are `offsets[i]..<offsets[i + 1]`.
+  /// Indexed by package; has one more entry than there are packages. The targets of package i are `offsets[i]..<offsets[i + 1]`.
   public let offsets: [UInt32]
-  /// Package indexes, in the order in which the relations mention them; no one twice and never the package itself.
+  /// Package indexes, in the order of the relations, without duplicates and without the package itself.
   public let targets: [UInt32]
 
-  /// How many links there are.
+  /// The number of links.
   public var count: Int { targets.count }
 
   /// The targets of the package at an index.

@@ -1,21 +1,21 @@
-/// Turns stanzas into the records of a ``PackageIndex``.
+/// Converts stanzas to the records of a ``PackageIndex``.
 struct PackageIndexBuilder {
   private var arena = ByteArena(capacity: 1 << 20)
   private var records: [PackageRecord] = []
   private var relations: [RelationRecord] = []
-  /// Keyed by ``Kind``.
+  /// Indexed by ``Kind``.
   private var numberings = [TextNumbering](repeating: TextNumbering(), count: Kind.allCases.count)
   private var maintainerRecords: [MaintainerRecord] = []
   /// Name, version and architecture of the packages so far.
   private var seen: Set<Identity> = []
 
-  /// What texts are numbered for.
+  /// The kinds of numbered strings.
   private enum Kind: Int, CaseIterable {
     case name
     case section
-    /// Maintainers as they are written, name and address together.
+    /// Maintainers as written, name and address together.
     case maintainer
-    /// Texts that many packages have in common: versions, architectures, priorities, sources.
+    /// Strings that many packages share: versions, architectures, priorities, sources.
     case common
   }
 
@@ -86,7 +86,7 @@ struct PackageIndexBuilder {
 
   private func texts(_ kind: Kind) -> [ByteRange] { numberings[kind.rawValue].texts }
 
-  /// A number of decimal digits; nil for anything else.
+  /// A decimal number, or nil for anything else.
   private func integer(_ stanza: Stanza, _ field: StanzaField) -> Int64? {
     stanza.withValue(field) { Int64(String(decoding: $0, as: UTF8.self)) }
   }
@@ -97,7 +97,7 @@ struct PackageIndexBuilder {
     return number
   }
 
-  /// `Name <address>`; without angle brackets all of it is the name.
+  /// Splits `Name <address>`. Without angle brackets, all of it is the name.
   private func splitMaintainer(_ whole: ByteRange) -> MaintainerRecord {
     arena.withBytes(whole) { bytes in
       guard let open = bytes.lastIndex(of: UInt8(ascii: "<")) else { return MaintainerRecord(name: whole, email: nil) }
@@ -111,7 +111,7 @@ struct PackageIndexBuilder {
     }
   }
 
-  /// The first line, and the others without the blank that begins them; a lone dot stands for an empty line.
+  /// The first line, and the other lines without their leading space. A line with only a dot is an empty line.
   private mutating func description(_ stanza: Stanza) -> (summary: ByteRange?, rest: ByteRange?) {
     let parts = stanza.withValue(.description) { bytes -> (ByteRange?, ByteRange?) in
       let end = bytes.firstIndex(of: lineFeed) ?? bytes.count
@@ -159,7 +159,7 @@ struct PackageIndexBuilder {
     withRepaired(bytes) { $0.arena.append($1) }
   }
 
-  /// Calls a closure with bytes that are UTF-8: those given, or with replacement characters where they are not.
+  /// Calls a closure with valid UTF-8. Invalid bytes are replaced by replacement characters.
   private mutating func withRepaired<R>(
     _ bytes: UnsafeRawBufferPointer, _ body: (inout PackageIndexBuilder, UnsafeRawBufferPointer) -> R
   ) -> R {

@@ -1,23 +1,23 @@
-/// Reads control stanzas piece by piece; the input is never in memory as a whole.
+/// Parses control stanzas piece by piece. The input is never in memory all at once.
 ///
 ///     var parser = PackageIndexParser()
-///     parser.consume(bytes)       // as often as there are bytes
+///     parser.consume(bytes)       // once for each piece
 ///     let index = parser.finish()
 ///
-/// Lines may end in a line feed with or without a carriage return; lines of white space alone separate stanzas, and
-/// the last stanza needs no line after it. Bytes that are not UTF-8 become replacement characters. Nothing in the
-/// input is an error: what cannot be used is counted in ``PackageIndex/statistics``.
+/// Lines can end with a line feed or a carriage return and a line feed. Lines of only whitespace separate stanzas, and the last
+/// stanza needs no line after it. Bytes that aren't UTF-8 become replacement characters. No input is an error; unusable input is
+/// counted in ``PackageIndex/statistics``.
 public struct PackageIndexParser {
   var statistics = PackageStatistics()
   private var stanza = Stanza()
   private var builder = PackageIndexBuilder()
-  /// The beginning of a line whose end is in the next piece.
+  /// The beginning of a line that continues in the next piece.
   private var unfinishedLine: [UInt8] = []
 
-  /// Makes a parser that has read nothing.
+  /// Creates a parser.
   public init() {}
 
-  /// Reads the next piece of the input, which may end anywhere.
+  /// Parses the next piece of the input. Pieces can end anywhere.
   public mutating func consume(_ bytes: UnsafeRawBufferPointer) {
     statistics.bytes += bytes.count
     var start = 0
@@ -29,7 +29,7 @@ public struct PackageIndexParser {
     unfinishedLine.append(contentsOf: bytes[start...])
   }
 
-  /// Ends the input and gives the index.
+  /// Ends the input and returns the index.
   public mutating func finish() -> PackageIndex {
     if !unfinishedLine.isEmpty { finishLine(with: UnsafeRawBufferPointer(start: nil, count: 0)) }
     endStanza()
@@ -58,7 +58,7 @@ public struct PackageIndexParser {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-  /// The position of the first line feed. `firstIndex(of:)` looks at one byte at a time; this at eight.
+  /// The index of the first line feed. Tests eight bytes at a time, unlike `firstIndex(of:)`.
   fileprivate var firstIndexOfLineFeed: Int? {
     let ones: UInt64 = 0x0101_0101_0101_0101
     var at = startIndex

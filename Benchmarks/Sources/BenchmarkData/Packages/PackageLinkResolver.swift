@@ -1,15 +1,14 @@
-/// Finds the packages that relations mean.
+/// Resolves relations to packages.
 ///
-/// A name means every package that has it, whatever its version or architecture; a name that no package has means
-/// the packages that provide it. What a package provides means only packages that have that name themselves: the
-/// others that provide it too are not provided. A package is never linked to itself, and to another at most once per
-/// kind.
+/// A name refers to every package with that name, regardless of version and architecture. If there is none, it refers to the
+/// packages that provide the name. In the field `Provides`, a name refers only to packages with that name, not to others that
+/// provide it. A package is never linked to itself, and is linked to another package at most once per kind.
 struct PackageLinkResolver {
   private let records: [PackageRecord]
   private let relations: [RelationRecord]
-  /// Keyed by name number: the packages with that name.
+  /// Indexed by name number: the packages with that name.
   private let owners: Buckets
-  /// Keyed by name number: the packages that provide it.
+  /// Indexed by name number: the packages that provide it.
   private let providers: Buckets
 
   init(records: [PackageRecord], relations: [RelationRecord], nameCount: Int) {
@@ -23,11 +22,11 @@ struct PackageLinkResolver {
     providers = Buckets(count: nameCount, pairs: provided)
   }
 
-  /// The links of one kind; counts the alternatives that mean no package.
+  /// The links of one kind. Counts the alternatives that refer to no package.
   func links(_ kind: PackageRelationKind, unresolved: inout Int) -> PackageLinks {
     var offsets: [UInt32] = [0]
     var targets: [UInt32] = []
-    /// Keyed by package: one more than the last source that was linked to it.
+    /// Indexed by package: the index after the last source that was linked to it.
     var linkedFrom = [UInt32](repeating: 0, count: records.count)
     offsets.reserveCapacity(records.count + 1)
     for (source, record) in records.enumerated() {

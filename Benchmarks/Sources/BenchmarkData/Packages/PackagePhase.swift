@@ -1,17 +1,17 @@
-/// What is measured on packages; the raw value is the name in results.
+/// The phases measured on packages. The raw value is the name in results.
 public enum PackagePhase: String, CaseIterable, Sendable {
-  /// Import all packages, maintainers, sections and links in batches into a fresh store. Checksum: objects plus links.
+  /// Import all packages, maintainers, sections and links in batches into a new store. Checksum: the number of objects and links.
   case importing = "import"
-  /// Open, fetch all packages, read every attribute, the section and the maintainer.
+  /// Open the store, fetch all packages, read every attribute, the section and the maintainer.
   case load
-  /// Follow every link of every kind.
+  /// Follow all links of every kind.
   case links
   /// ``PackagePlan/search``.
   case search
-  /// From each of ``PackagePlan/samples``, follow "depends" as far as it goes.
+  /// From each of ``PackagePlan/samples``, follow "depends" transitively.
   case traverse
-  /// One more KiB for each package of ``PackagePlan/updateSection``, then a save.
+  /// Add one KiB to each package of ``PackagePlan/updateSection``, then save.
   case update
-  /// Delete the packages of ``PackagePlan/deleteSection``, then a save.
+  /// Delete the packages of ``PackagePlan/deleteSection``, then save.
   case delete
 }

@@ -1,33 +1,33 @@
-/// What the phases of a package measurement ask for, chosen once from the input.
+/// The parameters of the phases of a package measurement, chosen once from the input.
 ///
-/// A process that only reads a store gets the plan and not the input, so that its memory figures are the store's.
+/// A process that only reads a store gets the plan rather than the input, so that its memory figures contain only the store.
 public struct PackagePlan: Hashable, Codable, Sendable {
-  /// A search with a prefix, a range and a part of a text, sorted by key.
+  /// A search by a prefix, a range and a substring, sorted by key.
   public struct Search: Hashable, Codable, Sendable {
-    /// What the name begins with.
+    /// The prefix of the name.
     public var namePrefix = "lib"
-    /// The smallest installed size.
+    /// The minimum installed size in KiB.
     public var minimumInstalledSize: Int64 = 100
-    /// The largest installed size.
+    /// The maximum installed size in KiB.
     public var maximumInstalledSize: Int64 = 1000
-    /// What the summary contains, case and accents as written.
+    /// A substring of the summary, compared exactly.
     public var summaryPart = "library"
-    /// How many results at most.
+    /// The maximum number of results.
     public var limit = 200
   }
 
-  /// How many packages the input has.
+  /// The number of packages in the input.
   public let packageCount: Int
-  /// What is searched for.
+  /// The search parameters.
   public let search: Search
-  /// The packages that a traversal starts from, spread over the input.
+  /// The start packages of traversals, distributed over the input.
   public let samples: [PackageKey]
-  /// The section whose packages are changed: the largest with at most one package in twenty.
+  /// The section whose packages are updated: the largest one with at most 1/20 of the packages.
   public let updateSection: String?
-  /// The section whose packages are deleted: the largest other one with at most one package in fifty.
+  /// The section whose packages are deleted: the largest other one with at most 1/50 of the packages.
   public let deleteSection: String?
 
-  /// Chooses what to ask of an index.
+  /// Chooses a plan for an index.
   public init(index: PackageIndex) {
     packageCount = index.count
     search = Search()

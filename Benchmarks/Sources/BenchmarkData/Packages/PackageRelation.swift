@@ -1,31 +1,31 @@
-/// How one package stands to another.
+/// The kinds of relations between packages.
 public enum PackageRelationKind: Int, CaseIterable, Sendable {
   case depends, preDepends, recommends, suggests, breaks, conflicts, replaces, provides
 }
 
-/// What a relation demands of the other package's version.
+/// The required relation to another package's version.
 public enum VersionComparison: UInt8, Sendable {
   case earlier, earlierOrEqual, equal, laterOrEqual, later
 }
 
-/// One alternative of one relation of a package.
+/// One alternative in a relation of a package.
 ///
-/// `Depends: a | b (>= 2), c` is three of them: `a` and `b` of group 0, and `c` of group 1.
+/// `Depends: a | b (>= 2), c` has three of them: `a` and `b` in group 0, and `c` in group 1.
 public struct PackageRelation: Hashable, Sendable {
-  /// The field that it stands in.
+  /// The field that contains the relation.
   public let kind: PackageRelationKind
-  /// The position in that field, from 0; alternatives share it.
+  /// The index in that field. Alternatives share an index.
   public let group: Int
-  /// The name of the other package, which may be a virtual one.
+  /// The name of the other package, which can be virtual.
   public let name: String
-  /// What follows the name after a colon, such as `any`; usually nil.
+  /// The text after a colon in the name, such as `any`; usually nil.
   public let qualifier: String?
-  /// What is demanded of the version; nil when any will do.
+  /// The required comparison of the version; nil if any version is accepted.
   public let comparison: VersionComparison?
-  /// The version that it is compared with.
+  /// The version to compare with.
   public let version: String?
 
-  /// Makes a relation.
+  /// Creates a relation.
   public init(
     kind: PackageRelationKind, group: Int, name: String, qualifier: String? = nil, comparison: VersionComparison? = nil,
     version: String? = nil

@@ -6,16 +6,16 @@
   import Darwin
 #endif
 
-/// Where the package index comes from.
+/// The source of the package index.
 public enum PackageSource: Hashable, Sendable {
   /// A file of control stanzas.
   case file(String)
   /// The machine's own index, as `apt-cache dumpavail` prints it.
   case aptCache
 
-  /// Reads all of it, piece by piece; a pointer is valid during its call only.
+  /// Reads the source piece by piece. The pointer is valid only during the call.
   ///
-  /// - Throws: ``PackageSourceError``, or what the closure throws.
+  /// - Throws: ``PackageSourceError``, or an error from the closure.
   public func read(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     switch self {
     case .file(let path):
@@ -31,9 +31,9 @@ public enum PackageSource: Hashable, Sendable {
     }
   }
 
-  /// Reads and parses all of it.
+  /// Reads and parses the source.
   ///
-  /// - Throws: ``PackageSourceError``, also when there is no package in it.
+  /// - Throws: ``PackageSourceError``, also if there are no packages.
   public func parse() throws -> PackageIndex {
     var parser = PackageIndexParser()
     try read { parser.consume($0) }
@@ -54,27 +54,27 @@ public enum PackageSource: Hashable, Sendable {
   }
 }
 
-/// Why there is no package index.
+/// An error that prevented reading the package index.
 public enum PackageSourceError: Error, Hashable, CustomStringConvertible {
-  /// The file cannot be read.
+  /// The file can't be read.
   case unreadable(path: String, errorNumber: Int32)
   /// The machine has no working `apt-cache`.
   case noAptCache
-  /// It was read and has no package.
+  /// The source contains no packages.
   case empty(PackageSource)
 
-  /// One or two sentences: what failed, why, what to do.
+  /// What failed, why, and what to do.
   public var description: String {
     switch self {
     case .unreadable(let path, let number):
-      "Could not read the package index \(path): \(String(cString: strerror(number))). Give a file of control stanzas."
+      "Couldn't read the package index \(path): \(String(cString: strerror(number))). Pass a file of control stanzas."
     case .noAptCache:
-      "Could not run apt-cache dumpavail on this machine. Give a file of control stanzas with --packages FILE."
+      "Couldn't run apt-cache dumpavail on this machine. Pass a file of control stanzas with --packages FILE."
     case .empty(.aptCache):
-      "apt-cache dumpavail gives no package: the machine has no package lists yet. "
-        + "Run apt-get update, which make compare does by itself, or give a file with --packages FILE."
+      "apt-cache dumpavail returned no packages: the machine has no package lists yet. "
+        + "Run apt-get update, which make compare does automatically, or pass a file with --packages FILE."
     case .empty(.file(let path)):
-      "There is no package in \(path): no stanza has a Package field. Give a file of control stanzas."
+      "\(path) contains no packages: no stanza has a Package field. Pass a file of control stanzas."
     }
   }
 }

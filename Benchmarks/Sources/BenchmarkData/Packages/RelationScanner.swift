@@ -1,4 +1,4 @@
-/// One alternative as it stands in the bytes of a relation field.
+/// One alternative in the bytes of a relation field.
 struct ScannedRelation {
   var group: Int
   var name: UnsafeRawBufferPointer
@@ -7,9 +7,9 @@ struct ScannedRelation {
   var version: UnsafeRawBufferPointer?
 }
 
-/// Splits the value of a relation field: `a (>= 1) | b:any [amd64] <!nodoc>, c`.
+/// Parses the value of a relation field: `a (>= 1) | b:any [amd64] <!nodoc>, c`.
 ///
-/// Restrictions in square and angle brackets are passed over; an entry without a name is left out.
+/// Restrictions in square and angle brackets are ignored. Entries without a name are skipped.
 struct RelationScanner {
   let bytes: UnsafeRawBufferPointer
 
@@ -57,7 +57,7 @@ struct RelationScanner {
     relation.version = version
   }
 
-  /// A single `<` or `>` is an old spelling that includes equality; no sign means equality.
+  /// A single `<` or `>` is an old form that includes equality. No operator means equality.
   private func comparison(_ sign: Slice<UnsafeRawBufferPointer>) -> VersionComparison {
     let strict = sign.count == 2 && sign.first == sign.last
     return switch sign.first {

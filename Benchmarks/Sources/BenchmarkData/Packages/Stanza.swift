@@ -1,15 +1,15 @@
-/// The stanza that is being read: the values of its kept fields in one buffer that the next stanza uses again.
+/// The current stanza: the values of its relevant fields in one buffer, which is reused.
 struct Stanza {
-  /// The values one after the other; continuation lines are joined by line feeds.
+  /// The concatenated values. Continuation lines are joined by line feeds.
   private var text: [UInt8] = []
-  /// Keyed by field; nil where the stanza lacks it.
+  /// Indexed by field; nil if the stanza doesn't have it.
   private var ranges = [Range<Int>?](repeating: nil, count: StanzaField.allCases.count)
-  /// The field that a continuation line belongs to; nil after a field that is not kept.
+  /// The field that a continuation line belongs to; nil after an irrelevant field.
   private var current: StanzaField?
-  /// Whether any field was read, kept or not.
+  /// Whether no field was read, relevant or not.
   private(set) var isEmpty = true
 
-  /// Reads one line without its line feed; false when it is neither a field nor a continuation.
+  /// Reads a line without its line feed. Returns false if it is neither a field nor a continuation.
   mutating func read(line: UnsafeRawBufferPointer) -> Bool {
     if line[0] == space || line[0] == tab { return readContinuation(line) }
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
@@ -20,7 +20,7 @@ struct Stanza {
     current = StanzaField(name: UnsafeRawBufferPointer(rebasing: line[..<colon]))
     guard let field = current else { return true }
     guard ranges[field.rawValue] == nil else {
-      current = nil  // a field that is there twice: the first one counts
+      current = nil  // a duplicate field: the first one counts
       return true
     }
     let start = text.count
@@ -38,13 +38,13 @@ struct Stanza {
     return true
   }
 
-  /// Calls a closure with the value of a field; nil when the stanza lacks it or it is empty.
+  /// Calls a closure with the value of a field. Returns nil if the value is missing or empty.
   func withValue<R>(_ field: StanzaField, _ body: (UnsafeRawBufferPointer) -> R?) -> R? {
     guard let range = ranges[field.rawValue], !range.isEmpty else { return nil }
     return text.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
 
-  /// Forgets everything but the buffers.
+  /// Removes everything but keeps the buffers.
   mutating func clear() {
     text.removeAll(keepingCapacity: true)
     for index in ranges.indices { ranges[index] = nil }
@@ -57,7 +57,7 @@ let space = UInt8(ascii: " ")
 let tab = UInt8(ascii: "\t")
 let lineFeed = UInt8(ascii: "\n")
 
-/// The bytes without white space at either end.
+/// The bytes without leading and trailing whitespace.
 func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
   var lower = 0
   var upper = bytes.count
@@ -66,5 +66,5 @@ func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
   return UnsafeRawBufferPointer(rebasing: bytes[lower..<upper])
 }
 
-/// Whether a byte is a blank, a tab, a line feed or a carriage return.
+/// Whether a byte is whitespace in ASCII.
 func isWhite(_ byte: UInt8) -> Bool { byte == space || (9...13).contains(byte) }

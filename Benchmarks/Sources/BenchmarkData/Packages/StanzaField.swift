@@ -1,15 +1,15 @@
-/// The fields of a stanza that are kept.
+/// The relevant fields of a stanza.
 enum StanzaField: Int, CaseIterable {
   case package, version, architecture, section, maintainer, installedSize, size, description, homepage, priority, source, multiArch
   case depends, preDepends, recommends, suggests, breaks, conflicts, replaces, provides
 
-  /// The relation that the field holds, if it holds one.
+  /// The fields that contain relations, and the kind of each.
   static let relations: [(field: StanzaField, kind: PackageRelationKind)] = [
     (.depends, .depends), (.preDepends, .preDepends), (.recommends, .recommends), (.suggests, .suggests),
     (.breaks, .breaks), (.conflicts, .conflicts), (.replaces, .replaces), (.provides, .provides),
   ]
 
-  /// The field with a name, compared without case as the format demands; nil for those that are not kept.
+  /// The field with a name, compared without case as the format requires; nil for irrelevant fields.
   init?(name: UnsafeRawBufferPointer) {
     for candidate in Self.spelling[min(name.count, Self.spelling.count - 1)] where candidate.matches(name) {
       self = candidate.field
@@ -27,7 +27,7 @@ enum StanzaField: Int, CaseIterable {
     }
   }
 
-  /// Keyed by the length of the name, so that a field that is not kept costs next to nothing.
+  /// Indexed by the length of the name, so that irrelevant fields cost almost nothing.
   private static let spelling: [[Candidate]] = {
     let names: [(StanzaField, String)] = [
       (.package, "package"), (.version, "version"), (.architecture, "architecture"), (.section, "section"),

@@ -1,13 +1,13 @@
-/// Gives equal texts the same number, from 0 in order of appearance.
+/// Assigns numbers to strings, from 0 in order of appearance. Equal strings get the same number.
 ///
-/// Open addressing over the places of the texts in the arena: a dictionary of strings would make a string per look-up.
+/// It uses open addressing with ranges of the arena. A dictionary would create a string per lookup.
 struct TextNumbering {
-  /// Keyed by number.
+  /// Indexed by number.
   private(set) var texts: [ByteRange] = []
-  /// Number + 1 of the text in each slot, 0 where there is none; the count is a power of two.
+  /// For each slot, the number of its string plus 1, or 0 if it is empty. The count is a power of two.
   private var slots = [UInt32](repeating: 0, count: 1024)
 
-  /// The number of a text; a new text is added to the arena.
+  /// The number of a string. Adds a new string to the arena.
   mutating func number(of bytes: UnsafeRawBufferPointer, in arena: inout ByteArena) -> UInt32 {
     if (texts.count + 1) * 2 > slots.count { grow(arena) }
     var slot = firstSlot(bytes)

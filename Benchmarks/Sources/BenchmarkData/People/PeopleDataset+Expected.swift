@@ -1,8 +1,7 @@
 extension PeopleDataset {
-  /// The checksum that every store must reach in a phase, computed on the plain data without any store.
+  /// The expected checksum of a phase, computed from the plain data without a store.
   ///
-  /// The phases are independent: what ``PeoplePhase/update`` changes is not seen by the others. The dataset must not
-  /// be empty.
+  /// The phases are independent: changes of ``PeoplePhase/update`` don't affect the others. The dataset must not be empty.
   public func expected(_ phase: PeoplePhase) -> UInt64 {
     switch phase {
     case .insert: UInt64(count)

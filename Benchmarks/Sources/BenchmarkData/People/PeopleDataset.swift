@@ -1,22 +1,21 @@
-/// The people input: persons, companies, employers and friends, the same for a given count on every machine.
+/// The people input: persons, companies, employers and friends. It is the same for a given count on every machine.
 ///
-/// Each field is a pure function of (seed, index, field), so that any number of people can be made. There are
-/// `max(1, count / 100)` companies, one employer per person, and 1 to 5 friends per person, on average three.
-/// The figures are those of the C programs that serve as floors; ``PeopleDataset/expected(_:)`` gives the checksums
-/// that every store must reach.
+/// Each field is a pure function of seed, index and field, so the number of people isn't limited. There are `max(1, count / 100)`
+/// companies, one employer per person, and 1 to 5 friends per person, three on average. The reference programs in C use the same
+/// data. ``PeopleDataset/expected(_:)`` returns the checksums that every store must produce.
 ///
-/// It is not a model: nothing here knows the library under test.
+/// The dataset isn't a model, and doesn't depend on the library under test.
 public struct PeopleDataset: Sendable {
-  /// What does not change: one reference, so that a ``Person`` costs one retain and not four.
+  /// The immutable data, as one reference, so that a ``Person`` costs one retain rather than four.
   @usableFromInline
   final class Storage: Sendable {
     /// All names, addresses, notes and avatars.
     @usableFromInline let arena: ByteArena
-    /// One record per person, in order of their ids.
+    /// One record per person, sorted by id.
     @usableFromInline let persons: [PersonRecord]
     /// One record per company.
     @usableFromInline let companies: [CompanyRecord]
-    /// The friends of all persons as indexes into `persons`; each record says which part is its own.
+    /// The friends of all persons as indexes into `persons`. Each record contains the range of its own friends.
     @usableFromInline let friends: [UInt32]
 
     init(arena: ByteArena, persons: [PersonRecord], companies: [CompanyRecord], friends: [UInt32]) {
@@ -29,22 +28,22 @@ public struct PeopleDataset: Sendable {
 
   @usableFromInline let storage: Storage
 
-  /// Makes the input for a number of people.
+  /// Creates the input for a number of people.
   ///
-  /// - Complexity: O(`count`), below a microsecond per person.
+  /// - Complexity: O(`count`), less than a microsecond per person.
   public init(count: Int) {
-    precondition(count >= 0, "The number of people cannot be negative.")
+    precondition(count >= 0, "The number of people can't be negative.")
     var maker = PeopleMaker(count: count)
     storage = maker.make()
   }
 
-  /// How many persons there are.
+  /// The number of persons.
   @inlinable public var count: Int { storage.persons.count }
-  /// How many companies there are.
+  /// The number of companies.
   @inlinable public var companyCount: Int { storage.companies.count }
-  /// How many friend links there are.
+  /// The number of friend links.
   @inlinable public var friendLinkCount: Int { storage.friends.count }
-  /// The bytes of all texts and blobs.
+  /// The number of bytes of all strings and blobs.
   public var byteCount: Int { storage.arena.count }
 
   /// The person at an index.
@@ -56,11 +55,11 @@ public struct PeopleDataset: Sendable {
   /// The id of the person at an index.
   @inlinable public static func id(at index: Int) -> Int64 { 1_000_003 + 7 * Int64(index) }
 
-  /// The id of the k-th person that a workload asks for, spread over all of them.
+  /// The id of the k-th person in the sample of a workload, distributed over all persons.
   @inlinable public static func sampleID(_ k: Int, of count: Int) -> Int64 { id(at: k * 7919 % count) }
 }
 
-/// The fields of one person without its texts.
+/// The fields of a person without the text.
 @usableFromInline
 struct PersonRecord: Sendable {
   @usableFromInline var name: ByteRange
@@ -69,7 +68,7 @@ struct PersonRecord: Sendable {
   @usableFromInline var avatar: ByteRange?
   @usableFromInline var height: Double
   @usableFromInline var birthday: Double
-  /// The 16 bytes as they lie in memory.
+  /// The 16 bytes in memory order.
   @usableFromInline var uid: UUIDBytes
   @usableFromInline var age: Int16
   @usableFromInline var isActive: Bool
@@ -78,7 +77,7 @@ struct PersonRecord: Sendable {
   @usableFromInline var firstFriend: UInt32
 }
 
-/// The fields of one company without its name.
+/// The fields of a company without the name.
 @usableFromInline
 struct CompanyRecord: Sendable {
   @usableFromInline var name: ByteRange

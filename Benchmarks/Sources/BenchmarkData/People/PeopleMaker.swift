@@ -1,6 +1,6 @@
-/// Makes the records of a ``PeopleDataset``, field by field.
+/// Creates the records of a ``PeopleDataset``, field by field.
 ///
-/// The field numbers and the order of the draws are those of the C generator; changing one changes every checksum.
+/// The field numbers and the order of the random draws match the generator in C. Changing one changes every checksum.
 struct PeopleMaker {
   private let count: Int
   private let companyCount: Int
@@ -8,7 +8,7 @@ struct PeopleMaker {
   private var persons: [PersonRecord] = []
   private var companies: [CompanyRecord] = []
   private var friends: [UInt32] = []
-  /// The text being put together.
+  /// The string being built.
   private var text: [UInt8] = []
 
   init(count: Int) {
@@ -65,7 +65,7 @@ struct PeopleMaker {
     text.append(space)
     text += pick(PeopleWords.family, random(index, 2))
     text.append(space)
-    text += String(index + 46656, radix: 36).utf8  // 36³: every tag has four characters or more
+    text += String(index + 46656, radix: 36).utf8  // 36³, so that every tag has at least four characters
     return arena.append(text)
   }
 
@@ -111,7 +111,7 @@ struct PeopleMaker {
     )
   }
 
-  /// Draws friends until there are as many as wanted; a small dataset may run out of others, so the draws end.
+  /// Draws friends until the person has enough. A small dataset can have too few people, so the number of draws is limited.
   private mutating func appendFriends(_ index: UInt64) {
     let first = friends.count
     let wanted = 1 + Int(random(index, 13) % 5)
@@ -129,7 +129,7 @@ struct PeopleMaker {
 
   private func pick(_ words: [[UInt8]], _ number: UInt64) -> [UInt8] { words[Int(number % UInt64(words.count))] }
 
-  /// The one source of chance: a function of the index and the number of the field.
+  /// The only source of randomness: a function of the index and the field number.
   private func random(_ index: UInt64, _ field: UInt64) -> UInt64 {
     splitMix64(splitMix64(index &* 64 &+ field) ^ 20_260_101)
   }

@@ -1,25 +1,25 @@
-/// What is measured on people; the raw value is the name in results.
+/// The phases measured on people. The raw value is the name in results.
 ///
-/// Phases are figures, not processes: a store that loads its whole file gives several in one process.
+/// Phases are figures, not processes: a whole-file store reports several of them in one process.
 public enum PeoplePhase: String, CaseIterable, Sendable {
-  /// Make all objects, relate them and save them into a fresh store. Checksum: the number of persons.
+  /// Create and relate all objects, and save them to a new store. Checksum: the number of persons.
   case insert = "W1"
   /// Fetch all persons and read every attribute.
   case readAll = "W2"
-  /// Fetch the person in the middle of the sample by its id.
+  /// Fetch the person in the middle of the sample by id.
   case readOne = "W3"
-  /// Age 30 to 40 and a name that begins with "A", by name in byte order, the first hundred.
+  /// Find persons of age 30 to 40 whose name begins with "A": the first hundred, sorted by name in byte order.
   case search = "W4"
-  /// A thousand persons one by one: name of the employer, names of the friends.
+  /// Visit a thousand persons one by one: the name of the employer, and the names of the friends.
   case walk = "W5"
-  /// One year more for each person whose id leaves 11 when divided by 100, then a save.
+  /// Add a year to each person with `id % 100 == 11`, then save.
   case update = "W6"
-  /// Delete the persons whose id leaves 37 when divided by 100, then a save.
+  /// Delete the persons with `id % 100 == 37`, then save.
   case delete = "W7"
-  /// Count, and average age by company.
+  /// Count all persons, and compute the average age by company.
   case aggregate = "W8"
 
-  /// Other figures with the same answer: the same done in another way.
+  /// Other figures with the same answer, measured in a different way.
   public var variants: [String] {
     switch self {
     case .insert: ["W1close", "W1save"]

@@ -1,11 +1,11 @@
-/// The words that names, addresses and notes are made of. The figures of all floors rest on them: do not change.
+/// The words for names, addresses and notes. All reference figures depend on them: do not change.
 enum PeopleWords {
   static let given = utf8([
     "Anna", "Åsa", "Bertil", "Chloë", "Dario", "Émile", "Fatima", "Göran", "Hanako", "Ingrid", "Jürgen", "Karim",
     "Łucja", "Marta", "Niño", "Olga", "Pavel", "Quentin", "Renée", "Søren", "Tomás", "Ulrike", "Věra", "Walter",
     "Ximena", "Yusuf", "Zoë", "Amara", "Aiko", "Björn", "Анна", "李娜", "Carlos", "Denise", "Erik", "Greta",
   ])
-  /// The spelling of each given name in an address.
+  /// The spelling of each given name in an email address.
   static let login = utf8([
     "anna", "asa", "bertil", "chloe", "dario", "emile", "fatima", "goran", "hanako", "ingrid", "jurgen", "karim",
     "lucja", "marta", "nino", "olga", "pavel", "quentin", "renee", "soren", "tomas", "ulrike", "vera", "walter",

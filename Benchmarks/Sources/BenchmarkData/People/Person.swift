@@ -3,7 +3,7 @@ public typealias UUIDBytes = (
   UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8
 )
 
-/// One person of a ``PeopleDataset``: raw values, made into strings and arrays when asked for.
+/// A person of a ``PeopleDataset``. Strings and arrays are created from raw values on demand.
 public struct Person: Sendable {
   @usableFromInline let storage: PeopleDataset.Storage
   /// The position in the dataset, from 0.
@@ -18,56 +18,56 @@ public struct Person: Sendable {
 
   /// The unique id.
   @inlinable public var id: Int64 { PeopleDataset.id(at: index) }
-  /// Given name, family name and a tag that no two persons share.
+  /// Given name, family name and a unique tag.
   @inlinable public var name: String { storage.arena.string(record.name) }
-  /// The address.
+  /// The email address.
   @inlinable public var email: String { storage.arena.string(record.email) }
   /// 18 to 89.
   @inlinable public var age: Int16 { record.age }
-  /// Metres, four decimals.
+  /// The height in meters, with four decimals.
   @inlinable public var height: Double { record.height }
-  /// True for seven in ten.
+  /// True for 70 percent of the persons.
   @inlinable public var isActive: Bool { record.isActive }
   /// Whole seconds since 2001-01-01 UTC.
   @inlinable public var birthday: Double { record.birthday }
   /// A random UUID of version 4.
   @inlinable public var uid: UUIDBytes { record.uid }
-  /// A line of text for three in ten.
+  /// A line of text for 30 percent of the persons.
   @inlinable public var notes: String? { record.notes.map(storage.arena.string) }
-  /// 64 bytes for one in ten.
+  /// 64 bytes for 10 percent of the persons.
   @inlinable public var avatar: [UInt8]? { record.avatar.map { storage.arena.withBytes($0, Array.init) } }
   /// The index of the company that this person works for.
   @inlinable public var employer: Int { Int(record.employer) }
-  /// The indexes of this person's friends; no one twice and not the person itself.
+  /// The indexes of this person's friends, without duplicates and without the person itself.
   @inlinable public var friends: ArraySlice<UInt32> {
     let first = Int(record.firstFriend)
     return storage.friends[first..<first + Int(record.friendCount)]
   }
 
-  /// Calls a closure with the UTF-8 bytes of the name, which need no string.
+  /// Calls a closure with the UTF-8 bytes of the name, without creating a string.
   @inlinable public func withNameUTF8<R, E>(_ body: (UnsafeBufferPointer<UInt8>) throws(E) -> R) throws(E) -> R {
     try storage.arena.withBytes(record.name, body)
   }
 
-  /// Calls a closure with the UTF-8 bytes of the address, which need no string.
+  /// Calls a closure with the UTF-8 bytes of the email address, without creating a string.
   @inlinable public func withEmailUTF8<R, E>(_ body: (UnsafeBufferPointer<UInt8>) throws(E) -> R) throws(E) -> R {
     try storage.arena.withBytes(record.email, body)
   }
 
-  /// Calls a closure with the UTF-8 bytes of the notes, or nil where there are none.
+  /// Calls a closure with the UTF-8 bytes of the notes, or nil if there are none.
   @inlinable public func withNotesUTF8<R, E>(_ body: (UnsafeBufferPointer<UInt8>?) throws(E) -> R) throws(E) -> R {
     guard let notes = record.notes else { return try body(nil) }
     return try storage.arena.withBytes(notes, body)
   }
 
-  /// Calls a closure with the bytes of the avatar, or nil where there is none.
+  /// Calls a closure with the bytes of the avatar, or nil if there is none.
   @inlinable public func withAvatarBytes<R, E>(_ body: (UnsafeBufferPointer<UInt8>?) throws(E) -> R) throws(E) -> R {
     guard let avatar = record.avatar else { return try body(nil) }
     return try storage.arena.withBytes(avatar, body)
   }
 }
 
-/// One company of a ``PeopleDataset``.
+/// A company of a ``PeopleDataset``.
 public struct Company: Sendable {
   @usableFromInline let storage: PeopleDataset.Storage
   /// The position in the dataset, from 0.

@@ -1,7 +1,7 @@
-/// The number that one person adds to the checksum of workload W2: a little of every attribute.
+/// A person's contribution to the checksum of workload W2, with a part of every attribute.
 ///
-/// Every store computes it from what it read and sums it over all persons, with wrapping. `employerKey` is the
-/// index of the employer plus one.
+/// Every store computes it from the data that it read, and sums it over all persons with wrapping. `employerKey` is the index of
+/// the employer plus one.
 @inlinable
 public func personChecksum(
   id: Int64, name: String, email: String, age: Int16, height: Double, isActive: Bool, birthday: Double,
@@ -19,7 +19,7 @@ public func personChecksum(
 }
 
 extension Person {
-  /// This person's part of the checksum of workload W2.
+  /// This person's contribution to the checksum of workload W2.
   public var checksum: UInt64 {
     let avatar = avatar
     return personChecksum(

@@ -1,6 +1,6 @@
-/// Saves of changes of several sizes; the raw value is the name in results.
+/// Saves of different sizes. The raw value is the name in results.
 public enum SavePhase: String, CaseIterable, Sendable {
-  /// Twenty saves, each of one changed person.
+  /// Twenty saves of one changed person each.
   case ones = "S1"
   /// A save of ten changed persons.
   case ten = "S10"
@@ -9,10 +9,10 @@ public enum SavePhase: String, CaseIterable, Sendable {
   /// A save of a thousand.
   case thousand = "S1000"
 
-  /// How many saves there are.
+  /// The number of saves.
   public var saveCount: Int { self == .ones ? 20 : 1 }
 
-  /// The places in the sample of the persons that change; those of another phase are others.
+  /// The positions in the sample of the changed persons. They differ between phases.
   public var places: Range<Int> {
     switch self {
     case .ones: 0..<20
@@ -27,7 +27,7 @@ public enum SavePhase: String, CaseIterable, Sendable {
 }
 
 extension PeopleDataset {
-  /// The answer of a phase: for each person that changed, 1 and the new age, which is a year more.
+  /// The expected answer of a phase: for each changed person, 1 plus the new age, which is one year more.
   public func expected(_ phase: SavePhase) -> UInt64 {
     phase.places.reduce(0) { sum, place in
       let index = Int(Self.sampleID(place, of: count) - Self.id(at: 0)) / 7

@@ -1,4 +1,4 @@
-/// How a comparison differs from an earlier one, a line for each figure that both have.
+/// The differences between a comparison and an earlier one: a line for each figure that both contain.
 public struct BaselineText {
   private let report: ComparisonReport
   private let baseline: ComparisonReport
@@ -9,7 +9,7 @@ public struct BaselineText {
     (self.report, self.baseline, self.width) = (report, baseline, width)
   }
 
-  /// The lines; differences of times that lie within the spread of the rounds are called the same.
+  /// The tables and remarks. Times whose ranges overlap are reported as the same.
   public var text: String {
     let subjects = unique(report.summaries.map { "\(Units.count($0.size)) \($0.input.rawValue)" })
     let tables = subjects.map { subject in
@@ -30,13 +30,13 @@ public struct BaselineText {
     return table.isEmpty ? "" : "\n\(subject), against \(baseline.date)\n\n" + table.text
   }
 
-  /// What takes their meaning from times.
+  /// Reasons why times aren't meaningful.
   private var remarks: [String] {
     var remarks: [String] = []
-    if report.machine != baseline.machine { remarks.append("The earlier one was made on another machine: compare counts, not times.") }
-    if !hasSpread { remarks.append("One of the two has one round, which does not say whether times differ by chance.") }
+    if report.machine != baseline.machine { remarks.append("The earlier comparison ran on another machine: compare counts, not times.") }
+    if !hasSpread { remarks.append("One of them has only one round, so times can differ by chance.") }
     for (noise, name) in [(baseline.noise, "earlier"), (report.noise, "later")] where noise?.isTooGreat == true {
-      remarks.append("The \(name) one was made on a machine that was too busy for times to mean much.")
+      remarks.append("The \(name) comparison ran on a machine that was too busy for meaningful times.")
     }
     return remarks
   }
@@ -57,7 +57,7 @@ public struct BaselineText {
 }
 
 extension Summary {
-  /// Whether another one is of the same store, input, size and phase.
+  /// Whether another summary has the same store, input, size and phase.
   func isSameFigure(as other: Summary) -> Bool {
     store == other.store && input == other.input && size == other.size && phase == other.phase
   }

@@ -1,27 +1,27 @@
-/// Compares the checksums of all stores with each other and, where the input has one, with the input.
+/// Compares the checksums of all stores with each other and, if the input has one, with the input.
 ///
-/// Times of stores that do not give the same answers mean nothing, so one wrong value makes a comparison fail.
+/// Times are only comparable if stores return the same answers, so one wrong checksum makes a comparison fail.
 public struct ChecksumLedger: Sendable {
-  /// A store that gave another value than the reference.
+  /// A store whose checksum differs from the reference.
   public struct Disagreement: Hashable, Sendable, CustomStringConvertible {
-    /// The store with the other value.
+    /// The store with the other checksum.
     public let store: String
-    /// What it was measured with.
+    /// The input of the measurement.
     public let input: MeasurementInput
-    /// How many objects there were.
+    /// The number of objects.
     public let size: Int
     /// The name of the figure.
     public let phase: String
-    /// Its value.
+    /// The store's checksum.
     public let value: UInt64
-    /// Who gave the value that it is compared with: "the input" or a store.
+    /// The source of the reference: "the input", or the name of a store.
     public let reference: String
-    /// The value that it is compared with.
+    /// The checksum of the reference.
     public let referenceValue: UInt64
 
-    /// One sentence with store, phase and both values.
+    /// The disagreement as one sentence.
     public var description: String {
-      "The stores do not agree: in \(phase) on \(size) \(input.rawValue), \(store) gives \(value) where \(reference) gives \(referenceValue)."
+      "The stores disagree in \(phase) on \(size) \(input.rawValue): \(store) returned \(value), and \(reference) has \(referenceValue)."
     }
   }
 
@@ -31,20 +31,20 @@ public struct ChecksumLedger: Sendable {
     let phase: String
   }
 
-  /// Keyed by input, size and phase: who gave the value that counts, and the value.
+  /// The source and value of the reference for each input, size and phase.
   private var references: [Key: (name: String, value: UInt64)] = [:]
-  /// Every disagreement once, in the order of their coming up.
+  /// Each disagreement once, in order of detection.
   public private(set) var disagreements: [Disagreement] = []
 
-  /// Makes a ledger that knows no value.
+  /// Creates an empty ledger.
   public init() {}
 
-  /// Says what the input gives in a phase.
+  /// Sets the checksum that the input requires in a phase.
   public mutating func expect(_ value: UInt64, in phase: String, on input: MeasurementInput, size: Int) {
     references[Key(input: input, size: size, phase: phase)] = ("the input", value)
   }
 
-  /// Takes down what a store gave; without a value from the input, the first store's counts.
+  /// Records a store's checksum. If the input has none, the first store's checksum is the reference.
   public mutating func record(_ sample: Sample) {
     let phase = sample.figure.workload
     let key = Key(input: sample.input, size: sample.size, phase: phase)

@@ -6,12 +6,12 @@ internal import BenchmarkData
   internal import Foundation
 #endif
 
-/// Measures every store with every input and says which is how fast: the work behind `make compare`.
+/// Measures every store with every input and compares them. This implements `make compare`.
 ///
-/// Each measurement is a process of its own. The checksums of all stores must agree with each other and with the
-/// input; one that does not, or a measurement that fails, makes the whole comparison fail.
+/// Each measurement runs in a separate process. The comparison fails if the checksums of all stores don't agree with each other and
+/// with the input, or if a measurement fails.
 public struct Comparison {
-  /// Runs a step on a store's file and gives what it measured.
+  /// Runs a step on a store's file and returns the measurement.
   public typealias Launch = (ComparisonStep, _ path: String, WorkloadContext.PackageFiles) throws -> ChildProcess.Result
 
   private let options: ComparisonOptions
@@ -23,19 +23,19 @@ public struct Comparison {
 
   private var ledger = ChecksumLedger()
   private var report: ComparisonReport
-  /// Stores whose making failed in this round, with the input; their other workloads are left out.
+  /// Stores that couldn't be created in this round, with the input. Their other workloads are skipped.
   private var broken: Set<String> = []
 
-  /// What progress is shown on, and how wide the table may be.
+  /// The output for progress, and the maximum width of tables.
   public struct Terminal: Sendable {
-    /// Whether lines can be drawn again.
+    /// Whether lines can be redrawn.
     public var isTerminal: Bool
-    /// How many characters a line has.
+    /// The number of characters per line.
     public var columns: Int
-    /// Seconds of a clock, by which progress is told.
+    /// The seconds of a clock, used for progress.
     public var clock: @Sendable () -> Double
 
-    /// Describes a terminal, or what stands for one.
+    /// Describes a terminal or another output.
     public init(
       isTerminal: Bool = Output.standardError.isTerminal, columns: Int = Output.standardOutput.columns,
       clock: @escaping @Sendable () -> Double = { Mark.now }
@@ -44,15 +44,15 @@ public struct Comparison {
     }
   }
 
-  /// Prepares a comparison.
+  /// Creates a comparison.
   ///
   /// - Parameters:
-  ///   - options: what to do.
-  ///   - stores: the stores that this build has.
-  ///   - terminal: what progress is shown on.
-  ///   - launch: how a step is run; nil runs it as a process of this program.
-  ///   - print: where the table goes.
-  ///   - complain: where progress and sentences about what went wrong go.
+  ///   - options: What to compare.
+  ///   - stores: The stores in this build.
+  ///   - terminal: The output for progress.
+  ///   - launch: Runs a step; nil runs it as a process of this program.
+  ///   - print: Receives the tables.
+  ///   - complain: Receives progress and errors.
   public init(
     _ options: ComparisonOptions, stores: [StoreUnderTest], terminal: Terminal = Terminal(), launch: Launch? = nil,
     print: @escaping (String) -> Void = Output.standardOutput.write, complain: @escaping (String) -> Void = Output.standardError.write
@@ -66,8 +66,10 @@ public struct Comparison {
     report = ComparisonReport(rounds: options.rounds)
   }
 
-  /// Does everything and gives the exit status: 0, 1 when something does not agree, failed or exceeds a threshold, 64 when there
-  /// is nothing to do.
+  /// Runs the comparison and returns the exit status.
+  ///
+  /// The status is 0 for success, 1 if stores disagree, a measurement fails or a count exceeds its threshold, and 64 if there is
+  /// nothing to do.
   public mutating func run() -> Int32 {
     guard let chosen = chooseStores() else { return ExitStatus.usage }
     do {
@@ -78,21 +80,21 @@ public struct Comparison {
       measureAll(chosen, inputs)
       return try conclude(references)
     } catch {
-      complain("The comparison could not be made: \(error)\n")
+      complain("The comparison failed: \(error)\n")
       return ExitStatus.failure
     }
   }
 
-  // MARK: Steps of run()
+  // MARK: Steps of `run()`
 
   private func chooseStores() -> [StoreUnderTest]? {
     let all = stores.filter { !$0.workloads.isEmpty }
     guard options.rounds > 0, !options.inputs.isEmpty, !options.sizes.isEmpty, options.sizes.allSatisfy({ $0 > 0 }) else {
-      complain("A comparison needs at least one round, one dataset and one size of 1 or more.\n")
+      complain("A comparison needs at least one round, one dataset and one positive size.\n")
       return nil
     }
     for name in options.stores ?? [] where !all.contains(where: { $0.name == name }) {
-      complain("There is no store \(name) to compare. Stores: \(all.map(\.name).joined(separator: ", ")).\n")
+      complain("The store \(name) doesn't exist. Stores: \(all.map(\.name).joined(separator: ", ")).\n")
       return nil
     }
     let chosen = options.stores.map { names in all.filter { names.contains($0.name) } } ?? all
@@ -148,7 +150,7 @@ public struct Comparison {
     let result = try launch(step, files.path, inputs.packageFiles)
     guard result.status == 0 else { return fail(step, "the measuring process ended with status \(result.status)") }
     let figures = try Figure.parse(result.output)
-    if figures.isEmpty { return fail(step, "the measuring process gave no figure") }
+    if figures.isEmpty { return fail(step, "the measuring process reported no figures") }
     for figure in figures {
       let sample = Sample(
         store: step.store.name, input: step.workload.input, size: step.size, round: step.round, figure: figure,
@@ -159,9 +161,9 @@ public struct Comparison {
     if step.workload.use == .changesStore { try files.remove() }
   }
 
-  /// Puts in place what a workload needs of its file; nil when the store could not be made before.
+  /// Prepares the files for a workload. Returns nil if the store couldn't be created before.
   private mutating func prepareFiles(_ step: ComparisonStep) throws -> StoreFiles? {
-    // Each in a folder of its own: a save looks through the folder, so files of others would cost it something.
+    // Each store has its own folder, because a save lists the folder and other files would slow it down.
     let name = storeName(step), place = folder + "/" + step.store.name
     try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     let made = StoreFiles(place + "/" + name)
@@ -188,7 +190,7 @@ public struct Comparison {
 
   private func storeName(_ step: ComparisonStep) -> String { "\(step.store.name)-\(step.workload.input.rawValue)-\(step.size)" }
 
-  /// Where stores are made: beside the results, because a folder for temporary files may be memory and not a disk.
+  /// The folder for stores. It is next to the results, because a temporary folder can be in memory rather than on a disk.
   private var folder: String { options.outputFolder + "/stores" }
 
   private static func measure(

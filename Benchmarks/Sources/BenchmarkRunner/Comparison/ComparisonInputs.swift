@@ -6,23 +6,23 @@ internal import BenchmarkData
   internal import Foundation
 #endif
 
-/// The inputs of a comparison: made once, counted, and with the answers that every store must give.
+/// The inputs of a comparison: created once, with counts and the expected checksums.
 struct ComparisonInputs {
-  /// What is measured: an input and how many objects it has.
+  /// A subject of measurements: an input and its number of objects.
   struct Subject: Hashable {
     let input: MeasurementInput
     let size: Int
   }
 
-  /// In the order of measuring.
+  /// The subjects, in the order of measurements.
   private(set) var subjects: [Subject] = []
   private(set) var people: [ComparisonReport.People] = []
   private(set) var packages: ComparisonReport.Packages?
-  /// What measuring processes read, so that all of them get the same bytes.
+  /// The files for the measuring processes, so that all of them read the same bytes.
   let packageFiles: WorkloadContext.PackageFiles
   private var answers: [(subject: Subject, phase: String, value: UInt64)] = []
 
-  /// Makes the people, reads the packages and writes the files for the measuring processes into a folder.
+  /// Creates the people, reads the packages, and writes the files for the measuring processes to a folder.
   init(_ options: ComparisonOptions, folder: String) throws {
     packageFiles = WorkloadContext.PackageFiles(stanzas: folder + "/packages", plan: folder + "/plan.json")
     let sizes = unique(options.sizes).sorted()
@@ -31,7 +31,7 @@ struct ComparisonInputs {
     if options.inputs.contains(.lists) { sizes.forEach { addList($0) } }
   }
 
-  /// Tells a ledger what the inputs give.
+  /// Passes the expected checksums to a ledger.
   func expect(in ledger: inout ChecksumLedger) {
     for answer in answers { ledger.expect(answer.value, in: answer.phase, on: answer.subject.input, size: answer.subject.size) }
   }

@@ -4,7 +4,7 @@
   internal import Foundation
 #endif
 
-/// A short table in Markdown, for texts such as a README: what most people ask, with the largest number of people.
+/// A short Markdown table, for example for a README: common questions, with the largest number of people.
 public struct ComparisonMarkdown {
   private let report: ComparisonReport
 
@@ -14,7 +14,7 @@ public struct ComparisonMarkdown {
   /// The phases of the table.
   private static let phases = ["W3", "W2", "W1", "S1", "W6", "W7", "W4", "W5", "W8"]
 
-  /// The table with a line above that says when and on what it was measured; empty when people were not.
+  /// The table, preceded by a line with the date and the machine. Empty if people weren't measured.
   public var text: String {
     let people = report.summaries.filter { $0.input == .people && $0.isTimed }
     guard let size = people.map(\.size).max() else { return "" }
@@ -37,6 +37,6 @@ public struct ComparisonMarkdown {
 
   private func line(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |" }
 
-  /// Writes the table over what is there.
+  /// Writes the table to a file, replacing it.
   public func write(to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
 }

@@ -1,26 +1,26 @@
 public import BenchmarkData
 
-/// What a comparison is asked to do.
+/// The options of a comparison.
 public struct ComparisonOptions: Hashable, Sendable {
-  /// What the stores are measured with.
+  /// The inputs of the measurements.
   public var inputs = Set(MeasurementInput.allCases)
-  /// How many people there are, and how many objects in a list: a measurement for each.
+  /// The numbers of people and of objects in a list. Each is measured separately.
   public var sizes = [1000, 10_000, 100_000]
-  /// Where the packages come from.
+  /// The source of the packages.
   public var packages = PackageSource.aptCache
-  /// The names of the stores; nil means all.
+  /// The names of the stores; nil for all stores.
   public var stores: [String]?
-  /// How often each workload is run for its times.
+  /// The number of timed runs of each workload.
   public var rounds = 5
-  /// The folder for `results.json` and `report.html`; stores are made in a folder inside it, which goes away.
+  /// The folder for `results.json` and `report.html`. Stores are created in a subfolder, which is removed at the end.
   public var outputFolder = "comparison"
-  /// The `results.json` of an earlier comparison, with which this one is compared.
+  /// The `results.json` of an earlier comparison to compare with.
   public var baseline: String?
-  /// A file of counts that must not be exceeded.
+  /// A file of maximum counts.
   public var thresholds: String?
-  /// Whether that file is written, from what is counted, instead of read.
+  /// Whether to write that file from the current counts, rather than read it.
   public var writesThresholds = false
 
-  /// The usual comparison.
+  /// The default comparison.
   public init() {}
 }

@@ -6,27 +6,29 @@ public import BenchmarkData
   internal import Foundation
 #endif
 
-/// What `comparison/results.json` holds: one JSON object, every number of it measured or asked of the machine. Its JSON Schema is
-/// `Benchmarks/results.schema.json`.
+/// The contents of `comparison/results.json`: one JSON object with measured numbers and facts about the machine.
+///
+/// Its JSON Schema is `Benchmarks/results.schema.json`.
 ///
 /// | key | value |
 /// |---|---|
-/// | `schema` | 2; grows when a reader has to change |
-/// | `date` | when the comparison began, ISO 8601, UTC |
-/// | `machine` | `processor`, `processorCount`, `memoryKilobytes`, `system`, `kernel`, `compiler`; what the machine does not say is missing |
+/// | `schema` | 2; increases if readers have to change |
+/// | `date` | when the comparison started, ISO 8601, UTC |
+/// | `machine` | `processor`, `processorCount`, `memoryKilobytes`, `system`, `kernel`, `compiler`; unknown ones are missing |
 /// | `source` | `commit`, `isModified`; missing outside a git repository |
-/// | `rounds` | how often each workload was run for its times |
-/// | `people` | for each size `persons`, `companies`, `friendLinks`, `bytes` of the input |
-/// | `packages` | `packages`, `maintainers`, `sections`, `links` by kind, `bytes` of all texts, `inputBytes`; missing when not used |
-/// | `agreement` | whether all stores gave the same checksums and nothing failed |
-/// | `problems` | sentences about what did not agree or failed |
-/// | `noise` | how much rounds differ (``Noise``); missing with one round |
-/// | `findings` | what follows for who chooses a store (``Finding``) |
-/// | `summaries` | what the rounds of each figure come to (``Summary``) |
-/// | `growth` | how figures grow with the size (``Growth``) |
-/// | `samples` | one object per figure and round, in the order of measuring (``Sample``) |
+/// | `rounds` | the number of timed runs of each workload |
+/// | `people` | for each size, the `persons`, `companies`, `friendLinks` and `bytes` of the input |
+/// | `packages` | `packages`, `maintainers`, `sections`, `links` by kind, `bytes` of all strings, `inputBytes`; missing if not used
+/// |
+/// | `agreement` | whether all stores returned the same checksums and nothing failed |
+/// | `problems` | descriptions of disagreements and failures |
+/// | `noise` | the variation between rounds (``Noise``); missing with one round |
+/// | `findings` | recommendations for choosing a store (``Finding``) |
+/// | `summaries` | the summary of each figure's rounds (``Summary``) |
+/// | `growth` | the growth of figures with the size (``Growth``) |
+/// | `samples` | one object per figure and round, in the order of measurements (``Sample``) |
 public struct ComparisonReport: Codable, Sendable {
-  /// The figures of the people input.
+  /// The counts of the people input.
   public struct People: Hashable, Codable, Sendable {
     var persons: Int
     var companies: Int
@@ -42,7 +44,7 @@ public struct ComparisonReport: Codable, Sendable {
     }
   }
 
-  /// The figures of the package input.
+  /// The counts of the package input.
   public struct Packages: Hashable, Codable, Sendable {
     var packages: Int
     var maintainers: Int
@@ -62,40 +64,40 @@ public struct ComparisonReport: Codable, Sendable {
     }
   }
 
-  /// The version of this format.
+  /// The current version of this format.
   public static let schemaVersion = 2
-  /// The version of the format that was read or is written.
+  /// The version of the format that was read, or that will be written.
   public var schema = ComparisonReport.schemaVersion
-  /// When the comparison began.
+  /// When the comparison started.
   public var date: String
-  /// What it ran on.
+  /// The machine of the comparison.
   public var machine: MachineFacts
-  /// What was built.
+  /// The state of the source code.
   public var source: SourceFacts?
-  /// How often each workload was run.
+  /// The number of timed runs of each workload.
   public var rounds: Int
   /// The people inputs, by size.
   public var people: [People] = []
   /// The package input.
   public var packages: Packages?
-  /// Whether nothing is wrong.
+  /// Whether there are no problems.
   public private(set) var agreement = true
-  /// What did not agree or failed.
+  /// Descriptions of disagreements and failures.
   public var problems: [String] = [] {
     didSet { agreement = problems.isEmpty }
   }
-  /// How much the rounds differ.
+  /// The variation between rounds.
   public private(set) var noise: Noise?
-  /// What follows for who chooses a store.
+  /// Recommendations for choosing a store.
   public private(set) var findings: [Finding] = []
-  /// What the rounds of each figure come to.
+  /// The summary of each figure's rounds.
   public private(set) var summaries: [Summary] = []
-  /// How figures grow.
+  /// The growth of figures with the size.
   public private(set) var growth: [Growth] = []
   /// Every figure of every round.
   public private(set) var samples: [Sample] = []
 
-  /// Begins a report now, on this machine.
+  /// Starts a report now, on this machine.
   public init(rounds: Int) {
     date = Date.now.formatted(.iso8601)
     machine = .ofThisMachine()
@@ -103,17 +105,17 @@ public struct ComparisonReport: Codable, Sendable {
     self.rounds = rounds
   }
 
-  /// Makes a report of samples, with a date and a machine of its own.
+  /// Creates a report from samples, with a given date and machine.
   init(date: String, machine: MachineFacts, rounds: Int, samples: [Sample]) {
     (self.date, self.machine, self.rounds) = (date, machine, rounds)
     for sample in samples { add(sample) }
     conclude()
   }
 
-  /// Takes down a figure.
+  /// Adds a sample.
   public mutating func add(_ sample: Sample) { samples.append(sample) }
 
-  /// Works out what the samples come to.
+  /// Computes the summaries and findings from the samples.
   public mutating func conclude() {
     summaries = Summary.of(samples)
     growth = Growth.of(summaries)
@@ -121,7 +123,7 @@ public struct ComparisonReport: Codable, Sendable {
     findings = Finding.of(summaries)
   }
 
-  /// Writes the report over what is there.
+  /// Writes the report to a file, replacing it.
   public func write(to path: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -130,7 +132,7 @@ public struct ComparisonReport: Codable, Sendable {
 
   /// Reads a report.
   ///
-  /// - Throws: ``UnreadableReport`` when the file is missing, or is not of this version.
+  /// - Throws: ``UnreadableReport`` if the file is missing, or has another version.
   public static func read(_ path: String) throws -> ComparisonReport {
     do {
       return try JSONDecoder().decode(ComparisonReport.self, from: Data(contentsOf: URL(filePath: path)))
@@ -140,17 +142,17 @@ public struct ComparisonReport: Codable, Sendable {
   }
 }
 
-/// A file is not the result of a comparison of this version.
+/// A file isn't the result of a comparison of this version.
 public struct UnreadableReport: Error, CustomStringConvertible {
   /// The file.
   public let path: String
-  /// Why it could not be read.
+  /// The underlying error.
   public let cause: any Error
 
-  /// One sentence: what failed, on what, what to do.
+  /// What failed, and what to do.
   public var description: String {
     FileManager.default.fileExists(atPath: path)
-      ? "\(path) is no result of a comparison of schema \(ComparisonReport.schemaVersion); make it anew with this version. (\(cause))"
-      : "There is no file \(path)."
+      ? "\(path) isn't a comparison result of schema \(ComparisonReport.schemaVersion). Create it again with this version. (\(cause))"
+      : "The file \(path) doesn't exist."
   }
 }

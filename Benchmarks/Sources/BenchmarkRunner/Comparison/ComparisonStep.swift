@@ -1,18 +1,18 @@
-/// One process of a comparison: a workload of a store, in a round.
+/// A process of a comparison: a workload of a store, in a round.
 public struct ComparisonStep: Sendable {
   /// The store.
   public let store: StoreUnderTest
-  /// What it is asked.
+  /// The workload.
   public let workload: Workload
-  /// How many objects the input has.
+  /// The number of objects in the input.
   public let size: Int
-  /// The round, from 1; 0 for the last one, in which allocations, requests and the like are counted and times are not used.
+  /// The round, from 1. Round 0 runs last; it counts operations, and its times aren't used.
   public let round: Int
 
-  /// Whether allocations, requests and the like are counted.
+  /// Whether operations such as allocations and requests are counted.
   public var isCounting: Bool { round == 0 }
 
-  /// The steps of a comparison, round by round, so that a drift of the machine falls on all stores alike.
+  /// The steps of a comparison, round by round, so that changes of the machine's speed affect all stores equally.
   static func all(_ stores: [StoreUnderTest], _ subjects: [ComparisonInputs.Subject], rounds: Int) -> [ComparisonStep] {
     (Array(1...rounds) + [0]).flatMap { round in
       subjects.flatMap { subject in
@@ -25,6 +25,6 @@ public struct ComparisonStep: Sendable {
     }
   }
 
-  /// What is shown while it runs.
+  /// The description shown while the step runs.
   var title: String { "\(store.name), \(size) \(workload.input.rawValue), \(workload.name), \(isCounting ? "counted" : "round \(round)")" }
 }

@@ -1,22 +1,22 @@
-/// What a comparison prints: for each input and size a table with a line per phase and a column per store, then what follows.
+/// The printed output of a comparison: tables for each input and size, with a line per phase and a column per store, then findings.
 ///
-/// The table is as wide as its stores need, and narrower than a terminal of 80 columns with five stores.
+/// A table is as wide as its stores need. With five stores, it fits a terminal of 80 columns.
 public struct ComparisonText {
   private let report: ComparisonReport
   private let stores: [String]
   private let width: Int
 
-  /// Prepares the text of a report for so many columns.
+  /// Prepares the text of a report for a number of columns.
   public init(_ report: ComparisonReport, width: Int) {
     self.report = report
     self.width = max(40, width)
     stores = unique(report.summaries.map(\.store))
   }
 
-  /// All of it.
+  /// The entire text.
   public var text: String {
     let subjects = unique(report.summaries.map { ReportSubject($0) })
-    // Counts and memory of the smaller sizes are in the results.
+    // Counts and memory of the smaller sizes are only in the results.
     let largest = unique(subjects.map(\.input)).compactMap { input in subjects.last { $0.input == input } }
     var parts = subjects.map(times) + largest.map(counts) + largest.filter { $0.input == .people }.map(memory)
     if !report.growth.isEmpty { parts.append(growth) }
@@ -29,10 +29,10 @@ public struct ComparisonText {
 
   // MARK: Tables
 
-  /// Whether there is room for how far rounds lie apart.
+  /// Whether there is room for the range of the rounds.
   private var showsSpread: Bool { report.rounds > 1 && 30 + stores.count * 16 <= width }
 
-  /// Median wall times, with the spread as a share of the median; a star at the least, a tilde at those that cannot be told from
+  /// Median wall times, with the range as a percentage of the median. `*` marks the minimum, `~` times within measurement error of
   /// it.
   private func times(_ subject: ReportSubject) -> String {
     table("\(subject.title), time", subject) { summary, all in
@@ -44,7 +44,7 @@ public struct ComparisonText {
     }
   }
 
-  /// Requests, statements, synchronisations.
+  /// Requests, statements, synchronizations.
   private func counts(_ subject: ReportSubject) -> String {
     table("\(subject.title), requests/statements/fsyncs", subject) { summary, _ in
       guard summary.requests ?? summary.statements ?? summary.synchronizations != nil else { return "" }
@@ -73,7 +73,7 @@ public struct ComparisonText {
     line("peak while making, saving", "W1") { Units.bytes(Double($0.peakKilobytes) * 1024) }
     line("peak while loading", "W2") { Units.bytes(Double($0.peakKilobytes) * 1024) }
     line("kept, all loaded", "W2") { Units.bytes(Double($0.heapDeltaBytes)) }
-    line("of that for each object", "W2") { Units.bytes(Double($0.heapDeltaBytes) / Double(max(1, $0.size + $0.size / 100))) }
+    line("of that, per object", "W2") { Units.bytes(Double($0.heapDeltaBytes) / Double(max(1, $0.size + $0.size / 100))) }
     line("allocations while loading", "W2") { $0.allocations.map(Units.shortCount) }
     line("file", "W1") { $0.fileBytes.map { Units.bytes(Double($0)) } }
     return table.isEmpty ? "" : "\(subject.title), memory and file\n\n" + table.text
@@ -92,9 +92,9 @@ public struct ComparisonText {
   // MARK: Sentences
 
   private var closing: String {
-    "Times are medians of \(report.rounds) round\(report.rounds == 1 ? "" : "s"), "
-      + (showsSpread ? "± half the way from the least to the greatest, " : "") + "* the least, ~ not to be told from it. "
-      + (report.noise?.text ?? "One round says nothing of how much times differ.")
+    "Times are medians of \(report.rounds) round\(report.rounds == 1 ? "" : "s"); "
+      + (showsSpread ? "± half the range, " : "") + "* the minimum, ~ within measurement error of it. "
+      + (report.noise?.text ?? "One round doesn't show how much times vary.")
   }
 
   private func wrapped(_ text: String) -> String { LineWrap.wrapped(text, width: width) }
@@ -102,7 +102,7 @@ public struct ComparisonText {
 
 /// Breaks sentences into lines.
 enum LineWrap {
-  /// The text in lines of at most so many characters where its words allow it; further lines are indented. A no-break space
+  /// Breaks text into lines of at most `width` characters, if its words allow it. Continuation lines are indented. A no-break space
   /// keeps a number and its unit on one line.
   static func wrapped(_ text: String, width: Int) -> String {
     var lines = [""]

@@ -4,25 +4,25 @@
   internal import Foundation
 #endif
 
-/// What a figure depends on besides the program: asked of the machine, never typed.
+/// The facts about a machine that affect measurements, read from the system.
 public struct MachineFacts: Hashable, Codable, Sendable {
-  /// The name of the processor; nil when the machine does not say.
+  /// The name of the processor, if known.
   public var processor: String?
-  /// How many processors this process may use.
+  /// The number of processors available to this process.
   public var processorCount: Int
-  /// KiB of memory.
+  /// The memory in KiB.
   public var memoryKilobytes: Int64?
-  /// The name of the system.
+  /// The name of the operating system.
   public var system: String?
   /// The version of the kernel.
   public var kernel: String?
-  /// The version of the compiler that is installed.
+  /// The version of the installed compiler.
   public var compiler: String?
 
-  /// Asks the machine that this process runs on.
+  /// The facts about the machine that runs this process.
   public static func ofThisMachine() -> MachineFacts { this }
 
-  /// Asked once, since it takes a while and does not change.
+  /// Determined only once, because it takes some time and doesn't change.
   private static let this = MachineFacts(
     processor: value(of: "model name", in: "/proc/cpuinfo", separator: ":"),
     processorCount: ProcessInfo.processInfo.activeProcessorCount,
@@ -31,14 +31,14 @@ public struct MachineFacts: Hashable, Codable, Sendable {
     kernel: shell("uname -sr"),
     compiler: shell("swift --version").flatMap { $0.split(separator: "\n").first.map(String.init) })
 
-  /// What follows a name in the first line of a file that has it.
+  /// The value after a name, in the first line of a file that begins with the name.
   private static func value(of name: String, in path: String, separator: Character) -> String? {
     guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else { return nil }
     let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
     return line?.split(separator: separator, maxSplits: 1).last.map { String($0.drop { $0.isWhitespace }) }
   }
 
-  /// What a command prints; nil when it does not exist, fails or prints nothing.
+  /// The output of a command; nil if it doesn't exist, fails or prints nothing.
   static func shell(_ command: String) -> String? {
     let process = ChildProcess("/bin/sh", ["-c", command + " 2>/dev/null"], timeout: 20)
     guard let result = try? process.run(), result.status == 0 else { return nil }
@@ -47,14 +47,14 @@ public struct MachineFacts: Hashable, Codable, Sendable {
   }
 }
 
-/// The state of the source that was built, where git knows it.
+/// The state of the source code, according to git.
 public struct SourceFacts: Hashable, Codable, Sendable {
-  /// The commit.
+  /// The commit ID.
   public var commit: String
-  /// Whether files differ from it.
+  /// Whether files differ from the commit.
   public var isModified: Bool
 
-  /// Asks git about the working folder; nil outside a repository and without git.
+  /// The state of the working folder; nil outside a repository or without git.
   public static func ofWorkingFolder() -> SourceFacts? {
     guard let commit = MachineFacts.shell("git rev-parse HEAD") else { return nil }
     return SourceFacts(commit: commit, isModified: MachineFacts.shell("git status --porcelain") != nil)

@@ -1,21 +1,21 @@
-/// One figure of one round of a comparison, as it was measured.
+/// A figure of one round of a comparison, as measured.
 public struct Sample: Hashable, Sendable {
   /// The store.
   public var store: String
-  /// What it was measured with.
+  /// The input of the measurement.
   public var input: MeasurementInput
-  /// How many people, packages or objects of a list there were.
+  /// The number of people, packages or objects in a list.
   public var size: Int
-  /// The round, from 1; 0 where allocations, requests and the like were counted, whose times mean nothing.
+  /// The round, from 1. Round 0 counts operations, and its times have no meaning.
   public var round: Int
-  /// What the measuring process reported.
+  /// The figure that the measuring process reported.
   public var figure: Figure
-  /// The bytes of the store's files after the workload; nil where it has none.
+  /// The size of the store's files after the workload, in bytes; nil if it has none.
   public var fileBytes: Int64?
-  /// Seconds from the start of the measuring process to its end, input included.
+  /// Seconds from the start of the measuring process to its end, including preparing the input.
   public var processSeconds: Double
 
-  /// Makes a sample.
+  /// Creates a sample.
   public init(
     store: String, input: MeasurementInput, size: Int, round: Int, figure: Figure, fileBytes: Int64? = nil, processSeconds: Double = 0
   ) {
@@ -28,7 +28,7 @@ public struct Sample: Hashable, Sendable {
     self.processSeconds = processSeconds
   }
 
-  /// Whether its times and its memory mean something: nothing was counted.
+  /// Whether its times and memory are meaningful, because nothing was counted.
   var isTimed: Bool { round > 0 }
 }
 
@@ -38,7 +38,7 @@ extension Sample: Codable {
     case fileBytes, allocations, requests, statements, synchronizations, processSeconds
   }
 
-  /// Writes one flat object; `check` is a string because many readers of JSON keep only 53 bits of a number.
+  /// Encodes one flat object. `check` is a string, because many JSON readers keep only 53 bits of a number.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(store, forKey: .store)
@@ -60,13 +60,13 @@ extension Sample: Codable {
     try container.encode(processSeconds, forKey: .processSeconds)
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes an object written by ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     func value<T: Decodable>(_ key: CodingKeys) throws -> T { try container.decode(T.self, forKey: key) }
     func optional<T: Decodable>(_ key: CodingKeys) throws -> T? { try container.decodeIfPresent(T.self, forKey: key) }
     guard let check = UInt64(try value(.check) as String) else {
-      throw DecodingError.dataCorruptedError(forKey: .check, in: container, debugDescription: "A checksum is a whole number in digits.")
+      throw DecodingError.dataCorruptedError(forKey: .check, in: container, debugDescription: "The checksum isn't a decimal number.")
     }
     let figure = Figure(
       workload: try value(.phase), seconds: try value(.wallSeconds), cpuSeconds: try value(.cpuSeconds), check: check,

@@ -1,27 +1,27 @@
-/// A table of text with aligned columns: words to the left, numbers to the right.
+/// A text table with aligned columns: text to the left, numbers to the right.
 public struct TextTable: Sendable {
-  /// Where the text of a column stands.
+  /// The alignment of a column.
   public enum Alignment: Sendable { case left, right }
 
   private let titles: [(text: String, alignment: Alignment)]
   private var rows: [[String]] = []
 
-  /// Whether there is no row.
+  /// Whether the table has no rows.
   public var isEmpty: Bool { rows.isEmpty }
 
-  /// Names the columns.
+  /// Creates a table with column titles.
   public init(_ titles: [(text: String, alignment: Alignment)]) { self.titles = titles }
 
-  /// Adds a row; it has as many cells as there are columns.
+  /// Adds a row. It must have one cell per column.
   public mutating func append(_ cells: [String]) {
-    precondition(cells.count == titles.count, "A row of a table has a cell for each column.")
+    precondition(cells.count == titles.count, "A row has one cell per column.")
     rows.append(cells)
   }
 
   /// Adds an empty line.
   public mutating func appendBlankLine() { rows.append([]) }
 
-  /// The table, each line ended by a line feed and without blanks at its end.
+  /// The table. Each line ends with a line feed and has no trailing spaces.
   public var text: String {
     let header = titles.map(\.text)
     let widths = header.indices.map { column in ([header] + rows).map { $0.isEmpty ? 0 : $0[column].count }.max() ?? 0 }

@@ -1,31 +1,31 @@
-/// A sentence for who chooses a store, with the figures from which it follows.
+/// A recommendation for choosing a store, with the figures it is based on.
 public struct Finding: Hashable, Codable, Sendable {
-  /// What was asked, such as "fastest to the first object".
+  /// The question, such as "Fastest to the first object".
   public var question: String
-  /// The stores for which it is true: several when nobody can say which is best, the best first.
+  /// The stores that answer it, the best first. Several stores are within measurement error of each other.
   public var stores: [String]
-  /// The value of the first, with its unit behind a no-break space.
+  /// The value of the first store, with a no-break space before its unit.
   public var value: String
-  /// Of the stores that keep files the best, when the first keeps none; nil otherwise.
+  /// The best store with a file, if the first store has none; otherwise nil.
   public var bestWithFile: String?
-  /// Its value.
+  /// The value of that store.
   public var bestValueWithFile: String?
 
-  /// One sentence.
+  /// The finding as one sentence.
   public var text: String {
     var text =
-      "\(question): \(stores.count > 1 ? stores.joined(separator: " and ") + ", which cannot be told apart" : stores[0]) (\(value))"
-    if let bestWithFile, let bestValueWithFile { text += "; of those that keep a file, \(bestWithFile) (\(bestValueWithFile))" }
+      "\(question): \(stores.count > 1 ? stores.joined(separator: " and ") + ", within measurement error" : stores[0]) (\(value))"
+    if let bestWithFile, let bestValueWithFile { text += "; among stores with a file, \(bestWithFile) (\(bestValueWithFile))" }
     return text + "."
   }
 
-  /// What the largest size on each question says.
+  /// The answers to all questions, at the largest size.
   public static func of(_ summaries: [Summary]) -> [Finding] {
-    // What was counted and never timed has no time to compare.
+    // Figures that were only counted have no times to compare.
     let summaries = summaries.filter(\.isTimed)
     let keepers = Set(summaries.filter { $0.fileBytes != nil }.map(\.store))
     return questions.compactMap { question in
-      // The first of the phases that was measured answers.
+      // Uses the first of the phases that was measured.
       for phase in question.phases {
         let all = summaries.filter { $0.input == question.input && $0.phase == phase && question.value($0) != nil }
         guard let size = all.map(\.size).max() else { continue }
@@ -48,11 +48,11 @@ public struct Finding: Hashable, Codable, Sendable {
       let sorted = some.compactMap { one in question.value(one).map { (store: one.store, spread: $0) } }
         .sorted { $0.spread.median < $1.spread.median }
       guard let first = sorted.first else { return [] }
-      // Stores whose values cannot be told apart share the answer.
+      // Stores within measurement error of each other share the answer.
       return sorted.filter { $0.spread.overlaps(first.spread) }
     }
     let all = best(summaries)
-    // With one store there is nothing to choose.
+    // With one store, there is no choice.
     guard let first = all.first, summaries.count > 1 else { return nil }
     self.question = question.text
     stores = all.map(\.store)
@@ -63,7 +63,7 @@ public struct Finding: Hashable, Codable, Sendable {
     }
   }
 
-  /// A number stays with its unit.
+  /// Keeps a number and its unit on one line.
   private static func unbroken(_ text: String) -> String {
     let words = text.split(separator: " ", maxSplits: 1)
     return words.joined(separator: "\u{A0}")
@@ -95,7 +95,7 @@ public struct Finding: Hashable, Codable, Sendable {
     Question(text: "For many small saves", phases: ["S1"]) {
       $0.wall
     } write: {
-      Units.seconds($0 / 20) + " a save"
+      Units.seconds($0 / 20) + " per save"
     },
     Question(text: "To search without an index", phases: ["W4"]) {
       $0.wall

@@ -6,22 +6,22 @@
   internal import Darwin
 #endif
 
-/// How a figure of a store grows with the number of objects.
+/// The growth of a store's figure with the number of objects.
 public struct Growth: Hashable, Codable, Sendable {
   /// The store.
   public var store: String
-  /// What it was measured with.
+  /// The input of the measurement.
   public var input: MeasurementInput
   /// The name of the figure.
   public var phase: String
-  /// The *b* of `time ≈ a · Nᵇ`: 0 when the time does not depend on N, 1 when it is proportional to it.
+  /// The *b* in `time ≈ a · Nᵇ`: 0 if the time doesn't depend on N, 1 if it is proportional to N.
   public var exponent: Double
-  /// The sizes that were measured, ascending.
+  /// The measured sizes, ascending.
   public var sizes: [Int]
-  /// Whether the times of the smallest and the largest size lie apart, so that there is growth to speak of.
+  /// Whether the time ranges of the smallest and the largest size don't overlap, so that growth is significant.
   public var isClear: Bool
 
-  /// In words, to a tenth of the exponent.
+  /// The growth in words, with the exponent rounded to one decimal.
   public var text: String {
     if !isClear { return "constant" }
     return switch exponent {
@@ -31,8 +31,8 @@ public struct Growth: Hashable, Codable, Sendable {
     }
   }
 
-  /// Fits the median wall times of each figure that was measured with two sizes or more, of which the largest is at least
-  /// eight times the smallest.
+  /// Fits the median wall times of each figure that was measured with several sizes. The largest must be at least eight times the
+  /// smallest.
   public static func of(_ summaries: [Summary]) -> [Growth] {
     unique(summaries.map { Key($0) }).compactMap { key in
       let points = summaries.filter { Key($0) == key && $0.wall.median > 0 }.sorted { $0.size < $1.size }
@@ -51,7 +51,7 @@ public struct Growth: Hashable, Codable, Sendable {
     init(_ summary: Summary) { (store, input, phase) = (summary.store, summary.input, summary.phase) }
   }
 
-  /// The slope of the line with the least squares.
+  /// The slope of the least-squares line.
   static func slope(_ points: [(x: Double, y: Double)]) -> Double {
     let count = Double(points.count)
     let x = points.reduce(0) { $0 + $1.x } / count, y = points.reduce(0) { $0 + $1.y } / count

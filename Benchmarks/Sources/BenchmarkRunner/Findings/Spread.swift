@@ -1,13 +1,13 @@
-/// What the rounds of one figure come to.
+/// The distribution of one figure's values in all rounds.
 public struct Spread: Hashable, Codable, Sendable {
-  /// The least value.
+  /// The minimum.
   public var least: Double
-  /// The value in the middle; between the two in the middle of an even number.
+  /// The median; the mean of the two middle values for an even number of values.
   public var median: Double
-  /// The greatest value.
+  /// The maximum.
   public var greatest: Double
 
-  /// Sums up some values; all 0 for none.
+  /// Summarizes values. All properties are 0 if there are none.
   public init(_ values: [Double]) {
     let sorted = values.sorted()
     let middle = sorted.count / 2
@@ -16,9 +16,9 @@ public struct Spread: Hashable, Codable, Sendable {
     median = sorted.isEmpty ? 0 : sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
   }
 
-  /// How far apart the least and the greatest lie, as a share of the median; 0 when that is 0.
+  /// The range as a share of the median; 0 if the median is 0.
   public var relative: Double { median > 0 ? (greatest - least) / median : 0 }
 
-  /// Whether some value of one lies among those of the other, so that nobody can say which is less.
+  /// Whether two ranges overlap, so that the order of the values isn't clear.
   public func overlaps(_ other: Spread) -> Bool { least <= other.greatest && other.least <= greatest }
 }

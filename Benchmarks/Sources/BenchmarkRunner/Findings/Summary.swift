@@ -1,44 +1,46 @@
 internal import BenchmarkData
 
-/// What the rounds of one phase of one store come to.
+/// The summary of all rounds of one phase of one store.
 ///
-/// Times are medians with their spread; memory is the most of the timed rounds. Allocations, requests, statements and
-/// synchronisations come from a round of their own, which has no part in the times.
+/// Times are medians with their range. Memory is the maximum of the timed rounds. Allocations, requests, statements and
+/// synchronizations come from a separate round without times.
 public struct Summary: Hashable, Codable, Sendable {
   /// The store.
   public var store: String
-  /// What it was measured with.
+  /// The input of the measurement.
   public var input: MeasurementInput
-  /// How many people, packages or objects of a list there were.
+  /// The number of people, packages or objects in a list.
   public var size: Int
   /// The name of the figure.
   public var phase: String
-  /// Wall seconds.
+  /// The wall time in seconds.
   public var wall: Spread
-  /// CPU seconds of all threads.
+  /// The CPU time of all threads in seconds.
   public var cpu: Spread
-  /// The median wall time divided by that of the fastest store in the same phase; nil when that is too short to divide by.
+  /// The median wall time divided by that of the fastest store in the same phase; nil if that is too short.
   public var ratio: Double?
-  /// KiB resident at the peak.
+  /// The peak resident memory in KiB.
   public var peakKilobytes: Int64
-  /// Bytes of malloc in use after the phase more than before.
+  /// The increase in bytes used by malloc during the phase.
   public var heapDeltaBytes: Int64
-  /// Bytes of the store's files; nil where it has none.
+  /// The size of the store's files in bytes; nil if it has none.
   public var fileBytes: Int64?
-  /// Calls of malloc and its like.
+  /// The number of calls of malloc and similar functions.
   public var allocations: Int?
-  /// Requests to the store.
+  /// The number of requests to the store.
   public var requests: Int?
-  /// Statements of the store; nil when it has none.
+  /// The number of statements that the store executed; nil if it has none.
   public var statements: Int?
-  /// Calls of `fsync` and `fdatasync`.
+  /// The number of calls of `fsync` and `fdatasync`.
   public var synchronizations: Int?
 
-  /// Whether it ran in a round for its times at all, and not only in the one that counts.
+  /// Whether the figure was measured in a timed round, not only counted.
   public var isTimed: Bool { wall.greatest > 0 }
 
-  /// Sums up samples: inputs in their order, sizes ascending, phases in the order of their cases (those that have no case at the
-  /// end in the order of their first coming up), stores in the order of their coming up.
+  /// Summarizes samples.
+  ///
+  /// Inputs and phases are in display order, with unknown phases last in order of appearance. Sizes ascend, and stores are in order
+  /// of appearance.
   public static func of(_ samples: [Sample]) -> [Summary] {
     let stores = unique(samples.map(\.store))
     return MeasurementInput.allCases.flatMap { input in
@@ -60,7 +62,7 @@ public struct Summary: Hashable, Codable, Sendable {
     return all
   }
 
-  /// Sums up the samples of one store in one phase; nil when there is none.
+  /// Summarizes the samples of one store in one phase; nil if there are none.
   private init?(_ samples: [Sample]) {
     guard let first = samples.first else { return nil }
     store = first.store

@@ -4,15 +4,15 @@
   internal import Foundation
 #endif
 
-/// Counts that a store must not exceed: they are the same on every machine, as times are not.
+/// Maximum counts for stores. Unlike times, counts are the same on every machine.
 public struct Thresholds: Hashable, Codable, Sendable {
-  /// The most that one figure may count; what is missing is not limited.
+  /// The maximum counts of one figure. Missing counts aren't limited.
   public struct Limit: Hashable, Codable, Sendable {
     var store: String
     var input: MeasurementInput
     var size: Int
     var phase: String
-    /// Calls of malloc and its like.
+    /// Calls of malloc and similar functions.
     var allocations: Int?
     /// Requests to the store.
     var requests: Int?
@@ -22,11 +22,13 @@ public struct Thresholds: Hashable, Codable, Sendable {
     var synchronizations: Int?
   }
 
-  /// A limit for each figure.
+  /// The limit of each figure.
   public var limits: [Limit]
 
-  /// Takes what was counted as limits. Allocations of the same work differ a little with the C library and the Swift runtime, so
-  /// a twentieth and twenty more are allowed; the rest has to be what it is. Packages are another input on each machine.
+  /// Creates limits from the current counts.
+  ///
+  /// The number of allocations depends slightly on the C library and the Swift runtime, so 5 percent and 20 more are allowed. Other
+  /// counts must not increase. Packages have no limits, because the input differs between machines.
   public init(_ summaries: [Summary]) {
     limits = summaries.filter { $0.input != .packages }.map {
       Limit(
@@ -46,7 +48,7 @@ public struct Thresholds: Hashable, Codable, Sendable {
     }
   }
 
-  /// Writes a file over what is there.
+  /// Writes a file, replacing it.
   public func write(to path: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
@@ -55,34 +57,34 @@ public struct Thresholds: Hashable, Codable, Sendable {
     try Data(text.utf8).write(to: URL(filePath: path))
   }
 
-  /// Sentences about counts above their limit, and about limits of stores that were measured whose figure is missing.
+  /// Descriptions of counts above their limit, and of missing figures of stores that were measured.
   public func exceeded(by summaries: [Summary]) -> [String] {
     limits.flatMap { limit -> [String] in
       let measured = summaries.filter { $0.store == limit.store && $0.input == limit.input && $0.size == limit.size }
-      // What was not asked for is not missing.
+      // A subject that wasn't measured isn't missing.
       if measured.isEmpty { return [] }
       let name = "\(limit.phase) of \(limit.store) on \(limit.size) \(limit.input.rawValue)"
       guard let summary = measured.first(where: { $0.phase == limit.phase }) else {
-        return ["There is a limit for \(name), which was not measured."]
+        return ["\(name) has a limit, but wasn't measured."]
       }
       return [
         ("allocations", summary.allocations, limit.allocations), ("requests", summary.requests, limit.requests),
         ("statements", summary.statements, limit.statements), ("fsyncs", summary.synchronizations, limit.synchronizations),
       ].compactMap { what, count, most in
         guard let count, let most, count > most else { return nil }
-        return "\(name) takes \(Units.count(count)) \(what), and \(Units.count(most)) are allowed."
+        return "\(name) takes \(Units.count(count)) \(what); the limit is \(Units.count(most))."
       }
     }
   }
 }
 
-/// A file of thresholds is missing, or is none.
+/// A file of thresholds is missing or invalid.
 public struct UnreadableThresholds: Error, CustomStringConvertible {
   /// The file.
   public let path: String
-  /// Why it could not be read.
+  /// The underlying error.
   public let cause: any Error
 
-  /// One sentence: what failed, on what, what to do.
-  public var description: String { "\(path) holds no thresholds; write it anew with --write-thresholds. (\(cause))" }
+  /// What failed, and what to do.
+  public var description: String { "\(path) contains no thresholds. Write it with --write-thresholds. (\(cause))" }
 }

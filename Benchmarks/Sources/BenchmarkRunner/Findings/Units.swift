@@ -1,6 +1,6 @@
-/// Figures as people read them: three digits and a unit that fits.
+/// Formats figures with three digits and a suitable unit.
 enum Units {
-  /// Seconds: "12.3 µs", "1.23 ms", "45.6 s".
+  /// Formats seconds: "12.3 µs", "1.23 ms", "45.6 s".
   static func seconds(_ value: Double) -> String {
     switch value {
     case ..<1e-3: digits(value * 1e6) + " µs"
@@ -9,7 +9,7 @@ enum Units {
     }
   }
 
-  /// Bytes in powers of ten: "1.23 MB".
+  /// Formats bytes in powers of ten: "1.23 MB".
   static func bytes(_ value: Double) -> String {
     switch value.magnitude {
     case ..<1e3: decimal(value, places: 0) + " B"
@@ -19,7 +19,7 @@ enum Units {
     }
   }
 
-  /// A count with its thousands apart: "1,234,567".
+  /// Formats a count with thousands separators: "1,234,567".
   static func count(_ value: Int) -> String {
     let digits = String(value.magnitude)
     var text = ""
@@ -30,7 +30,7 @@ enum Units {
     return (value < 0 ? "-" : "") + text
   }
 
-  /// A count in at most four characters and a letter: "999", "12.3k", "4.56M".
+  /// Formats a count with at most four characters and a letter: "999", "12.3k", "4.56M".
   static func shortCount(_ value: Int) -> String {
     switch value.magnitude {
     case ..<10_000: String(value)
@@ -39,7 +39,7 @@ enum Units {
     }
   }
 
-  /// Three digits, as many of them after the point as there is room for.
+  /// Formats a number with three digits, and decimals if there is room.
   static func digits(_ value: Double) -> String {
     switch value.magnitude {
     case ..<9.995: decimal(value, places: 2)

@@ -1,17 +1,17 @@
 internal import CBenchmarkSupport
 
-/// A point in time with the memory and the CPU time of this process at it, from which a figure is measured.
+/// A point in time with the memory and CPU time of this process, from which a figure is measured.
 public struct Mark: Sendable {
-  /// Seconds of the monotonic clock.
+  /// The time of the monotonic clock in seconds.
   public let time: Double
-  /// CPU seconds of this process so far.
+  /// The CPU time of this process in seconds.
   public let cpu: Double
-  /// KiB resident.
+  /// The resident memory in KiB.
   public let residentKilobytes: Int64
-  /// Bytes in use by malloc.
+  /// The number of bytes used by malloc.
   public let heapBytes: Int64
 
-  /// Starts a measurement; the clock is read last.
+  /// Starts a measurement. The clock is read last.
   public static func begin() -> Mark {
     let resident = holdfast_benchmark_resident_kb()
     let heap = holdfast_benchmark_heap_bytes()
@@ -19,15 +19,15 @@ public struct Mark: Sendable {
     return Mark(time: now, cpu: cpu, residentKilobytes: resident, heapBytes: heap)
   }
 
-  /// Seconds of the monotonic clock now.
+  /// The current time of the monotonic clock in seconds.
   public static var now: Double { holdfast_benchmark_now() }
 
-  /// The figure of what was done since this mark.
+  /// The figure since this mark.
   ///
   /// - Parameters:
-  ///   - workload: the name of the figure.
-  ///   - check: the checksum of what was read or done.
-  ///   - seconds: the time to report, where it ended before other work that the mark also covers; nil means now.
+  ///   - workload: The name of the figure.
+  ///   - check: The checksum of the answer.
+  ///   - seconds: The measured time, if it ended before other work since this mark. Defaults to the time until now.
   public func figure(_ workload: String, check: UInt64, seconds: Double? = nil) -> Figure {
     let seconds = seconds ?? Mark.now - time
     return Figure(

@@ -1,26 +1,26 @@
 internal import CBenchmarkSupport
 
-/// What this process has asked of memory and disk since counting began. Libraries are counted as well.
+/// The numbers of memory and disk operations of this process, including libraries, since counting began.
 public struct OperationCounts: Hashable, Sendable {
-  /// Calls of malloc and its like; nil where the platform cannot tell.
+  /// Calls of malloc and similar functions; nil if the platform doesn't support counting.
   public var allocations: Int?
-  /// Calls of `fsync` and `fdatasync`; nil where the platform cannot tell.
+  /// Calls of `fsync` and `fdatasync`; nil if the platform doesn't support counting.
   public var synchronizations: Int?
 
-  /// Counts of nothing.
+  /// Creates empty counts.
   public init() {}
 
   private init(allocations: Int?, synchronizations: Int?) { (self.allocations, self.synchronizations) = (allocations, synchronizations) }
 
-  /// Begins to count. It does not end; a process that counts is not timed.
+  /// Starts counting. It can't be stopped; a process that counts isn't timed.
   public static func start() { holdfast_benchmark_start_counting() }
 
-  /// The counts now.
+  /// The current counts.
   public static var now: OperationCounts {
     OperationCounts(allocations: known(holdfast_benchmark_allocations()), synchronizations: known(holdfast_benchmark_synchronizations()))
   }
 
-  /// What came since.
+  /// The difference between two counts.
   public static func - (now: OperationCounts, before: OperationCounts) -> OperationCounts {
     OperationCounts(
       allocations: difference(now.allocations, before.allocations),

@@ -8,44 +8,44 @@ internal import CBenchmarkSupport
   internal import Darwin
 #endif
 
-/// Runs a program to its end and keeps what it prints; standard error goes where ours goes.
+/// Runs a program to completion and captures its standard output. Standard error is inherited.
 ///
-/// Every measurement is a process of its own, so that none inherits memory or caches from another.
+/// Every measurement runs in a separate process, so that it doesn't inherit memory or caches.
 public struct ChildProcess: Sendable {
-  /// What a program left behind.
+  /// The result of a program.
   public struct Result: Sendable {
-    /// The exit status; minus the number of the signal when one ended it.
+    /// The exit status, or the negative signal number if a signal ended the program.
     public var status: Int32
-    /// What it printed on standard output.
+    /// The standard output.
     public var output: String
     /// Seconds from the start of the process to its end.
     public var seconds: Double
   }
 
-  /// The program: a path, or a name that is looked for in `PATH`.
+  /// The program: a path, or a name to find in `PATH`.
   public var program: String
-  /// Its arguments, without its own name.
+  /// The arguments, without the program's name.
   public var arguments: [String]
-  /// After how many seconds it is killed.
+  /// The number of seconds after which the program is killed.
   public var timeout: Double
 
-  /// Describes a process; it starts with ``run()``.
+  /// Creates a process. It starts with ``run()``.
   public init(_ program: String, _ arguments: [String], timeout: Double = 600) {
     self.program = program
     self.arguments = arguments
     self.timeout = timeout
   }
 
-  /// The path of the program that is running.
+  /// The path of the current program.
   public static func ownPath() -> String {
     var path = [CChar](repeating: 0, count: 4096)
     guard holdfast_benchmark_own_path(&path, UInt32(path.count)) == 0 else { return CommandLine.arguments[0] }
     return path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) }
   }
 
-  /// Starts the process and waits for its end.
+  /// Starts the process and waits until it ends.
   ///
-  /// - Throws: ``ChildProcessError`` when it cannot be started or takes too long.
+  /// - Throws: ``ChildProcessError`` if it can't be started or takes too long.
   public func run() throws -> Result {
     var pid: Int32 = 0
     var output: Int32 = 0
@@ -62,7 +62,7 @@ public struct ChildProcess: Sendable {
     return Result(status: status, output: String(decoding: bytes, as: UTF8.self), seconds: Mark.now - start)
   }
 
-  /// Everything up to the end of the output; nil when the time is over first.
+  /// Reads until the end of the output; nil if the deadline passes first.
   private func readAll(_ descriptor: Int32, until deadline: Double) -> [UInt8]? {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 14)
@@ -85,18 +85,18 @@ public struct ChildProcess: Sendable {
   }
 }
 
-/// Why a process gave no result.
+/// An error that prevented a process from returning a result.
 public enum ChildProcessError: Error, CustomStringConvertible {
-  /// The operating system did not start it.
+  /// The operating system couldn't start the process.
   case notStarted(program: String, errorNumber: Int32)
-  /// It was killed because it took too long.
+  /// The process was killed because it took too long.
   case timeout(command: String, seconds: Double)
 
-  /// One sentence: what failed, on what, why.
+  /// What failed, and why.
   public var description: String {
     switch self {
-    case .notStarted(let program, let number): "Could not start \(program): \(String(cString: strerror(number)))."
-    case .timeout(let command, let seconds): "Ended after \(decimal(seconds, places: 0)) seconds without a result: \(command)"
+    case .notStarted(let program, let number): "Couldn't start \(program): \(String(cString: strerror(number)))."
+    case .timeout(let command, let seconds): "Timed out after \(decimal(seconds, places: 0)) seconds: \(command)"
     }
   }
 }

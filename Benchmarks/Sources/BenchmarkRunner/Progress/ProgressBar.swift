@@ -1,6 +1,6 @@
-/// Shows how far a long piece of work is: a bar that is drawn again in a terminal, a line per step elsewhere.
+/// Shows the progress of a long operation: a bar in a terminal, a line per step elsewhere.
 ///
-/// It is drawn at most ten times a second, so that it can be told of every batch.
+/// The bar is redrawn at most ten times a second, so it can be advanced frequently.
 public struct ProgressBar {
   private let label: String
   private let total: Int
@@ -13,18 +13,18 @@ public struct ProgressBar {
   private var done = 0
   private var lastDrawn = -Double.infinity
 
-  /// Starts at nothing done.
+  /// Creates a progress bar.
   ///
   /// - Parameters:
-  ///   - label: what is being done.
-  ///   - total: how many units there are.
-  ///   - unit: what is counted, in the plural.
-  ///   - output: where it is drawn.
+  ///   - label: The name of the operation.
+  ///   - total: The number of units.
+  ///   - unit: The name of the units, in the plural.
+  ///   - output: The output for the bar.
   public init(_ label: String, total: Int, unit: String, output: Output = .standardError) {
     self.init(label, total: total, unit: unit, isTerminal: output.isTerminal, columns: output.columns, write: output.write)
   }
 
-  /// Starts at nothing done, for an output of any kind.
+  /// Creates a progress bar for any output.
   init(
     _ label: String, total: Int, unit: String, isTerminal: Bool, columns: Int, clock: @escaping () -> Double = { Mark.now },
     write: @escaping (String) -> Void
@@ -39,7 +39,7 @@ public struct ProgressBar {
     start = clock()
   }
 
-  /// Some units more are done; in a terminal the bar moves.
+  /// Adds completed units. In a terminal, this redraws the bar.
   public mutating func advance(by count: Int = 1) {
     done += count
     let now = clock()
@@ -48,7 +48,7 @@ public struct ProgressBar {
     write("\r" + picture(elapsed: now - start) + eraseToEnd)
   }
 
-  /// A step with a name begins; outside a terminal it gets a line.
+  /// Begins a named step. Outside a terminal, this writes a line.
   public mutating func begin(step: String) {
     if isTerminal {
       write("\r" + picture(elapsed: clock() - start, step: step) + eraseToEnd)
@@ -57,13 +57,13 @@ public struct ProgressBar {
     }
   }
 
-  /// The work is over: the bar goes away, and what it took stays as a line.
+  /// Ends the operation. Replaces the bar with a line that contains the elapsed time.
   public func finish() {
     let text = "\(label): \(done) \(unit) in \(decimal(clock() - start, places: 1)) s"
     write(isTerminal ? "\r" + text + eraseToEnd + "\n" : text + "\n")
   }
 
-  /// The bar as text: label, bar, share, count, the step or the unit, rate, time to go.
+  /// The bar as text: label, bar, percentage, count, step or unit, rate, remaining time.
   func picture(elapsed: Double, step: String? = nil) -> String {
     let share = total > 0 ? min(1, Double(done) / Double(total)) : 1
     let filled = Int(share * Double(barWidth))

@@ -1,6 +1,7 @@
-/// Text inside charts, which does not wrap and cannot be measured here.
+/// Text inside charts, which doesn't wrap and can't be measured here.
 enum ChartText {
-  /// About how wide a text is at the size of charts: no less than in the widest of the usual fonts, and a guess for what is not Latin.
+  /// The approximate width of text at the size used in charts: an upper bound for common fonts and Latin text, otherwise an
+  /// estimate.
   static func width(_ text: String) -> Double { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
   private static func width(_ scalar: Unicode.Scalar) -> Double {
@@ -12,7 +13,7 @@ enum ChartText {
     }
   }
 
-  /// The text, or as much of its beginning as fits with an ellipsis.
+  /// The text, truncated with an ellipsis if it doesn't fit.
   static func fitted(_ text: String, width: Double) -> String {
     if self.width(text) <= width { return text }
     var short = text

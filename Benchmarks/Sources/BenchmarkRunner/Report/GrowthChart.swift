@@ -1,12 +1,12 @@
-/// How a figure of each store grows with the number of objects: both axes logarithmic, so that a power is a straight line whose
-/// slope is the exponent.
+/// The growth of each store's figure with the number of objects. Both axes are logarithmic, so a power is a straight line with the
+/// exponent as its slope.
 struct GrowthChart {
-  /// A store with its points and what they come to.
+  /// A store with its points and its growth.
   struct Line {
     let look: StoreLook
-    /// By ascending size.
+    /// Sorted by size.
     let points: [(size: Int, seconds: Double)]
-    /// The growth in words; nil when the sizes lie too close together to tell.
+    /// The growth in words; nil if the sizes are too close to each other.
     let text: String?
   }
 
@@ -19,9 +19,9 @@ struct GrowthChart {
   /// Prepares a chart.
   ///
   /// - Parameters:
-  ///   - title: what is shown.
-  ///   - unit: what there are so many of, such as "people".
-  ///   - lines: the stores, in their order.
+  ///   - title: The title of the chart.
+  ///   - unit: The name of the objects, such as "people".
+  ///   - lines: The stores, in display order.
   init(_ title: String, unit: String, _ lines: [Line]) {
     (self.title, self.unit, self.lines) = (title, unit, lines)
     sizes = .logarithmic(lines.flatMap { $0.points.map { Double($0.size) } }, steps: 4)
@@ -31,7 +31,7 @@ struct GrowthChart {
   private static let width = 340.0, left = 56.0, first = 66.0, right = 314.0, top = 10.0, bottom = 170.0, keyTop = 222.0, keyHeight = 20.0
   private var height: Double { Self.keyTop + Double(lines.count) * Self.keyHeight }
 
-  /// Writes it.
+  /// Writes the chart.
   func write(to page: inout Markup) {
     page.element("svg", ["role": "img", "viewBox": "0 0 \(coordinate(Self.width)) \(coordinate(height))"]) { page in
       page.element("title", text: title)
@@ -50,7 +50,7 @@ struct GrowthChart {
     return "Time over the number of \(unit), both on logarithmic axes. " + parts.joined(separator: "; ") + "."
   }
 
-  /// The least size stands a little to the right of the marks of the other axis, so that no shape covers them.
+  /// The smallest size is slightly to the right of the other axis's labels, so that no shape covers them.
   private func x(_ size: Double) -> Double { Self.first + sizes.place(size) * (Self.right - Self.first) }
 
   private func y(_ seconds: Double) -> Double { Self.bottom - times.place(seconds) * (Self.bottom - Self.top) }

@@ -1,30 +1,30 @@
-/// How the times of each store grow with the size of one input.
+/// The growth of each store's times with the size of one input.
 struct GrowthSection {
   private let figures: ReportFigures
   private let input: MeasurementInput
   private let all: [Summary]
 
-  /// Prepares the part.
+  /// Prepares the section.
   init(_ figures: ReportFigures, _ input: MeasurementInput) {
     (self.figures, self.input) = (figures, input)
     all = figures.report.summaries.filter { $0.input == input && figures.isTimed($0) }
   }
 
-  /// What links to it name.
+  /// The target of links to the section.
   var anchor: String { "growth-\(input.rawValue)" }
   /// The heading.
   var title: String { "Growth with the number of \(input.unit)" }
-  /// Whether anything was measured with more than one size.
+  /// Whether nothing was measured with more than one size.
   var isEmpty: Bool { phases.isEmpty }
 
   private var sizes: [Int] { unique(all.map(\.size)).sorted() }
 
-  /// Those that some store was measured in with several sizes.
+  /// The phases that at least one store was measured in with several sizes.
   private var phases: [PhaseText] {
     unique(all.map(\.phase)).filter { phase in lines(phase).contains { $0.points.count > 1 } }.map { PhaseText.of($0, input) }
   }
 
-  /// Writes a chart for each phase, and all of them in a table.
+  /// Writes a chart for each phase, and a table with all of them.
   func write(to page: inout Markup) {
     if isEmpty { return }
     page.element("section", ["id": anchor]) { page in
@@ -38,8 +38,8 @@ struct GrowthSection {
   }
 
   private static let explanation =
-    "Median times on two logarithmic axes. “Linear” means twice the objects, twice the time; “constant” means that the time does not "
-    + "grow with their number; N^0.5 means four times the objects, twice the time."
+    "Median times on two logarithmic axes. “Linear” means that twice the objects take twice the time. “Constant” means that the time "
+    + "doesn't depend on their number. “N^0.5” means that four times the objects take twice the time."
 
   private func write(_ phase: PhaseText, to page: inout Markup) {
     let title = "\(phase.title): growth with the number of \(input.unit)"
@@ -59,7 +59,7 @@ struct GrowthSection {
   }
 
   private var table: MarkupTable {
-    var table = MarkupTable(title, columns: ["what", "store"] + sizes.map(Units.count) + ["growth"], names: 2)
+    var table = MarkupTable(title, columns: ["phase", "store"] + sizes.map(Units.count) + ["growth"], names: 2)
     for phase in phases {
       for line in lines(phase.phase) {
         let times = sizes.map { size in FigureText.seconds(line.points.first { $0.size == size }?.seconds) }

@@ -1,36 +1,36 @@
-/// Writes elements and text that an HTML reader and an XML reader understand alike: every element is closed, every attribute has a
-/// value in quotes, and only the five entities that both know are used.
+/// Writes markup that is valid as both HTML and XML.
 ///
-/// Text and values of attributes are escaped here and nowhere else.
+/// Every element is closed, every attribute has a quoted value, and only the five entities common to both are used. Only this type
+/// escapes text and attribute values.
 struct Markup {
-  /// Names of attributes with their values, in order.
+  /// Attribute names and values, in order.
   typealias Attributes = KeyValuePairs<String, String>
 
   private(set) var text = ""
 
-  /// An element with what is in it.
+  /// Writes an element with content.
   mutating func element(_ name: String, _ attributes: Attributes = [:], _ content: (inout Markup) -> Void) {
     open(name, attributes, end: ">")
     content(&self)
     text += "</\(name)>\n"
   }
 
-  /// An element with nothing but text.
+  /// Writes an element that contains only text.
   mutating func element(_ name: String, _ attributes: Attributes = [:], text content: String) {
     open(name, attributes, end: ">")
     write(content)
     text += "</\(name)>\n"
   }
 
-  /// An element that never has content: `meta` of HTML, and the shapes of SVG. An HTML reader leaves any other one open.
+  /// Writes an empty element: `meta` in HTML, or a shape in SVG. An HTML reader would leave any other element open.
   mutating func empty(_ name: String, _ attributes: Attributes = [:]) { open(name, attributes, end: " />\n") }
 
-  /// Text.
+  /// Writes text.
   mutating func write(_ content: String) { text += Markup.escaped(content) }
 
-  /// The content of `style`, in which HTML knows no entities and XML does; it must need none.
+  /// Writes the content of `style`. It must not need entities, because HTML doesn't support them there and XML does.
   mutating func style(_ css: String) {
-    precondition(!css.contains("<") && !css.contains("&"), "A style sheet inside a page has no < and no &.")
+    precondition(!css.contains("<") && !css.contains("&"), "A style sheet in a page must not contain < or &.")
     text += "<style>\n\(css)</style>\n"
   }
 
@@ -40,7 +40,7 @@ struct Markup {
     text += end
   }
 
-  /// Text without the characters that would be markup; those that XML forbids become U+FFFD.
+  /// Escapes markup characters. Characters that XML doesn't allow become U+FFFD.
   static func escaped(_ content: String) -> String {
     var result = ""
     for scalar in content.unicodeScalars {
@@ -56,7 +56,7 @@ struct Markup {
     return result
   }
 
-  /// Tab and line feed, and everything that is no control and no noncharacter.
+  /// Whether a character is tab, line feed, or neither a control character nor a noncharacter.
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x09, 0x0A: true

@@ -1,26 +1,26 @@
-/// A table of a page, in a container of its own that scrolls where the table is wider than the page.
+/// A table of a page, in a container that scrolls if the table is wider than the page.
 struct MarkupTable {
-  /// What the table says.
+  /// The caption.
   let caption: String
-  /// The names of the columns.
+  /// The column titles.
   let columns: [String]
-  /// How many columns at the beginning are names and not figures.
+  /// The number of leading columns that contain names rather than figures.
   let names: Int
   private(set) var rows: [[String]] = []
 
-  /// Begins a table.
+  /// Creates a table.
   init(_ caption: String, columns: [String], names: Int = 1) { (self.caption, self.columns, self.names) = (caption, columns, names) }
 
-  /// Adds a row; it has as many cells as there are columns.
+  /// Adds a row. It must have one cell per column.
   mutating func append(_ cells: [String]) {
-    precondition(cells.count == columns.count, "A row of a table has a cell for each column.")
+    precondition(cells.count == columns.count, "A row has one cell per column.")
     rows.append(cells)
   }
 
-  /// Writes it; nothing when it has no row.
+  /// Writes the table, unless it has no rows.
   func write(to page: inout Markup) {
     if rows.isEmpty { return }
-    // Who has no mouse can scroll only what can have the focus.
+    // Keyboard users can only scroll an element that can have the focus.
     page.element("div", ["class": "scroll", "role": "region", "aria-label": caption, "tabindex": "0"]) { page in
       page.element("table") { page in
         page.element("caption", text: caption)
@@ -36,7 +36,7 @@ struct MarkupTable {
     }
   }
 
-  /// Writes it behind a line that opens it.
+  /// Writes the table inside a collapsible element.
   func writeFolded(_ summary: String, to page: inout Markup) {
     if rows.isEmpty { return }
     page.element("details", ["class": "figures"]) { page in

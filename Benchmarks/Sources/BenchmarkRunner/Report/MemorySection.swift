@@ -1,12 +1,12 @@
-/// What each store takes of memory and of the disk with one input of one size.
+/// The memory and disk usage of each store with one input and size.
 struct MemorySection {
   private let figures: ReportFigures
   private let subject: ReportSubject
 
-  /// Prepares the part.
+  /// Prepares the section.
   init(_ figures: ReportFigures, _ subject: ReportSubject) { (self.figures, self.subject) = (figures, subject) }
 
-  /// Writes a chart for each kind of figure that some store has, and all of them in a table.
+  /// Writes a chart for each kind of figure that at least one store has, and a table with all of them.
   func write(to page: inout Markup) {
     let measures = measures.filter { measure in values(measure).contains { $0.value != nil } }
     if measures.isEmpty { return }
@@ -46,18 +46,18 @@ struct MemorySection {
       all += [
         Measure("Peak while loading", loading) { timed($0, Double($0.peakKilobytes) * 1024) },
         Measure("Kept with everything loaded", loading) { timed($0, Double($0.heapDeltaBytes)) },
-        Measure("Of that for each object", loading) { timed($0, Double($0.heapDeltaBytes) / objects) },
+        Measure("Of that, per object", loading) { timed($0, Double($0.heapDeltaBytes) / objects) },
         Measure("Allocations while loading", loading, isBytes: false) { $0.allocations.map(Double.init) },
       ]
     }
     all.append(Measure("Allocations while making", makingPhase, isBytes: false) { $0.allocations.map(Double.init) })
-    all.append(Measure("Size of the file", makingPhase) { $0.fileBytes.map(Double.init) })
+    all.append(Measure("File size", makingPhase) { $0.fileBytes.map(Double.init) })
     return all
   }
 
   private func timed(_ summary: Summary, _ value: Double) -> Double? { figures.isTimed(summary) ? value : nil }
 
-  /// In which everything is made and saved.
+  /// The phase that creates and saves everything.
   private var makingPhase: String {
     switch subject.input {
     case .people: "W1"
@@ -66,7 +66,7 @@ struct MemorySection {
     }
   }
 
-  /// In which everything is read; a list is never read as a whole.
+  /// The phase that reads everything. A list is never read entirely.
   private var loadingPhase: String? {
     switch subject.input {
     case .people: "W2"
@@ -75,7 +75,7 @@ struct MemorySection {
     }
   }
 
-  /// How many objects are loaded: people come with a company for each hundred.
+  /// The number of loaded objects. There is one company per hundred people.
   private var objectCount: Int { max(1, subject.input == .people ? subject.size + subject.size / 100 : subject.size) }
 
   private func values(_ measure: Measure) -> [(look: StoreLook, value: Double?)] {
@@ -87,11 +87,11 @@ struct MemorySection {
 
   // MARK: Writing
 
-  /// What the figures are.
+  /// An explanation of the figures.
   private var note: String {
-    let peak = "A peak is the most that the process had resident until then"
+    let peak = "A peak is the maximum resident memory of the process so far"
     if loadingPhase == nil { return peak + "." }
-    return peak + "; kept is what malloc had in use after loading more than before the store was opened, or filled if it keeps no file."
+    return peak + "; kept is the increase in bytes used by malloc since the store was opened, or filled if it has no file."
   }
 
   private func write(_ measure: Measure, to page: inout Markup) {
@@ -102,7 +102,7 @@ struct MemorySection {
 
   private func table(_ measures: [Measure]) -> MarkupTable {
     let stores = measures.first.map { values($0).map(\.look.name) } ?? []
-    var table = MarkupTable("Memory and files, \(subject.title)", columns: ["what"] + stores)
+    var table = MarkupTable("Memory and files, \(subject.title)", columns: ["figure"] + stores)
     for measure in measures { table.append([measure.title] + values(measure).map { measure.text($0.value) }) }
     return table
   }

@@ -1,6 +1,6 @@
-/// A chart with its heading: one item of the grids of a page.
+/// A chart with its heading, as an item in the grids of a page.
 enum ReportCard {
-  /// Writes a chart of values below its title, a sentence about what was done, and what has to be known to read it.
+  /// Writes a chart of values below its title, a description, and a note on how to read it.
   static func write(_ title: String, _ sentence: String?, _ chart: ValueChart, to page: inout Markup) {
     page.element("figure") { page in
       writeCaption(title, sentence, chart.isLogarithmic ? "Dots on a logarithmic axis." : nil, to: &page)

@@ -1,13 +1,13 @@
-/// The summaries of a report as the parts of a page ask for them.
+/// The summaries of a report, organized for the sections of a page.
 struct ReportFigures {
   let report: ComparisonReport
-  /// The stores in the order of their coming up.
+  /// The stores, in order of appearance.
   let looks: [StoreLook]
-  /// Inputs in their order; of each, sizes ascending.
+  /// The inputs in display order, with ascending sizes.
   let subjects: [ReportSubject]
   private let timed: Set<Key>
 
-  /// Looks through a report.
+  /// Organizes a report.
   init(_ report: ComparisonReport) {
     self.report = report
     looks = StoreLook.of(unique(report.summaries.map(\.store)))
@@ -15,13 +15,13 @@ struct ReportFigures {
     timed = Set(report.samples.filter(\.isTimed).map { Key($0.store, $0.input, $0.size, $0.figure.workload) })
   }
 
-  /// The summaries about something.
+  /// The summaries of a subject.
   func summaries(_ subject: ReportSubject) -> [Summary] { report.summaries.filter { ReportSubject($0) == subject } }
 
-  /// Whether a figure was timed. One of which only the counts are known has times of zero that mean nothing.
+  /// Whether a figure was timed. A figure that was only counted has times of zero, which have no meaning.
   func isTimed(_ summary: Summary) -> Bool { timed.contains(Key(summary.store, summary.input, summary.size, summary.phase)) }
 
-  /// Whether there are rounds that can differ.
+  /// Whether there are several rounds, which can vary.
   var hasSpread: Bool { report.rounds > 1 }
 
   private struct Key: Hashable {

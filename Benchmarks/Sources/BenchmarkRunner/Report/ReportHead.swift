@@ -1,4 +1,4 @@
-/// The beginning of a page: what was compared on what, what is wrong with it, and what follows from it.
+/// The beginning of a page: the setup of the comparison, its problems, and its findings.
 struct ReportHead {
   private let figures: ReportFigures
   private var report: ComparisonReport { figures.report }
@@ -17,12 +17,12 @@ struct ReportHead {
     }
   }
 
-  // MARK: What is wrong
+  // MARK: Problems
 
   private func writeProblems(to page: inout Markup) {
     if report.problems.isEmpty { return }
     page.element("section", ["class": "warning"]) { page in
-      page.element("h2", text: "What is wrong with this comparison")
+      page.element("h2", text: "Problems")
       page.element("ul") { page in
         for problem in report.problems { page.element("li", text: problem) }
       }
@@ -32,29 +32,29 @@ struct ReportHead {
   private func writeNoise(to page: inout Markup) {
     guard let noise = report.noise, noise.isTooGreat else { return }
     page.element("section", ["class": "warning"]) { page in
-      page.element("h2", text: "The machine was busy")
+      page.element("h2", text: "Noise")
       page.element("p", text: noise.text)
     }
   }
 
-  // MARK: What follows
+  // MARK: Findings
 
   private func writeFindings(to page: inout Markup) {
     if report.summaries.isEmpty { return page.element("p", text: "Nothing was measured.") }
     if report.findings.isEmpty { return }
     page.element("section") { page in
-      page.element("h2", text: "In short")
+      page.element("h2", text: "Findings")
       page.element("ul", ["class": "findings"]) { page in
         for finding in report.findings { page.element("li", text: finding.text) }
       }
     }
   }
 
-  // MARK: What it depends on
+  // MARK: Setup
 
   private func writeFacts(to page: inout Markup) {
     page.element("section") { page in
-      page.element("h2", text: "What was measured")
+      page.element("h2", text: "Setup")
       page.element("dl") { page in
         for (name, value) in facts {
           page.element("div") { page in
@@ -68,23 +68,23 @@ struct ReportHead {
 
   private var facts: [(name: String, value: String)] {
     let all: [(String, String?)] = [
-      ("Stores", figures.looks.isEmpty ? nil : figures.looks.map(\.name).joined(separator: ", ")), ("Begun", report.date),
+      ("Stores", figures.looks.isEmpty ? nil : figures.looks.map(\.name).joined(separator: ", ")), ("Started", report.date),
       ("Rounds", rounds), ("Processor", processor), ("Memory", memory), ("System", system), ("Compiler", report.machine.compiler),
-      ("Commit", report.source.map { $0.commit + ($0.isModified ? ", with changes that are in no commit" : "") }),
+      ("Commit", report.source.map { $0.commit + ($0.isModified ? ", with uncommitted changes" : "") }),
     ]
     return all.compactMap { name, value in value.map { (name, $0) } } + inputs
   }
 
   private var rounds: String {
-    if report.rounds < 2 { return "\(report.rounds), which says nothing of how much times differ" }
-    // A warning has said it already.
+    if report.rounds < 2 { return "\(report.rounds), so the variation between rounds is unknown" }
+    // A warning already contains this text.
     guard let noise = report.noise, !noise.isTooGreat else { return "\(report.rounds)" }
     return "\(report.rounds). \(noise.text)"
   }
 
   private var processor: String {
     let count = report.machine.processorCount
-    return (report.machine.processor.map { $0 + ", " } ?? "") + "\(count) processor\(count == 1 ? "" : "s") to use"
+    return (report.machine.processor.map { $0 + ", " } ?? "") + "\(count) processor\(count == 1 ? "" : "s") available"
   }
 
   private var memory: String? { report.machine.memoryKilobytes.map { Units.bytes(Double($0) * 1024) } }

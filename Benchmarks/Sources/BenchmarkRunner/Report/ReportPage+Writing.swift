@@ -5,6 +5,6 @@
 #endif
 
 extension ReportPage {
-  /// Writes the page over what is there.
+  /// Writes the page to a file, replacing it.
   public func write(to path: String) throws { try Data(html.utf8).write(to: URL(filePath: path)) }
 }

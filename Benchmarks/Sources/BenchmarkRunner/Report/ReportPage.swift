@@ -1,7 +1,7 @@
-/// A comparison as a page for people: `comparison/report.html`.
+/// A comparison as an HTML page: `comparison/report.html`.
 ///
-/// The page is one file that needs nothing else: no script, no font, no network. It is the same for the same report, and can be read
-/// as XML. Its words and figures are those of the report; every chart has its figures in a table, too.
+/// The page is a self-contained file without scripts, fonts or network access. It depends only on the report, and can be parsed as
+/// XML. Every chart's figures are also in a table.
 public struct ReportPage {
   private let figures: ReportFigures
 
@@ -34,7 +34,7 @@ public struct ReportPage {
     }
   }
 
-  // MARK: Parts
+  // MARK: Sections
 
   private var inputs: [MeasurementInput] { unique(figures.subjects.map(\.input)) }
 
@@ -44,7 +44,7 @@ public struct ReportPage {
     page.element("nav", ["aria-label": "Contents"]) { page in
       page.element("ul") { page in
         for input in inputs {
-          // Those that are folded are reached from where they are opened.
+          // Folded sections aren't listed; they can be opened on the page.
           if let largest = subjects(input).last { writeLink(largest.title, largest.anchor, to: &page) }
           let growth = GrowthSection(figures, input)
           if !growth.isEmpty { writeLink(growth.title, growth.anchor, to: &page) }
@@ -67,7 +67,7 @@ public struct ReportPage {
     }
   }
 
-  /// How to read the charts.
+  /// Writes an explanation of the charts.
   private func writeReading(to page: inout Markup) {
     page.element("section") { page in
       page.element("h2", text: "How to read the charts")
@@ -80,11 +80,12 @@ public struct ReportPage {
     let limit = Units.count(Int(Scale.greatestLinearRatio))
     let values =
       figures.hasSpread
-      ? "Times are medians of \(figures.report.rounds) rounds; the thin line reaches from the least to the greatest. "
-      : "Times are of one round. "
-    return values + "Bars begin at zero. Where one value is more than \(limit) times another, dots stand on a logarithmic axis instead. "
-      + "Each chart has its own axis: compare lengths within a chart, not between charts. Memory is the most of all rounds; requests, "
-      + "statements, synchronisations and allocations were counted in a round of their own."
+      ? "Times are medians of \(figures.report.rounds) rounds; the thin line shows their range. "
+      : "Times are from one round. "
+    return values
+      + "Bars begin at zero. If one value is more than \(limit) times another, the chart has dots on a logarithmic axis instead. "
+      + "Each chart has its own axis: compare lengths within a chart, not between charts. Memory is the maximum of all rounds. Requests, "
+      + "statements, synchronizations and allocations were counted in a separate round."
   }
 
   private func write(_ subject: ReportSubject, to page: inout Markup) {

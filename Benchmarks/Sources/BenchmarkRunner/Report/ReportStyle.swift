@@ -1,12 +1,12 @@
 /// The style sheet of a page.
 ///
-/// Colours are those of text on its ground and of five stores, for light and for dark; paper is always light. Against its ground text
-/// has a contrast of 4.5 to 1 or more, and what is drawn one of 3 to 1 or more.
+/// It defines colors for text, backgrounds and five stores, in a light and a dark scheme. Printing always uses the light scheme.
+/// The contrast with the background is at least 4.5:1 for text, and at least 3:1 for graphics.
 enum ReportStyle {
-  /// All of it.
+  /// The entire style sheet.
   static var css: String { colors + text + parts + tables + charts + paper }
 
-  /// The variables of light, also those of paper.
+  /// The variables of the light scheme, also used for printing.
   private static let light = """
     --ground: #ffffff; --raised: #f5f6f8; --ink: #1a1d21; --faint: #54595f; --rule: #d5d9de; --link: #0b57a4;
     --alarm: #8a1c00; --alarm-ground: #fff1ec;

@@ -1,9 +1,9 @@
-/// What a part of a page is about: an input of one size.
+/// The subject of a section: an input of one size.
 struct ReportSubject: Hashable {
   let input: MeasurementInput
   let size: Int
 
-  /// What a summary is about.
+  /// The subject of a summary.
   init(_ summary: Summary) { (input, size) = (summary.input, summary.size) }
 
   /// A heading.
@@ -15,12 +15,12 @@ struct ReportSubject: Hashable {
     }
   }
 
-  /// What links to it name.
+  /// The target of links to the section.
   var anchor: String { "\(input.rawValue)-\(size)" }
 }
 
 extension MeasurementInput {
-  /// What there are so many of.
+  /// The name of the input's objects.
   var unit: String {
     switch self {
     case .people: "people"

@@ -6,25 +6,25 @@
   internal import Darwin
 #endif
 
-/// Where values stand on an axis.
+/// The scale of an axis.
 ///
-/// Values may be anything: what is not finite or, on a logarithmic axis, not above zero has no part in choosing the ends, and stands
-/// at the lower one.
+/// All values are accepted. A value that isn't finite, or isn't positive on a logarithmic axis, doesn't affect the ends and is
+/// placed at the lower one.
 struct Scale: Hashable {
-  /// What equal steps on the axis mean.
+  /// The meaning of equal distances on the axis.
   enum Kind { case linear, logarithmic }
 
-  /// How many times the least the greatest value may be for both to be told apart on an axis from zero.
+  /// The maximum ratio of the values for a linear axis from zero. Beyond it, the smallest value would be invisible.
   static let greatestLinearRatio = 30.0
 
   let kind: Kind
-  /// The values with a mark, ascending; the first and the last are the ends of the axis.
+  /// The values with labels, ascending. The first and the last are the ends of the axis.
   let ticks: [Double]
 
   private var lower: Double { ticks[0] }
   private var upper: Double { ticks[ticks.count - 1] }
 
-  /// Places from 0 to 1.
+  /// The position of a value, from 0 to 1.
   func place(_ value: Double) -> Double {
     guard value.isFinite, value > lower else { return 0 }
     if value >= upper { return 1 }
@@ -33,19 +33,19 @@ struct Scale: Hashable {
 
   // MARK: Linear
 
-  /// An axis from zero to at least the greatest value, with at most so many steps between marks.
+  /// An axis from zero to at least the maximum, with at most `steps` intervals.
   static func linear(_ values: [Double], steps: Int = 4) -> Scale {
     let greatest = min(values.filter(\.isFinite).max() ?? 0, 1e300)
     guard greatest > 1e-300 else { return Scale(kind: .linear, ticks: [0, 1]) }
     let step = Round.up(greatest / Double(steps))
-    // Marks are multiples, not sums, which would drift.
+    // Labels are multiples rather than sums, which would accumulate errors.
     let count = max(1, (greatest / step.value - 1e-9).rounded(.up))
     return Scale(kind: .linear, ticks: (0...Int(count)).map { step.multiple($0) })
   }
 
   // MARK: Logarithmic
 
-  /// An axis with marks at powers of ten, and at twice and five times these when all values lie close together.
+  /// An axis with labels at powers of ten, and at twice and five times those if the values are close to each other.
   static func logarithmic(_ values: [Double], steps: Int = 5) -> Scale {
     let positive = values.filter { $0.isFinite && $0 > 0 }.map { min(max($0, 1e-100), 1e100) }
     guard let least = positive.min(), let greatest = positive.max() else { return Scale(kind: .logarithmic, ticks: [1, 10]) }
@@ -67,14 +67,14 @@ struct Scale: Hashable {
   }
 }
 
-/// A number with one digit and a power of ten: what stands at the marks of an axis.
+/// A number with one digit and a power of ten, as used for labels.
 private struct Round {
   var digit: Int
   var exponent: Int
 
   var value: Double { multiple(1) }
 
-  /// So many times the number, as exact as a literal for the powers that a double has exactly.
+  /// A multiple of the number. Exact for powers of ten that a double represents exactly.
   func multiple(_ factor: Int) -> Double {
     let whole = Double(digit * factor)
     return exponent < 0 ? whole / pow(10, Double(-exponent)) : whole * pow(10, Double(exponent))
@@ -89,15 +89,15 @@ private struct Round {
     }
   }
 
-  /// The greatest with one of these digits that is not above a value.
+  /// The largest such number that isn't greater than a value.
   static func down(_ value: Double, to digits: [Int] = [1, 2, 5]) -> Round {
-    // The logarithm of a power of ten may come out a little wrong on either side.
+    // The logarithm of a power of ten can be slightly wrong in either direction.
     let guess = Int(log10(value).rounded(.down))
     let all = (guess - 1...guess + 1).flatMap { exponent in digits.map { Round(digit: $0, exponent: exponent) } }
     return all.last { $0.value <= value * (1 + 1e-12) } ?? all[0]
   }
 
-  /// The least that is not below a value.
+  /// The smallest such number that isn't less than a value.
   static func up(_ value: Double, to digits: [Int] = [1, 2, 5]) -> Round {
     let guess = Int(log10(value).rounded(.down))
     let all = (guess - 1...guess + 1).flatMap { exponent in digits.map { Round(digit: $0, exponent: exponent) } }

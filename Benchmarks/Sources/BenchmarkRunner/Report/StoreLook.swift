@@ -1,22 +1,22 @@
-/// How a store is told from others in all charts: by its name first, then by pattern, shape and line, and by colour last.
+/// The appearance of a store in all charts: name, pattern, shape and line, and color.
 struct StoreLook: Hashable {
   /// The name.
   let name: String
-  /// Its place among the stores of a report.
+  /// The index among the stores of a report.
   let index: Int
 
-  /// How many colours, patterns, shapes and lines the style sheet and this file know; more stores begin anew. Colours and shapes have
-  /// different counts, so that thirty stores differ in one or the other.
+  /// The numbers of colors and of shapes, patterns and lines, which repeat for further stores. Because the numbers differ, the
+  /// combinations of thirty stores are unique.
   static let colorCount = 5, shapeCount = 6
 
-  /// The looks of stores in their order.
+  /// The looks of stores, in order.
   static func of(_ stores: [String]) -> [StoreLook] { stores.enumerated().map { StoreLook(name: $1, index: $0) } }
 
-  /// The class that sets the colour.
+  /// The CSS class that sets the color.
   var colorClass: String { "c\(index % StoreLook.colorCount)" }
-  /// What fills a bar.
+  /// The fill of a bar.
   var fill: String { "url(#p\(patternIndex))" }
-  /// The dashes of a line.
+  /// The dash pattern of a line.
   var dashes: String { ["none", "7 3", "2 3", "9 3 2 3", "4 2", "12 3"][index % StoreLook.shapeCount] }
 
   private var patternIndex: Int { index % (StoreLook.colorCount * StoreLook.shapeCount) }
@@ -41,9 +41,9 @@ struct StoreLook: Hashable {
 
   // MARK: Patterns
 
-  /// The patterns of some stores, once for all charts of a page.
+  /// Defines the patterns of stores, once for all charts of a page.
   static func definePatterns(_ looks: [StoreLook], to page: inout Markup) {
-    // An element that is not displayed would take its patterns with it.
+    // The element must be displayed, because hiding it would also hide its patterns.
     page.element("svg", ["class": "patterns", "width": "0", "height": "0", "aria-hidden": "true"]) { page in
       page.element("defs") { page in
         for look in looks.prefix(colorCount * shapeCount) { look.definePattern(to: &page) }
@@ -68,7 +68,7 @@ struct StoreLook: Hashable {
 
   // MARK: Key
 
-  /// A list of the stores with what stands for them.
+  /// Writes a list of the stores with their shapes and patterns.
   static func writeKey(_ looks: [StoreLook], to page: inout Markup) {
     page.element("ul", ["class": "key"]) { page in
       for look in looks {

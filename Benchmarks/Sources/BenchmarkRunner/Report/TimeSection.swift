@@ -1,12 +1,12 @@
-/// How long each store takes for each phase with one input of one size.
+/// The time of each store for each phase, with one input and size.
 struct TimeSection {
   private let figures: ReportFigures
   private let subject: ReportSubject
 
-  /// Prepares the part.
+  /// Prepares the section.
   init(_ figures: ReportFigures, _ subject: ReportSubject) { (self.figures, self.subject) = (figures, subject) }
 
-  /// Writes it, a heading for each group of phases.
+  /// Writes the section, with a heading for each group of phases.
   func write(to page: inout Markup) {
     let all = figures.summaries(subject)
     let phases = unique(all.map(\.phase)).map { PhaseText.of($0, subject.input) }
@@ -18,7 +18,7 @@ struct TimeSection {
         page.element("div", ["class": "grid"]) { page in
           for phase in ofGroup { write(phase, all.filter { $0.phase == phase.phase }, to: &page) }
         }
-        table(group.title, ofGroup, all).writeFolded("The times as a table", to: &page)
+        table(group.title, ofGroup, all).writeFolded("Times as a table", to: &page)
       }
     }
   }
@@ -36,7 +36,7 @@ struct TimeSection {
   }
 
   private func table(_ title: String, _ phases: [PhaseText], _ all: [Summary]) -> MarkupTable {
-    let columns = ["what", "store", "median", "least", "greatest", "CPU", "×\u{A0}fastest"]
+    let columns = ["phase", "store", "median", "minimum", "maximum", "CPU", "×\u{A0}fastest"]
     var table = MarkupTable("\(title), \(subject.title)", columns: columns, names: 2)
     for phase in phases {
       for summary in all.filter({ $0.phase == phase.phase }) { table.append([phase.title, summary.store] + cells(summary)) }

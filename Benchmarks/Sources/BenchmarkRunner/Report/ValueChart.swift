@@ -1,17 +1,17 @@
-/// A value of each store beside the others: bars from zero on a linear axis, or dots on a logarithmic one where bars would be too
-/// short to see. A length says nothing on a logarithmic axis, so bars never stand on one.
+/// A chart of one value per store: bars from zero on a linear axis, or dots on a logarithmic axis if bars would be too short. A
+/// logarithmic axis never has bars, because their length would have no meaning.
 struct ValueChart {
   /// A store with its value.
   struct Row {
     let look: StoreLook
-    /// What is drawn; nil when there is no such figure.
+    /// The value; nil if there is no figure.
     let value: Double?
-    /// From where to where the rounds lie; nil when there is one round.
+    /// The range of the rounds; nil if there is only one round.
     let whisker: Spread?
-    /// What is written beside it.
+    /// The text next to the value.
     let text: String
 
-    /// A row without a spread.
+    /// Creates a row.
     init(_ look: StoreLook, value: Double?, whisker: Spread? = nil, text: String) {
       (self.look, self.value, self.whisker, self.text) = (look, value, whisker, text)
     }
@@ -26,16 +26,16 @@ struct ValueChart {
   /// Prepares a chart.
   ///
   /// - Parameters:
-  ///   - title: what is shown.
-  ///   - rows: the stores, in their order.
-  ///   - tick: how a mark of the axis is written.
+  ///   - title: The title of the chart.
+  ///   - rows: The stores, in display order.
+  ///   - tick: Formats a label of the axis.
   init(_ title: String, _ rows: [Row], tick: @escaping (Double) -> String) {
     (self.title, self.rows, self.tick) = (title, rows, tick)
     nameWidth = min(Self.widestName, rows.map { ChartText.width($0.look.name) }.max() ?? 0)
     scale = Self.scale(of: rows, steps: Int((Self.right - Self.left(nameWidth)) / Self.tickWidth))
   }
 
-  /// Whether the axis is logarithmic, which a reader has to be told.
+  /// Whether the axis is logarithmic, which the chart must mention.
   var isLogarithmic: Bool { scale.kind == .logarithmic }
 
   private static func scale(of rows: [Row], steps: Int) -> Scale {
@@ -58,7 +58,7 @@ struct ValueChart {
   private var left: Double { Self.left(nameWidth) }
   private var bottom: Double { Self.top + Double(rows.count) * Self.rowHeight }
 
-  /// Writes it.
+  /// Writes the chart.
   func write(to page: inout Markup) {
     page.element("svg", ["role": "img", "viewBox": "0 0 \(coordinate(Self.width)) \(coordinate(bottom + 22))"]) { page in
       page.element("title", text: title)
@@ -108,7 +108,7 @@ struct ValueChart {
       ])
   }
 
-  /// A line from the least to the greatest with an end at each, first wide in the colour of the ground, so that it is seen on a bar.
+  /// Draws a line from minimum to maximum, first wider in the background color, so that it is visible on a bar.
   private func writeWhisker(_ spread: Spread, _ y: Double, to page: inout Markup) {
     let least = x(spread.least), greatest = x(spread.greatest)
     let path =

@@ -6,7 +6,7 @@
   internal import Darwin
 #endif
 
-/// A number with a fixed count of decimal places, as `%.Nf` writes it; a point whatever the locale.
+/// Formats a number with a fixed number of decimals like `%.Nf`, with a decimal point in every locale.
 func decimal(_ value: Double, places: Int) -> String {
   precondition((0...9).contains(places), "A number is written with at most nine decimal places.")
   guard value.isFinite, value.magnitude < 9e9 else { return String(value) }

@@ -4,31 +4,31 @@
   internal import Foundation
 #endif
 
-/// One measured figure: what a measuring process prints as one line of JSON.
+/// A measured figure, which a measuring process prints as one line of JSON.
 ///
-/// The names of the fields are those that the floors in C print; the counts at the end are there in a process that counts.
+/// The field names are the same as in the reference programs in C. The counts at the end are present only in a process that counts.
 public struct Figure: Hashable, Codable, Sendable {
   /// The name, such as `W2` or `import`.
   public var workload: String
-  /// Wall seconds.
+  /// The wall time in seconds.
   public var seconds: Double
-  /// CPU seconds, user and system, of all threads.
+  /// The CPU time in seconds: user and system, all threads.
   public var cpuSeconds: Double
-  /// The checksum of what was read or done.
+  /// The checksum of the answer.
   public var check: UInt64
-  /// KiB resident more than at the beginning.
+  /// The increase in resident memory in KiB.
   public var residentDeltaKilobytes: Int64
-  /// The most KiB resident at any time of the process.
+  /// The peak resident memory of the process in KiB.
   public var peakKilobytes: Int64
-  /// Bytes in use by malloc more than at the beginning.
+  /// The increase in bytes used by malloc.
   public var heapDeltaBytes: Int64
-  /// How many requests the stack sent to the store.
+  /// The number of requests to the store.
   public var requests: Int?
-  /// How many statements the store executed.
+  /// The number of statements that the store executed.
   public var statements: Int?
-  /// How often memory was asked for: calls of malloc and its like, the program's and its libraries'.
+  /// The number of calls of malloc and similar functions, including libraries.
   public var allocations: Int?
-  /// How often the disk was made to keep what was written: calls of `fsync` and `fdatasync`.
+  /// The number of calls of `fsync` and `fdatasync`.
   public var synchronizations: Int?
 
   private enum CodingKeys: String, CodingKey {
@@ -45,7 +45,7 @@ public struct Figure: Hashable, Codable, Sendable {
     case synchronizations = "fsyncs"
   }
 
-  /// Makes a figure.
+  /// Creates a figure.
   public init(
     workload: String, seconds: Double, cpuSeconds: Double, check: UInt64, residentDeltaKilobytes: Int64 = 0, peakKilobytes: Int64 = 0,
     heapDeltaBytes: Int64 = 0, requests: Int? = nil, statements: Int? = nil, allocations: Int? = nil, synchronizations: Int? = nil
@@ -63,7 +63,7 @@ public struct Figure: Hashable, Codable, Sendable {
     self.synchronizations = synchronizations
   }
 
-  /// One line of JSON without its line feed, byte for byte as the floors write it.
+  /// One line of JSON without a line feed, byte for byte as the reference programs write it.
   public var line: String {
     var line = #"{"w":"\#(workload)","t":\#(decimal(seconds, places: 9)),"cpu":\#(decimal(cpuSeconds, places: 6)),"check":\#(check),"#
     line += #""rss_delta_kb":\#(residentDeltaKilobytes),"maxrss_kb":\#(peakKilobytes),"heap_delta":\#(heapDeltaBytes)"#
@@ -74,7 +74,7 @@ public struct Figure: Hashable, Codable, Sendable {
     return line + "}"
   }
 
-  /// The figures in the output of a measuring process; other lines are an error.
+  /// Parses the output of a measuring process. Any other line is an error.
   public static func parse(_ output: String) throws -> [Figure] {
     try output.split(separator: "\n").map { line in
       do {
@@ -86,11 +86,11 @@ public struct Figure: Hashable, Codable, Sendable {
   }
 }
 
-/// A measuring process printed something that is no figure.
+/// A measuring process printed a line that isn't a figure.
 public struct UnreadableFigure: Error, CustomStringConvertible {
-  /// What it printed.
+  /// The line.
   public let line: String
 
-  /// One sentence with the line.
-  public var description: String { "A measuring process printed a line that is no figure: \(line)" }
+  /// A sentence that contains the line.
+  public var description: String { "A measuring process printed a line that isn't a figure: \(line)" }
 }

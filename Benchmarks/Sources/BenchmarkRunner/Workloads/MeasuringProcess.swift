@@ -1,28 +1,28 @@
-/// The statuses with which the program ends.
+/// The exit statuses of the program.
 public enum ExitStatus {
   /// Everything was done.
   public static let success: Int32 = 0
-  /// A measurement failed or stores do not agree.
+  /// A measurement failed, or stores disagree.
   public static let failure: Int32 = 1
-  /// There is no such store or workload, or the command line is wrong.
+  /// The store or workload doesn't exist, or the command line is invalid.
   public static let usage: Int32 = 64
 }
 
-/// What a measuring process does: finds one workload of one store and runs it.
+/// Finds and runs one workload of one store, in a measuring process.
 public struct MeasuringProcess {
   private let stores: [StoreUnderTest]
   private let complain: (String) -> Void
 
-  /// Knows some stores; sentences about what went wrong go to standard error.
+  /// Creates a measuring process for stores. Errors are written to standard error by default.
   public init(stores: [StoreUnderTest], complain: @escaping (String) -> Void = { Output.standardError.write($0 + "\n") }) {
     self.stores = stores
     self.complain = complain
   }
 
-  /// Runs a workload and gives the exit status: 64 when the store or the workload does not exist.
+  /// Runs a workload and returns the exit status: 64 if the store or the workload doesn't exist.
   public func run(store name: String, input: MeasurementInput, workload: String, _ context: WorkloadContext) -> Int32 {
     guard let store = stores.first(where: { $0.name == name }) else {
-      complain("There is no store \(name). \(listed("Stores", stores.map(\.name)))")
+      complain("The store \(name) doesn't exist. \(listed("Stores", stores.map(\.name)))")
       return ExitStatus.usage
     }
     guard let found = store.workload(workload, input) else {

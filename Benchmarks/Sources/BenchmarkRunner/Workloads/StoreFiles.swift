@@ -6,35 +6,35 @@ internal import CBenchmarkSupport
   internal import Foundation
 #endif
 
-/// The file of a store with everything that a store keeps beside it.
+/// The file of a store and its auxiliary files.
 public struct StoreFiles: Sendable {
-  /// The path of the store itself.
+  /// The path of the store's file.
   public let path: String
 
-  /// The file and what may lie beside it.
+  /// The file and all possible auxiliary files.
   private var all: [String] {
     let place = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
     return ["", "-wal", "-shm", "-journal"].map { path + $0 } + ["\(path[..<place]).\(path[place...]).lock"]
   }
 
-  /// Names a store.
+  /// Creates a value for a store's path.
   public init(_ path: String) { self.path = path }
 
-  /// Whether the store itself is there.
+  /// Whether the store's file exists.
   public var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-  /// The bytes of all files that are there; nil when there is none.
+  /// The total size of all existing files in bytes; nil if there are none.
   public var size: Int64? {
     let sizes = all.map { holdfast_benchmark_file_size($0) }.filter { $0 >= 0 }
     return sizes.isEmpty ? nil : sizes.reduce(0, +)
   }
 
-  /// Removes all files that are there.
+  /// Removes all existing files.
   public func remove() throws {
     for file in present { try FileManager.default.removeItem(atPath: file) }
   }
 
-  /// Copies all files that are there; what was at the other place is replaced.
+  /// Copies all existing files, replacing those at the destination.
   public func copy(to other: StoreFiles) throws {
     try other.remove()
     for (file, copy) in zip(all, other.all) where FileManager.default.fileExists(atPath: file) {

@@ -1,16 +1,16 @@
-/// What a store is measured with.
+/// An input for measurements.
 public enum MeasurementInput: String, CaseIterable, Codable, Sendable {
   /// ``/BenchmarkData/PeopleDataset``.
   case people
   /// ``/BenchmarkData/PackageIndex``.
   case packages
-  /// A list of objects in an order: ``/BenchmarkData/ListPlan``.
+  /// An ordered list of objects: ``/BenchmarkData/ListPlan``.
   case lists
 }
 
-/// One thing that a store can be asked to do, in a process of its own.
+/// A task for a store that is measured in a separate process.
 ///
-/// A workload may report several figures: a store that loads its whole file does everything in one process.
+/// A workload can report several figures: a whole-file store does everything in one process.
 ///
 ///     Workload("W2", .people, .readsStore) { context in
 ///       let mark = Mark.begin()
@@ -18,13 +18,13 @@ public enum MeasurementInput: String, CaseIterable, Codable, Sendable {
 ///       context.report("W2", since: mark, check: sum)
 ///     }
 public struct Workload: Sendable {
-  /// What a workload needs of the file that it is given.
+  /// How a workload uses its file.
   public enum StoreUse: Sendable {
-    /// Makes the store; there is no file at the path, and a closed one afterwards.
+    /// Creates the store. There is no file before, and a closed one afterwards.
     case makesStore
-    /// Reads the store that the workload before it made.
+    /// Reads the store that an earlier workload created.
     case readsStore
-    /// Changes the store; it is given a copy.
+    /// Changes the store. The workload gets a copy.
     case changesStore
     /// Keeps everything in memory.
     case needsNoFile
@@ -32,14 +32,14 @@ public struct Workload: Sendable {
 
   /// The name on the command line, such as `W1`, `READ` or `import`.
   public let name: String
-  /// What it is measured with.
+  /// The input of the measurement.
   public let input: MeasurementInput
-  /// What it needs of the file.
+  /// How the workload uses its file.
   public let use: StoreUse
-  /// Does the work and reports figures.
+  /// Runs the workload and reports figures.
   public let run: @Sendable (WorkloadContext) throws -> Void
 
-  /// Describes a workload.
+  /// Creates a workload.
   public init(_ name: String, _ input: MeasurementInput, _ use: StoreUse, run: @escaping @Sendable (WorkloadContext) throws -> Void) {
     self.name = name
     self.input = input
@@ -48,20 +48,20 @@ public struct Workload: Sendable {
   }
 }
 
-/// A store with everything that it can be asked to do, in the order in which a comparison asks.
+/// A store with its workloads, in the order in which a comparison runs them.
 public struct StoreUnderTest: Sendable {
   /// The name on the command line: memory, xml, json, binary, sqlite.
   public let name: String
-  /// For each input the workload that makes the store comes before those that use it.
+  /// The workloads. For each input, the one that creates the store precedes those that use it.
   public let workloads: [Workload]
 
-  /// Describes a store.
+  /// Creates a value for a store.
   public init(_ name: String, workloads: [Workload]) {
     self.name = name
     self.workloads = workloads
   }
 
-  /// The workload with a name, if the store has it.
+  /// Returns the workload with a name, if the store has it.
   public func workload(_ name: String, _ input: MeasurementInput) -> Workload? {
     workloads.first { $0.name == name && $0.input == input }
   }

@@ -6,35 +6,35 @@ public import BenchmarkData
   internal import Foundation
 #endif
 
-/// What a workload is given: the path of the store, the input, and where to report figures.
+/// The environment of a workload: the store's path, the input, and the output for figures.
 ///
-/// Inputs are made when asked for: a workload that makes a store asks before its clock starts, one that only reads
-/// asks for none, so that its memory figures are the store's alone.
+/// Inputs are created on demand. A workload that creates a store requests its input before the clock starts. A workload that only
+/// reads doesn't, so that its memory figures contain only the store.
 public struct WorkloadContext: Sendable {
-  /// Where the files of a package measurement are.
+  /// The paths of the files of a package measurement.
   public struct PackageFiles: Hashable, Sendable {
     /// The control stanzas.
     public var stanzas: String
     /// The ``/BenchmarkData/PackagePlan`` as JSON.
     public var plan: String
 
-    /// Names the files.
+    /// Creates a value with the paths.
     public init(stanzas: String, plan: String) {
       self.stanzas = stanzas
       self.plan = plan
     }
   }
 
-  /// The file of the store.
+  /// The path of the store's file.
   public let path: String
-  /// How many people, or objects of a list, there are; 0 with packages.
+  /// The number of people, or of objects in a list; 0 for packages.
   public let size: Int
-  /// Whether allocations, requests and the like are to be counted, which costs time: the times of such a run are not used.
+  /// Whether to count operations. Counting takes time, so the times of such a run aren't used.
   public let isCounting: Bool
   private let packageFiles: PackageFiles?
   private let sink: @Sendable (Figure) -> Void
 
-  /// Describes what a workload is given.
+  /// Creates a context.
   public init(
     path: String, size: Int = 0, isCounting: Bool = false, packageFiles: PackageFiles? = nil,
     sink: @escaping @Sendable (Figure) -> Void = { Output.standardOutput.write($0.line + "\n") }
@@ -46,27 +46,27 @@ public struct WorkloadContext: Sendable {
     self.sink = sink
   }
 
-  /// Makes the people.
+  /// Creates the people.
   public func people() -> PeopleDataset { PeopleDataset(count: size) }
 
-  /// Plans the list.
+  /// Creates the plan of the list.
   public func list() -> ListPlan { ListPlan(count: size) }
 
   /// Reads and parses the packages.
   public func packages() throws -> PackageIndex { try PackageSource.file(files().stanzas).parse() }
 
-  /// Reads what the phases of a package measurement ask for.
+  /// Reads the parameters of the phases of a package measurement.
   public func packagePlan() throws -> PackagePlan {
     try JSONDecoder().decode(PackagePlan.self, from: Data(contentsOf: URL(filePath: files().plan)))
   }
 
   /// Reports a figure.
   ///
-  /// Those named in ``/BenchmarkData/PeoplePhase`` and ``/BenchmarkData/PackagePhase`` are checked against the input, others
-  /// among the stores.
+  /// Figures named in ``/BenchmarkData/PeoplePhase`` and ``/BenchmarkData/PackagePhase`` are checked against the input, others
+  /// against the other stores.
   public func report(_ figure: Figure) { sink(figure) }
 
-  /// Reports a figure of what was done since a mark.
+  /// Reports a figure since a mark.
   public func report(_ name: String, since mark: Mark, check: UInt64) { report(mark.figure(name, check: check)) }
 
   private func files() throws -> PackageFiles {
@@ -75,13 +75,13 @@ public struct WorkloadContext: Sendable {
   }
 }
 
-/// Why a measurement could not be made.
+/// An error that prevented a measurement.
 public enum MeasurementError: Error, CustomStringConvertible {
-  /// A workload asked for packages where none were given.
+  /// A workload needs packages, but none were passed.
   case noPackages
 
-  /// One sentence: what failed, why, what to do.
+  /// What failed, why, and what to do.
   public var description: String {
-    "The workload needs packages, but the measuring process was given none: name --packages and --plan."
+    "The workload needs packages, but the measuring process got none. Pass --packages and --plan."
   }
 }

@@ -2,7 +2,7 @@ internal import BenchmarkData
 internal import BenchmarkRunner
 internal import Holdfast
 
-/// The workload on ordered lists: one process makes a list and does everything with it, on every kind of store.
+/// The workload on ordered lists. One process creates a list and performs all phases, for every kind of store.
 struct ListWorkloads {
   let kind: StoreKind
 
@@ -60,7 +60,7 @@ struct ListWorkloads {
 
   private static func order(_ list: StoredList) -> UInt64 { ListPlan.checksum(list.entries.lazy.map(\.number)) }
 
-  /// The order that a context finds which knows nothing of the changes.
+  /// The order in a new context.
   private static func savedOrder(_ run: StoreRun) throws -> UInt64 {
     guard let list = try run.newContext().fetch(FetchRequest<StoredList>()).first else { throw MissingObject("the list") }
     return order(list)

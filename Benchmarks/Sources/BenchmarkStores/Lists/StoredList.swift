@@ -1,7 +1,7 @@
 internal import Holdfast
 internal import HoldfastStore
 
-/// A list of entries in an order.
+/// An ordered list of entries.
 final class StoredList: ManagedObject {
   override class var entityName: String { "List" }
   var name: String {
@@ -14,7 +14,7 @@ final class StoredList: ManagedObject {
   }
 }
 
-/// An entry of a list, with links to others.
+/// An entry of a list, with links to other entries.
 final class StoredEntry: ManagedObject {
   override class var entityName: String { "Entry" }
   var list: StoredList? {

@@ -1,21 +1,21 @@
 internal import BenchmarkData
 internal import Holdfast
 
-/// What the workloads on packages do with a context; each answer is the checksum of its ``/BenchmarkData/PackagePhase``.
+/// The operations of the workloads on packages. Each returns the checksum of its ``/BenchmarkData/PackagePhase``.
 struct PackageGraph {
   let context: ManagedObjectContext
 
-  /// Every package, in no particular order.
+  /// All packages, in no particular order.
   func all() throws -> [StoredPackage] { try context.fetch(FetchRequest<StoredPackage>()) }
 
-  /// Reads every attribute of some packages, with section and maintainer.
+  /// Reads every attribute of packages, with section and maintainer.
   func read(_ packages: [StoredPackage]) -> UInt64 {
     var checksum = PackageChecksum()
     for package in packages { checksum.add(package.fields) }
     return checksum.fieldValue
   }
 
-  /// Follows every link of some packages, which are all that there are.
+  /// Follows every link of packages, which must be all packages in the store.
   func followLinks(of packages: [StoredPackage]) -> UInt64 {
     let keys = Dictionary(uniqueKeysWithValues: packages.map { ($0, $0.key.hash) })
     var checksum = PackageChecksum()
@@ -27,7 +27,7 @@ struct PackageGraph {
     return checksum.linkValue
   }
 
-  /// The packages that a plan asks for, in order of their keys.
+  /// The packages found by a search, sorted by key.
   func search(_ search: PackagePlan.Search) throws -> UInt64 {
     let size = FetchPredicate<StoredPackage>(
       .and([
@@ -44,7 +44,7 @@ struct PackageGraph {
     return PackageAnswers.search(found.map(\.key.hash))
   }
 
-  /// From each of some packages everything that it depends on, directly or not.
+  /// Everything that packages depend on, directly or indirectly.
   func traverse(from keys: [PackageKey]) throws -> UInt64 {
     try keys.reduce(0) { sum, key in reachable(from: try package(key)).reduce(sum) { $0 &+ PackageAnswers.traversed($1.name) } }
   }
@@ -55,7 +55,7 @@ struct PackageGraph {
     return try context.fetch(FetchRequest(where: (\StoredPackage.section).then(\.name) == section))
   }
 
-  /// One KiB more for each of some packages; not saved yet.
+  /// Adds one KiB to each package, without saving.
   func grow(_ packages: [StoredPackage]) -> UInt64 {
     packages.reduce(0) { sum, package in
       let size = (package.installedSize ?? 0) + 1
@@ -64,7 +64,7 @@ struct PackageGraph {
     }
   }
 
-  /// How many links of all kinds there are, counted through the objects.
+  /// The number of links of all kinds, counted through the objects.
   func linkCount() throws -> Int {
     try all().reduce(0) { sum, package in PackageRelationKind.allCases.reduce(sum) { $0 + package.links($1).count } }
   }
@@ -90,7 +90,7 @@ extension StoredPackage {
   /// Name, version and architecture.
   var key: PackageKey { PackageKey(name: name, version: version, architecture: architecture) }
 
-  /// Every attribute with section and maintainer.
+  /// All attributes with section and maintainer.
   var fields: PackageFields {
     var fields = PackageFields(key: key)
     fields.section = section?.name

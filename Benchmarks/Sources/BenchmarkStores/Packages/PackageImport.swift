@@ -2,10 +2,10 @@ internal import BenchmarkData
 internal import BenchmarkRunner
 internal import Holdfast
 
-/// Imports a package index in batches, each with a save of its own, so that memory does not grow with the index.
+/// Imports a package index in batches with separate saves, so that memory doesn't grow with the index.
 ///
-/// Packages come first and their links after all packages are there, because a link may lead to a package that comes
-/// later. Between batches the context is emptied, and only object IDs are kept.
+/// All packages are inserted before their links, because a link can point to a later package. The context is reset between batches,
+/// and only object IDs are kept.
 struct PackageImport {
   private let index: PackageIndex
   private let context: ManagedObjectContext
@@ -25,7 +25,7 @@ struct PackageImport {
 
   /// Imports everything.
   ///
-  /// - Returns: how many objects and links the store holds afterwards; links as they were made.
+  /// - Returns: The number of objects in the store afterwards, plus the number of links created.
   mutating func run() throws -> Int {
     try insertSectionsAndMaintainers()
     for batch in batches {
@@ -45,7 +45,7 @@ struct PackageImport {
     stride(from: 0, to: index.count, by: Self.batchSize).lazy.map { [count = index.count] in $0..<min($0 + Self.batchSize, count) }
   }
 
-  // MARK: Steps of run()
+  // MARK: Steps of `run()`
 
   private mutating func insertSectionsAndMaintainers() throws {
     let newSections = (0..<index.sectionCount).map { number in

@@ -1,11 +1,11 @@
 internal import Holdfast
 internal import HoldfastStore
 
-/// The model of the package input: a package has a many-to-many pair of relationships for each kind of link.
+/// The model of the package input. A package has a many-to-many pair of relationships for each kind of link.
 enum PackageModel {
   static let classes: [ManagedObject.Type] = [StoredPackage.self, StoredSection.self, StoredMaintainer.self]
 
-  /// Freezes the model.
+  /// Creates the model.
   static func make() throws -> ManagedObjectModel { try ManagedObjectModel(entities: [package, section, maintainer]) }
 
   private static let package = EntityDescription(
@@ -36,8 +36,8 @@ enum PackageModel {
     "Section", attributes: [AttributeDescription("name", .string)],
     relationships: [.toMany("packages", to: "Package", inverse: "section")], uniquenessConstraints: [["name"]])
 
-  /// Without a uniqueness constraint: the input tells maintainers apart by their whole text, and there are some that differ in
-  /// blanks only.
+  /// Without a uniqueness constraint, because the input identifies maintainers by their full text, and some differ only in
+  /// whitespace.
   private static let maintainer = EntityDescription(
     "Maintainer", attributes: [AttributeDescription("name", .string), AttributeDescription("email", .string, isOptional: true)],
     relationships: [.toMany("packages", to: "Package", inverse: "maintainer")])

@@ -4,17 +4,17 @@ internal import Holdfast
 
 /// The workloads on packages.
 ///
-/// | workload | clock |
+/// | workload | measured interval |
 /// |---|---|
-/// | `import` | open … last batch saved |
-/// | `load` | open … all attributes read |
-/// | `links` | open … all links followed |
-/// | `search` `traverse` | the requests, the store open |
-/// | `update` `delete` | the fetch … saved, the store open |
+/// | `import` | from opening to the last save |
+/// | `load` | from opening until all attributes are read |
+/// | `links` | from opening until all links are followed |
+/// | `search` `traverse` | the requests, with an open store |
+/// | `update` `delete` | from the fetch to the end of the save, with an open store |
 struct PackageWorkloads {
   let kind: StoreKind
 
-  /// For a store that is read piece by piece: a process for each phase.
+  /// For a store that reads on demand: one process per phase.
   var separate: [Workload] {
     [
       workload("import", .makesStore) {
@@ -30,7 +30,7 @@ struct PackageWorkloads {
     ]
   }
 
-  /// For a store in memory: one process that imports everything; each phase begins with a context of its own.
+  /// For an in-memory store: one process that imports everything. Each phase uses a new context.
   var together: [Workload] {
     [
       workload("READ", .needsNoFile) { run in
@@ -68,7 +68,7 @@ struct PackageWorkloads {
     run.report(PackagePhase.importing.rawValue, check: UInt64(count))
   }
 
-  /// - Parameter beginning: from when memory is counted; nil for from now. A store in memory keeps what it was given before.
+  /// - Parameter beginning: The mark from which memory is counted. Defaults to now. An in-memory store keeps earlier data.
   private func load(_ run: StoreRun, since beginning: Mark? = nil, _ open: (StoreRun) throws -> PackageGraph) throws {
     run.begin()
     let graph = try open(run)
@@ -107,7 +107,7 @@ struct PackageWorkloads {
     run.report(PackagePhase.update.rawValue, check: sum)
   }
 
-  /// Deletes a section's packages; the links that remain are counted after the clock in a context that knows nothing of it.
+  /// Deletes a section's packages. The remaining links are counted in a new context, outside the measured interval.
   private func delete(_ run: StoreRun, _ graph: PackageGraph) throws {
     let plan = try run.context.packagePlan()
     run.begin()

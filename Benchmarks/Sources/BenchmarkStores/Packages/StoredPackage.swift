@@ -1,7 +1,7 @@
 internal import BenchmarkData
 internal import Holdfast
 
-/// A package of the package input as an object, with its links of every kind and their inverses.
+/// A package of the package input, with its links of every kind and their inverses.
 final class StoredPackage: ManagedObject {
   enum Slot {
     static let architecture = 0, homepage = 1, installedSize = 2, longDescription = 3, maintainer = 4, multiArch = 5, name = 6
@@ -73,7 +73,7 @@ final class StoredPackage: ManagedObject {
   var replaces: ToManyRelationship<StoredPackage> { toMany(Slot.replaces) }
   var suggests: ToManyRelationship<StoredPackage> { toMany(Slot.suggests) }
 
-  /// The packages that this one names in its relations of a kind.
+  /// The packages that this one refers to in its relations of a kind.
   func links(_ kind: PackageRelationKind) -> ToManyRelationship<StoredPackage> {
     switch kind {
     case .depends: depends
@@ -109,7 +109,7 @@ final class StoredPackage: ManagedObject {
   }
 }
 
-/// A section of the package input as an object.
+/// A section of the package input.
 final class StoredSection: ManagedObject {
   enum Slot {
     static let name = 0
@@ -130,7 +130,7 @@ final class StoredSection: ManagedObject {
   }
 }
 
-/// A maintainer of the package input as an object.
+/// A maintainer of the package input.
 final class StoredMaintainer: ManagedObject {
   enum Slot {
     static let email = 0, name = 1

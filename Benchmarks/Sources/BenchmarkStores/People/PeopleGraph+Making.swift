@@ -8,9 +8,9 @@ internal import Holdfast
 #endif
 
 extension PeopleGraph {
-  /// Makes every object of the input and relates them; nothing is saved yet.
+  /// Creates and relates every object of the input, without saving.
   ///
-  /// - Returns: the objects, which keep the graph in memory.
+  /// - Returns: The objects, which keep the graph in memory.
   func insert(_ people: PeopleDataset) -> (companies: [StoredCompany], persons: [StoredPerson]) {
     let companies = (0..<people.companyCount).map { insert(people.company($0)) }
     let persons = (0..<people.count).map { index in

@@ -8,21 +8,21 @@ internal import HoldfastStore
   internal import Foundation
 #endif
 
-/// What the workloads on people do with a context; each answer is the checksum of its ``/BenchmarkData/PeoplePhase``.
+/// The operations of the workloads on people. Each returns the checksum of its ``/BenchmarkData/PeoplePhase``.
 ///
-/// Everything goes through objects and requests as in any other program: no short cut past the stack.
+/// Everything uses objects and requests, as in any other program, without shortcuts.
 struct PeopleGraph {
   let context: ManagedObjectContext
-  /// How many persons the store holds.
+  /// The number of persons in the store.
   let count: Int
 
-  /// Every person, in no particular order.
+  /// All persons, in no particular order.
   func all() throws -> [StoredPerson] { try context.fetch(FetchRequest<StoredPerson>()) }
 
-  /// Reads every attribute of some persons.
+  /// Reads every attribute of persons.
   func read(_ persons: [StoredPerson]) -> UInt64 { persons.reduce(0) { $0 &+ checksum($1) } }
 
-  /// The person with an id, which the store must hold.
+  /// The person with an id, which must be in the store.
   func person(_ id: Int64) throws -> StoredPerson {
     guard let person = try context.fetch(FetchRequest(where: \StoredPerson.id == id)).first else { throw MissingObject("person \(id)") }
     return person
@@ -31,7 +31,7 @@ struct PeopleGraph {
   /// The person in the middle of the sample.
   func one() throws -> UInt64 { UInt64(try person(PeopleDataset.sampleID(count / 2, of: count)).id) }
 
-  /// Aged 30 to 40 and called A-something, by name, the first hundred.
+  /// The first hundred persons of age 30 to 40 whose name begins with "A", sorted by name.
   func search() throws -> UInt64 {
     let found = try context.fetch(
       FetchRequest(
@@ -40,12 +40,12 @@ struct PeopleGraph {
     return found.reduce(UInt64(found.count)) { $0 + UInt64($1.id) }
   }
 
-  /// A thousand persons one by one, with employer and friends.
+  /// Visits a thousand persons one by one, with employer and friends.
   func walk() throws -> UInt64 {
     try (0..<sampleSize).reduce(0) { sum, k in sum + relatives(of: try person(PeopleDataset.sampleID(k, of: count))) }
   }
 
-  /// The same with one request for all persons.
+  /// Does the same with one request for all persons.
   func walkTogether() throws -> UInt64 {
     let ids = (0..<sampleSize).map { PeopleDataset.sampleID($0, of: count) }
     let persons = try context.fetch(FetchRequest(where: (\StoredPerson.id).isIn(Set(ids))))
@@ -69,7 +69,7 @@ struct PeopleGraph {
     }
   }
 
-  /// One year more for one person in a hundred; not saved yet.
+  /// Adds a year to each person, without saving.
   func celebrate(_ persons: [StoredPerson]) -> UInt64 {
     persons.reduce(0) { sum, person in
       person.age += 1
@@ -77,7 +77,7 @@ struct PeopleGraph {
     }
   }
 
-  /// How many friend links there are, counted through the objects.
+  /// The number of friend links, counted through the objects.
   func linkCount() throws -> Int { try all().reduce(0) { $0 + $1.friends.count } }
 
   private func checksum(_ person: StoredPerson) -> UInt64 {
@@ -94,15 +94,15 @@ struct PeopleGraph {
   }
 }
 
-/// How many persons a walk visits.
+/// The number of persons that a walk visits.
 private let sampleSize = 1000
 
-/// A store did not give what it was given.
+/// A store didn't return data that was saved.
 struct MissingObject: Error, CustomStringConvertible {
   private let name: String
 
   init(_ name: String) { self.name = name }
 
-  /// One sentence.
-  var description: String { "The store does not hold \(name), although it was saved." }
+  /// What is missing, as one sentence.
+  var description: String { "The store doesn't contain \(name), although it was saved." }
 }

@@ -5,9 +5,9 @@ internal import HoldfastStore
 enum PeopleModel {
   static let classes: [ManagedObject.Type] = [StoredPerson.self, StoredCompany.self]
 
-  /// Freezes the model.
+  /// Creates the model.
   ///
-  /// - Parameter indexesNames: whether a store that has indexes keeps one on the names; it changes no answer.
+  /// - Parameter indexesNames: Whether the model has an index on names. It doesn't affect answers.
   static func make(indexesNames: Bool = false) throws -> ManagedObjectModel {
     var person = person
     if indexesNames { person.indexes = [FetchIndexDescription("byName", ["name"])] }

@@ -3,21 +3,22 @@ internal import BenchmarkRunner
 internal import Holdfast
 internal import HoldfastStore
 
-/// The workloads on people, with the clocks of the floors in C.
+/// The workloads on people. They measure the same intervals as the reference programs in C.
 ///
-/// | workload | clock |
+/// | workload | measured interval |
 /// |---|---|
-/// | `W1` | open … saved; `W1close` adds closing, `W1save` is the save alone |
-/// | `W2` `W3` | open … all attributes read, open … object |
-/// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed the store; `W4i` with an index on names, `W5b` with one request for all persons |
-/// | `W6` `W7` | the fetch … saved, the store open |
-/// | `S1` … `S1000` | the change … saved, the store open and the persons read |
+/// | `W1` | from opening to the end of the save; `W1close` includes closing, `W1save` is only the save |
+/// | `W2` `W3` | from opening until all attributes are read, or until the object is read |
+/// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed up the store; `W4i` has an index on names, `W5b` one request
+/// for all persons |
+/// | `W6` `W7` | from the fetch to the end of the save, with an open store |
+/// | `S1` … `S1000` | from the change to the end of the save, with an open store and persons in memory |
 ///
-/// Models are made before any clock starts: an application has its model when it opens a store.
+/// Models are created before any clock starts, because an application has its model when it opens a store.
 struct PeopleWorkloads {
   let kind: StoreKind
 
-  /// For a store that is read piece by piece: a process for each workload.
+  /// For a store that reads on demand: one process per workload.
   var separate: [Workload] {
     [
       workload("W1", .makesStore, insert), workload("W2", .readsStore, readAll), workload("W3", .readsStore, readOne),
@@ -31,7 +32,7 @@ struct PeopleWorkloads {
     ]
   }
 
-  /// For a store that is read as a whole: a process that makes it, and one that reads it once and does everything with it.
+  /// For a store that reads its entire file: one process that creates it, and one that opens it once and performs all phases.
   var whole: [Workload] {
     [
       workload("W1", .makesStore, insertAndTimeSave), workload("READ", .changesStore, readOnce),
@@ -39,7 +40,7 @@ struct PeopleWorkloads {
     ]
   }
 
-  /// For a store in memory: one process that makes the graph and does everything with it.
+  /// For an in-memory store: one process that creates the graph and performs all phases.
   var together: [Workload] {
     [workload("READ", .needsNoFile, everything), workload("SAVES", .needsNoFile) { try saves($0, try made($0)) }]
   }
@@ -54,7 +55,7 @@ struct PeopleWorkloads {
     return PeopleGraph(context: context, count: run.context.size)
   }
 
-  // MARK: Making
+  // MARK: Creating
 
   private func insert(_ run: StoreRun) throws {
     let people = run.context.people()
@@ -104,7 +105,7 @@ struct PeopleWorkloads {
 
   private func searchIndexed(_ run: StoreRun) throws { try warm("W4i", run, indexesNames: true) { try $0.search() } }
 
-  /// Measures a question to a store that has answered another one.
+  /// Measures a request to a store that has already answered another one.
   private func warm(_ name: String, _ run: StoreRun, indexesNames: Bool = false, _ body: (PeopleGraph) throws -> UInt64) throws {
     let graph = try open(run, PeopleModel.make(indexesNames: indexesNames))
     _ = try graph.context.count(for: FetchRequest(where: \StoredPerson.id == PeopleDataset.id(at: 0)))
@@ -131,7 +132,7 @@ struct PeopleWorkloads {
     try report(name, run, deleted: deleted.count)
   }
 
-  /// Changes persons that were read before, and saves: small saves first, as a program does that keeps what is typed.
+  /// Changes persons that were read before, and saves. Small saves are first, as in a program that saves while the user types.
   private func saves(_ run: StoreRun, _ graph: PeopleGraph) throws {
     for phase in SavePhase.phases(of: graph.count) {
       let persons = try phase.places.map { try graph.person(PeopleDataset.sampleID($0, of: graph.count)) }
@@ -146,7 +147,7 @@ struct PeopleWorkloads {
     }
   }
 
-  /// Counts the remaining links, which is not measured, in a context that knows nothing of the deletion.
+  /// Counts the remaining links in a new context, outside the measured interval.
   private func report(_ name: String, _ run: StoreRun, deleted: Int) throws {
     let figure = run.figure(name)
     let remaining = try PeopleGraph(context: run.newContext(), count: run.context.size).linkCount()
@@ -178,7 +179,7 @@ struct PeopleWorkloads {
     withExtendedLifetime(persons) {}
   }
 
-  /// What can be asked of a graph that is in memory.
+  /// Measures requests for a graph that is in memory.
   private func useLoaded(_ run: StoreRun, _ graph: PeopleGraph) throws {
     run.begin()
     run.report("W4", check: try graph.search())
@@ -197,7 +198,7 @@ struct PeopleWorkloads {
     try report("W7", run, deleted: deleted.count)
   }
 
-  /// The objects of this context go when it is done: what reads afterwards begins with nothing.
+  /// The context's objects are released at the end, so that the next phase begins without objects.
   private func makeGraph(_ run: StoreRun) throws {
     let people = run.context.people()
     let model = try PeopleModel.make()
@@ -206,13 +207,13 @@ struct PeopleWorkloads {
     let objects = graph.insert(people)
     try graph.context.save()
     withExtendedLifetime(objects) { run.report("W1", check: UInt64(objects.persons.count)) }
-    // The same objects again, as a program that made them would read them.
+    // Read the same objects, as the program that created them would.
     run.begin()
     let sum = graph.read(try graph.all())
     withExtendedLifetime(objects) { run.report("W2again", check: sum) }
   }
 
-  /// A graph of which a store in memory has everything and the context nothing.
+  /// Creates a graph that is in an in-memory store, but not in the context.
   private func made(_ run: StoreRun) throws -> PeopleGraph {
     let people = run.context.people()
     let graph = try open(run, PeopleModel.make())
@@ -221,7 +222,7 @@ struct PeopleWorkloads {
     return try withExtendedLifetime(objects) { PeopleGraph(context: try run.newContext(), count: run.context.size) }
   }
 
-  /// What it takes to have everything loaded is what the store keeps as well, so memory is counted from the beginning.
+  /// The store's own memory is part of having everything loaded, so memory is counted from the beginning.
   private func readGraph(_ run: StoreRun, _ graph: PeopleGraph, since beginning: Mark) throws -> [StoredPerson] {
     run.begin()
     let persons = try graph.all()

@@ -7,7 +7,7 @@ internal import HoldfastStore
   internal import Foundation
 #endif
 
-/// A person of the people input as an object.
+/// A person of the people input.
 final class StoredPerson: ManagedObject {
   enum Slot {
     static let age = 0, avatar = 1, birthday = 2, email = 3, employer = 4, height = 5, id = 6, isActive = 7, name = 8, notes = 9, uid = 10
@@ -76,7 +76,7 @@ final class StoredPerson: ManagedObject {
   }
 }
 
-/// A company of the people input as an object.
+/// A company of the people input.
 final class StoredCompany: ManagedObject {
   enum Slot {
     static let founded = 0, name = 1

@@ -7,29 +7,29 @@ internal import Synchronization
   internal import Foundation
 #endif
 
-/// Counts the requests that a store is sent, by kind.
+/// Counts the requests to a store, by kind.
 final class RequestCounter: Sendable {
   let fetches = Atomic(0)
   let faults = Atomic(0)
   let relationships = Atomic(0)
   let keyAllocations = Atomic(0)
   let saves = Atomic(0)
-  /// Asks the store for its statements; set when the store is made, and again when it is closed.
+  /// Returns the store's statement count. Set when the store is created, and again when it is closed.
   private let statementCount = Mutex<(@Sendable () -> Int?)?>(nil)
 
-  /// All requests together.
+  /// The number of all requests.
   var total: Int { [fetches.value, faults.value, relationships.value, keyAllocations.value, saves.value].reduce(0, +) }
 
-  /// The statements that the store executed; nil when it has none.
+  /// The number of statements that the store executed; nil if it has no statements.
   var statements: Int? { statementCount.withLock { $0 }?() }
 
-  /// Keeps the number as it is, since a closed store has none.
+  /// Keeps the current number, because a closed store doesn't have one.
   func keepStatements() {
     let last = statements
     statementCount.withLock { $0 = { last } }
   }
 
-  /// A description whose stores are counted.
+  /// A description whose stores count requests.
   func counting(_ kind: StoreKind, at path: String) -> StoreDescription {
     var description = kind.describe(path)
     let makeStore = description.makeStore
@@ -47,9 +47,9 @@ extension Atomic where Value == Int {
   fileprivate func increment() { add(1, ordering: .relaxed) }
 }
 
-/// Hands every request on to another store and counts it.
+/// Forwards every request to another store and counts it.
 ///
-/// The call costs little, but not nothing: stores are wrapped only in runs whose times are not used.
+/// Counting takes a little time, so stores are wrapped only in runs whose times aren't used.
 final class CountingStore: IncrementalStore {
   private let store: any IncrementalStore
   private let counter: RequestCounter

@@ -5,14 +5,14 @@ internal import HoldfastSQLiteStore
 public import HoldfastStore
 internal import HoldfastXMLStore
 
-/// A kind of store: its name on the command line, how one is described, and how its statements are counted.
+/// A kind of store: its name on the command line, its description, and its statement count.
 public struct StoreKind: Sendable {
   let name: String
   let describe: @Sendable (_ path: String) -> StoreDescription
-  /// The statements that a store of this kind executed since it was opened; nil when it has none.
+  /// The number of statements that a store executed since it was opened; nil if it has no statements.
   let statements: @Sendable (any IncrementalStore) -> Int?
 
-  /// Describes a kind of store.
+  /// Creates a kind of store.
   public init(
     _ name: String, statements: @escaping @Sendable (any IncrementalStore) -> Int? = { _ in nil },
     describe: @escaping @Sendable (_ path: String) -> StoreDescription
@@ -22,34 +22,34 @@ public struct StoreKind: Sendable {
     self.describe = describe
   }
 
-  /// Everything in memory, nothing in a file.
+  /// An in-memory store without a file.
   public static let memory = StoreKind("memory") { _ in .memory() }
 
-  /// A JSON file with full durability, as the store opens it unless told otherwise, but of any size.
+  /// A JSON file with the default options, except for an unlimited size.
   public static let json = StoreKind("json") { path in
     var options = JSONStore.Options()
     options.wholeFile.file.largestByteCount = .max
     return .json(at: path, options: options)
   }
 
-  /// An XML file with full durability, as the store opens it unless told otherwise, but of any size.
+  /// An XML file with the default options, except for an unlimited size.
   public static let xml = StoreKind("xml") { path in
     var options = XMLStore.Options()
     options.wholeFile.file.largestByteCount = .max
     return .xml(at: path, options: options)
   }
 
-  /// A binary file with full durability, as the store opens it unless told otherwise, but of any size.
+  /// A binary file with the default options, except for an unlimited size.
   public static let binary = StoreKind("binary") { path in
     var options = BinaryStore.Options()
     options.wholeFile.file.largestByteCount = .max
     return .binary(at: path, options: options)
   }
 
-  /// A SQLite file with full durability, as the store opens it unless told otherwise.
+  /// A SQLite file with the default options.
   public static let sqlite = StoreKind("sqlite", statements: { ($0 as? SQLiteStore)?.statementCount }) { .sqlite(at: $0) }
 
-  /// The same kind with every store wrapped in another, for tests of what a wrong store does.
+  /// The same kind with every store wrapped, to test the effect of a defective store.
   public func wrapping(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreKind {
     StoreKind(name, statements: statements) { path in
       var description = describe(path)

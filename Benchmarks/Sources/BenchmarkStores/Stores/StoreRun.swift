@@ -2,13 +2,13 @@ internal import BenchmarkRunner
 internal import Holdfast
 internal import HoldfastStore
 
-/// One measuring process at work: opens the store, starts clocks and reports figures with what was counted.
+/// The work of one measuring process: opens the store, starts clocks, and reports figures and counts.
 ///
-/// The clock starts with ``begin()``, before or after ``open(_:_:)`` as the phase demands.
+/// The clock starts with ``begin()``, before or after ``open(_:_:)`` depending on the phase.
 final class StoreRun {
   let context: WorkloadContext
   private let kind: StoreKind
-  /// Nil when the times are what is wanted.
+  /// Nil if times are measured rather than counts.
   private let counter: RequestCounter?
   private var classes: [ManagedObject.Type] = []
   private var coordinator: PersistentStoreCoordinator?
@@ -24,7 +24,7 @@ final class StoreRun {
     if context.isCounting { OperationCounts.start() }
   }
 
-  /// Opens the store and makes a context.
+  /// Opens the store and creates a context.
   func open(_ model: ManagedObjectModel, _ classes: [ManagedObject.Type]) throws -> ManagedObjectContext {
     let description = counter?.counting(kind, at: context.path) ?? kind.describe(context.path)
     coordinator = try PersistentStoreCoordinator(model: model, store: description)
@@ -32,13 +32,13 @@ final class StoreRun {
     return try newContext()
   }
 
-  /// Makes a further context, which knows no object yet. The store must be open.
+  /// Creates another context without objects. The store must be open.
   func newContext() throws -> ManagedObjectContext {
-    guard let coordinator else { preconditionFailure("A context was made before the store was opened.") }
+    guard let coordinator else { preconditionFailure("A context was created before the store was opened.") }
     return try ManagedObjectContext(coordinator: coordinator, classes: classes)
   }
 
-  /// Closes the store; nothing of it remains beside its file.
+  /// Closes the store and releases it.
   func close() throws {
     try coordinator?.close()
     coordinator = nil
@@ -52,8 +52,7 @@ final class StoreRun {
     mark = Mark.begin()
   }
 
-  /// The figure of what was done since the clock was started, without its checksum, for phases whose answer takes more
-  /// work to tell.
+  /// The figure since the clock was started, without a checksum. Use it if computing the answer isn't part of the phase.
   func figure(_ name: String) -> Figure {
     var figure = mark.figure(name, check: 0)
     if let counter {
@@ -66,13 +65,13 @@ final class StoreRun {
     return figure
   }
 
-  /// A second clock, for a part of what is measured.
+  /// A second clock, for a part of the interval.
   func split() -> Mark { Mark.begin() }
 
-  /// The figure of what was done since a second clock was started, without checksum or counts.
+  /// The figure since a second clock was started, without a checksum or counts.
   func figure(_ name: String, since mark: Mark) -> Figure { mark.figure(name, check: 0) }
 
-  /// Reports what was done since the clock was started.
+  /// Reports the figure since the clock was started.
   func report(_ name: String, check: UInt64) { report(figure(name), check: check) }
 
   /// Reports a figure that was taken before.
