@@ -99,10 +99,10 @@ import Testing
     }
     #expect(calls.suffix(2) == ["prepare", "commit"])
     let saving = calls.drop { $0 != "keys" }
-    #expect(saving.filter { $0 == "keys" }.count == 2, "Keys are asked for once for each entity: \(calls)")
+    #expect(saving.filter { $0 == "keys" }.count == 2, "Keys weren't requested once per entity: \(calls)")
     store.clear()
     try context.save()
-    #expect(store.requests.isEmpty, "A save of nothing asks nothing.")
+    #expect(store.requests.isEmpty, "A save without changes sent a request.")
   }
 
   @Test func theWeakestStoreIsAskedForAllRows() throws {

@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func aBlockWithoutLanguageOrEndIsAnError() {
-    #expect(throws: SnippetError(file: "A.md", line: 2, reason: "The block does not say its language.")) {
+    #expect(throws: SnippetError(file: "A.md", line: 2, reason: "The block has no language.")) {
       try Snippet.all(in: "Text:\n```\na()\n```", of: "A.md")
     }
     #expect(throws: SnippetError(file: "A.md", line: 1, reason: "The block has no end.")) {

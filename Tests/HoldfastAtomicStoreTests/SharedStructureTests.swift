@@ -36,7 +36,7 @@ import Testing
     }
     for (map, model) in copies + [(map, model)] {
       #expect(map.count == model.count)
-      for (key, value) in model where map[key].bits != value { Issue.record("Key \(key) leads to \(map[key].bits), not to \(value).") }
+      for (key, value) in model where map[key].bits != value { Issue.record("Key \(key) has the value \(map[key].bits), not \(value).") }
       var met: [Int64] = []
       map.forEach { key, value in
         met.append(key)

@@ -233,7 +233,7 @@ import Testing
         continue
       }
       #expect(refusal.code == .damaged && refusal.path == file.path, "\(kind), \(place): \(refusal)")
-      #expect(kind != 2, "The model is not needed to read the rest.")
+      #expect(kind != 2, "A file without its model was refused.")
     }
     // Links may point to missing objects. An index or a list must match the existing rows and links.
     #expect(Set(opened).isSubset(of: [2, 3, 4]) && opened.contains(2), "\(opened)")

@@ -148,7 +148,7 @@ import Testing
     let page = check(report)
     #expect(page.texts("h2").contains("77 packages"))
     #expect(page.texts("h2").contains("An ordered list of 50 objects"))
-    #expect(page.texts("td").contains("100 B"), "What is kept is told for each package.")
+    #expect(page.texts("td").contains("100 B"), "The size per package is missing.")
   }
 
   @Test("A figure that was counted but never timed has no time and isn't shown as the fastest")

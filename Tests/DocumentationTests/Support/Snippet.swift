@@ -60,7 +60,7 @@ extension Snippet {
         code = []
       } else if content.hasPrefix("```") {
         let language = String(content.drop { $0 == "`" })
-        if language.isEmpty { throw SnippetError(file: file, line: number + 1, reason: "The block does not say its language.") }
+        if language.isEmpty { throw SnippetError(file: file, line: number + 1, reason: "The block has no language.") }
         opening = (number, language, line.count - content.count)
       }
     }
@@ -95,7 +95,7 @@ struct CompiledSources: Sendable {
       }
     }
     let place = snippet.line + 1 + most
-    return "\(snippet.file):\(place): The example does not stand in a compiled file. Not found behind what is before it: "
+    return "\(snippet.file):\(place): The example isn't in a compiled file. The first line that differs is: "
       + "\(most < snippet.lines.count ? snippet.lines[most] : "")"
   }
 
