@@ -5,7 +5,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Objects hear of their rows, on every store.
+/// Callbacks when objects get and lose their rows, on every store.
 @Suite struct AwakeningTests {
   class Pet: ManagedObject {
     override class var entityName: String { "Dog" }
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Works its greeting out when it gets its row, and drops it with the row.
+  /// Computes its greeting when it gets its row, and discards it with the row.
   final class Greeter: Pet {
     var greeting: String?
     override func awakeFromFetch() {
@@ -45,18 +45,18 @@ import Testing
     }
   }
 
-  /// Sets values of its own when it gets its row.
+  /// Sets its own values when it gets its row.
   final class Setter: Pet {
     override func awakeFromFetch() { notes = "computed for \(name), and long enough to need some room of its own" }
   }
 
-  /// Looks at its friends when it gets its row.
+  /// Reads its friends when it gets its row.
   final class Curious: Pet {
     var seen = -1
     override func awakeFromFetch() { seen = friends.reduce(0) { $0 + $1.age } }
   }
 
-  /// Befriends itself when it gets its row.
+  /// Adds itself to its friends when it gets its row.
   final class Linker: Pet {
     override func awakeFromFetch() { friends.insert(self) }
   }
@@ -102,7 +102,7 @@ import Testing
     #expect(awake.awakensObjects && awake.turnsObjectsIntoFaults && awake.hooks.count { !$0.isEmpty } == 1)
   }
 
-  /// What an object reads while it gives its row up is awake, too.
+  /// Objects that an object reads while it gives up its row are awake, too.
   final class Backward: Pet {
     var greeting: String?
     override func awakeFromFetch() { greeting = "I am \(name)" }
@@ -143,7 +143,7 @@ import Testing
     var walked: [Greeter] = [first]
     for number in 1..<100 {
       let friend = try #require(dog.friends.first { _ in true } as? Greeter)
-      // A fault is awakened by its first access; one whose row came along was when it was made.
+      // A fault is awakened by its first access. An object with a prefetched row is awakened when it is created.
       #expect(friend.name == "dog \(number)" && friend.greeting == "I am dog \(number)")
       walked.append(friend)
       dog = friend
@@ -210,12 +210,12 @@ import Testing
       return try found?.value(forKey: "notes").storeValue
     }
     #expect(try stored("dog 0") == .null)
-    // It goes along with what makes the object a changed one.
+    // It is saved with the first real change of the object.
     dogs[0].age = 8
     #expect(dogs[0].hasChanges)
     try context.save()
     #expect(try stored("dog 0") == .string(wanted) && stored("dog 1") == .null && dogs[0].notes == wanted)
-    // The first write to a fault that sets values of its own.
+    // The first write to a fault that sets its own values.
     try context.refresh(dogs[1], mergeChanges: false)
     dogs[1].age = 9
     #expect(dogs[1].notes?.hasPrefix("computed for dog 1") == true && dogs[1].age == 9)
@@ -264,7 +264,7 @@ import Testing
     #expect(new.age == 1 && new.greeting == nil && context.heardCalls.isEmpty)
   }
 
-  /// The save reads unread objects whose links changed; they are awakened when it is over, and what they do then is not lost.
+  /// The save reads unloaded objects whose links changed. They are awakened after it, and their own changes are kept.
   @Test(arguments: TestStore.allCases) func objectsThatASaveReadsAreAwakenedAfterTheCommit(_ store: TestStore) throws {
     let place = try place(store, Greeter.self, dogs: 3)
     let ids = try place.context().fetchObjectIDs(FetchRequest<Greeter>(sortedBy: byAge))
@@ -277,7 +277,7 @@ import Testing
     #expect(dogs[0].greeting == "I am dog 0" && dogs[1].isFault)
   }
 
-  /// Random reading, refreshing and saving: an object has its greeting exactly while it has its row.
+  /// Random reading, refreshing and saving. An object has its greeting exactly while it has its row.
   @Test(arguments: TestStore.allCases) func anObjectIsAwakeExactlyWhileItHasItsRow(_ store: TestStore) throws {
     var random = SeededGenerator()
     print("awakening on \(store): HOLDFAST_SEED=\(random.seed)")
@@ -306,7 +306,7 @@ import Testing
   }
 }
 
-/// What objects of contexts heard, by the names of those; a context without a name is not listened to.
+/// The callbacks of objects, by the names of their contexts. Contexts without a name aren't recorded.
 private let heard = Mutex<[String: [String]]>([:])
 
 extension ManagedObjectContext {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Holdfast
 
-/// What handlers and callbacks may do, and objects that have left the graph.
+/// What handlers and callbacks may do, and objects that were removed from the graph.
 @Suite struct CallbackTests {
   @Test(arguments: TestStore.allCases) func aHandlerOfASaveMaySaveAgain(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
@@ -19,7 +19,7 @@ import Testing
     context.contextDidSave { _, changes in heard.append("second \(changes.inserted.count) \(changes.updated.count)") }
     let dog = context.dog("Fido", age: 1)
     try context.save()
-    // All hear of the saves in the same order.
+    // All receive the saves in the same order.
     #expect(heard == ["first 1 0", "second 1 0", "first 0 1", "second 0 1", "first 0 1", "second 0 1"])
     #expect(!context.hasChanges && dog.age == 3)
     #expect(try place.context().one(\Dog.name == "Fido")?.age == 3)

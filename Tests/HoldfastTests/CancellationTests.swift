@@ -4,9 +4,9 @@ import Testing
 
 @testable import Holdfast
 
-/// One rule for cancelled tasks, on every store and for any number of rows: what a program fetches is cancelled; faults and saves are not.
+/// Cancelled tasks, on every store and for any number of rows: fetches are cancelled; faults and saves aren't.
 @Suite struct CancellationTests {
-  /// Runs a body in a task that is cancelled already.
+  /// Runs a body in a cancelled task.
   private func cancelled<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -55,7 +55,7 @@ import Testing
       let (context, _) = try place.recording()
       let fido = try #require(try context.existingObject(with: dog.objectID) as? Dog)
       #expect(fido.age == 3 && fido.owner?.name == "Ann" && fido.owner?.dogs.count == 1)
-      // A store that doesn't check uniqueness itself has its rows read by the save.
+      // If a store doesn't check uniqueness itself, the save reads its rows.
       let rex = context.dog("Rex")
       rex.chip = 8
       fido.age = 4
@@ -81,7 +81,7 @@ import Testing
   }
 }
 
-/// Cancels the task that fetches while the fetch is under way.
+/// Cancels the fetching task during the fetch.
 private final class CancellingStore: IncrementalStore {
   private let base: any IncrementalStore
   init(_ base: any IncrementalStore) { self.base = base }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Holdfast
 
-/// Cascades that come back to where they began, on every store.
+/// Cyclic cascades, on every store.
 @Suite struct CascadeCycleTests {
-  /// House → Room → Cat → House, each with the next ones to itself; and a cat leads to a next cat.
+  /// House → Room → Cat → House, each with several destinations, and a cat has a next cat.
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [
@@ -42,7 +42,7 @@ import Testing
     return object
   }
 
-  /// Rings of the three entities: each house has two rooms, each of them a cat, and one of the cats has the house.
+  /// Rings of the three entities: each house has two rooms, each room has a cat, and one of the cats has the house.
   private func fill(_ context: ManagedObjectContext, rings: Int) throws {
     for ring in 0..<rings {
       let house = try insert("House", "\(ring)", context)
@@ -70,7 +70,7 @@ import Testing
     try fill(setup, rings: 3)
     try setup.save()
     let context = try place.context()
-    // Of the rooms and cats of a ring, the one that the ring goes through.
+    // The room and the cat of a ring that are part of the cycle.
     let first = try object("House", "1", context)
     let room = first.toMany(0) as ToManyRelationship<ManagedObject>
     let through = try #require(try room.first { try $0.toMany(forKey: "cats").contains { try !$0.toMany(forKey: "houses").isEmpty } })
@@ -94,7 +94,7 @@ import Testing
     #expect(try object("House", "2", last).ordered(forKey: "rooms").count == 2)
   }
 
-  /// From unread objects, of which the context learns as it goes; and of new ones that never were in the store.
+  /// With unloaded objects, which the context finds step by step, and with new objects that were never saved.
   @Test(arguments: TestStore.allCases, [true, false]) func aRingGoesUnreadOrUnsaved(_ store: TestStore, _ isSaved: Bool) throws {
     let place = try place(store), setup = try place.context()
     try fill(setup, rings: 2)
@@ -111,7 +111,7 @@ import Testing
     for entity in Self.entities { #expect(try names(entity, place.context()) == []) }
   }
 
-  /// Cats in a ring by a relationship to their own entity: of one, of two, and of more than a stack would hold calls for.
+  /// Rings of cats, by a relationship to their own entity: with one, with two, and with more than recursive calls could handle.
   @Test(arguments: TestStore.allCases, [1, 2, 3, 3_000]) func aRingOfOneEntityGoesAsAWhole(_ store: TestStore, _ count: Int) throws {
     let place = try place(store), setup = try place.context()
     let cats = try (0..<count).map { try insert("Cat", "ring \($0)", setup) }
@@ -126,7 +126,7 @@ import Testing
     #expect(try names("Cat", place.context()) == ["beside"])
   }
 
-  /// Each object that a cascade came to once cost a look at all registered ones.
+  /// The bug: each object of a cascade caused a pass over all registered objects.
   @Test func aLongCascadeIsNotQuadratic() throws {
     func time(_ count: Int) throws -> Duration {
       let context = try place(.memory).context()
@@ -138,11 +138,11 @@ import Testing
       #expect(context.deletedObjects.count == count)
       return time
     }
-    // Sixteen times as many; quadratic is 256 times as long.
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
     try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
-  /// Objects that were deleted behind the one whose targets could not be read have their rules applied when it is tried again.
+  /// If the targets of one object couldn't be read, the delete rules of objects deleted after it are applied by the next attempt.
   @Test(arguments: TestStore.allCases) func aCascadeThatFailsOnceGoesOnWithAllThatWereDeleted(_ store: TestStore) throws {
     let place = try store.makePlace(), setup = try place.context()
     for name in ["a", "b", "c"] {

@@ -4,9 +4,9 @@ import HoldfastStoreConformance
 import Synchronization
 import Testing
 
-/// Deleting many objects asks a store as often as deleting few, and links go by the objects that lose them, not one by one.
+/// Deleting many objects sends as many store requests as deleting few. Links are removed per owner, not one by one.
 @Suite struct DeletionCostTests {
-  /// Saves so many dogs with an owner, friends and a vaccination each.
+  /// Saves this number of dogs, each with an owner, friends and a vaccination.
   private func fill(_ place: TestStore.Place, _ count: Int, friends: Int) throws {
     let context = try place.context()
     let ann = context.insert(Person.self)
@@ -31,7 +31,7 @@ import Testing
     var statements = 0
   }
 
-  /// Deletes all dogs but one in ten, and tells what the store was asked.
+  /// Deletes nine of ten dogs, and returns the cost in requests and statements.
   private func deleteMost(_ store: TestStore, of count: Int, friends: Int = 6) throws -> Cost {
     let place = try store.makePlace()
     try fill(place, count, friends: friends)
@@ -57,12 +57,12 @@ import Testing
   @Test(arguments: TestStore.allCases) func aStoreIsAskedAsOftenForManyAsForFew(_ store: TestStore) throws {
     let (few, many) = (try deleteMost(store, of: 100), try deleteMost(store, of: 1_000))
     #expect(few.requests == many.requests, "\(store)")
-    // A store whose rows lie in memory is asked for a few objects one by one before it is asked for all others at once.
+    // A store with resident rows gets single requests for a few objects before one for all others.
     #expect(many.requests.values.reduce(0, +) <= (store.hasResidentRows || store == .second ? 80 : 10), "\(many.requests)")
   }
 
-  /// For a dog: its row, both sides of its links, its collar's and its vaccination's key; for the vaccination: reading and
-  /// deleting it. And the version of each dog that lost friends.
+  /// For each dog: its row, both sides of its links, the keys of its collar and vaccination; reading and deleting the vaccination. Also the
+  /// version of each dog that lost friends.
   @Test(arguments: [2, 6]) func statementsOfSQLiteAreByObjectsAndNotByLinks(_ friends: Int) throws {
     let few = try deleteMost(.sqlite, of: 100, friends: friends), many = try deleteMost(.sqlite, of: 1_000, friends: friends)
     #expect(many.statements - few.statements == 7 * 810 + 90, "\(few.statements), \(many.statements)")

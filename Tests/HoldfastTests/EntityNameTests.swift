@@ -2,7 +2,7 @@ import Holdfast
 import HoldfastMemoryStore
 import Testing
 
-/// Which entity a class stands for.
+/// The entity of a class.
 @Suite struct EntityNameTests {
   class Boat: ManagedObject {
     var name: String {

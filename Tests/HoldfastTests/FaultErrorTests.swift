@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Properties that can't be read because of an error: no placeholder reaches a save. On every store.
+/// Properties that can't be read because of an error: placeholders are never saved. On every store.
 @Suite struct FaultErrorTests {
   private static let busy = StoreError(.locked, operation: "read", reason: "The test says so.", isRetryable: true)
 
@@ -16,7 +16,7 @@ import Testing
     let rex: Dog
     let ann: Person
 
-    /// A context of its own, which shows what is saved.
+    /// A separate context, which shows the saved values.
     func other() throws -> ManagedObjectContext {
       try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
     }
@@ -53,7 +53,7 @@ import Testing
     #expect(try scene.other().one(\Dog.name == "Rex")?.age == 5)
   }
 
-  /// How errors are acknowledged.
+  /// Ways to acknowledge errors.
   enum Acknowledgement: CaseIterable, Sendable { case call, reset, rollback, refresh, refreshAll }
 
   @Test(arguments: TestStore.allCases, Acknowledgement.allCases)
@@ -61,7 +61,7 @@ import Testing
     let scene = try scene(store), context = scene.context
     copyUnreadAge(scene)
     try expectRefusal(scene)
-    // Reading the value in the meantime doesn't undo that a placeholder was returned.
+    // Reading the value later doesn't undo that a placeholder was returned.
     #expect(scene.fido.age == 3 && !scene.fido.isInaccessible)
     try expectRefusal(scene)
     switch acknowledgement {
@@ -95,7 +95,7 @@ import Testing
       #expect(throws: StoreError.self, "\(key)") { try scene.fido.value(forKey: key) }
       scene.failing.clear()
     }
-    // Nothing was returned, so nothing has to be acknowledged.
+    // No placeholder was returned, so nothing needs to be acknowledged.
     scene.rex.age = 6
     try scene.context.save()
     #expect(try scene.fido.value(forKey: "age") == .int16(3))
@@ -203,13 +203,13 @@ import Testing
     let (context, failing) = try place.faulty()
     let same = try #require(try context.fetch(FetchRequest<Meter>()).first)
     var wrong = 0
-    // Whichever of the reads of the deletion fails.
+    // Whichever read of the deletion fails.
     for number in 1...4 {
       try context.refreshAllObjects()
       context.persistentStoreCoordinator.rowCache.removeAll()
       context.delete(try context.object(with: tour.objectID))
       failing.fail(.rows, onCall: number, with: Self.busy)
-      // The first time throws; the second would save what the callback computed.
+      // The first attempt throws. The second one would save what the callback computed.
       for _ in 0..<2 {
         do {
           try context.save()
@@ -253,7 +253,7 @@ import Testing
     copyUnreadAge(scene)
     try scene.context.save()
     #expect(try scene.other().one(\Dog.name == "Rex")?.age == 0)
-    // What throws by itself does so whatever the policy.
+    // Methods that throw do so under every policy.
     try scene.context.refresh(scene.fido, mergeChanges: false)
     scene.failing.fail(.beginRead, with: Self.busy)
     #expect(throws: StoreError.self) { try scene.fido.value(forKey: "age") }
@@ -273,7 +273,7 @@ import Testing
 
   // MARK: Random programs
 
-  /// A program that computes values from what it reads and saves them, against plain dictionaries.
+  /// A program that computes values from what it reads and saves them. Plain dictionaries hold the expected values.
   private struct Program {
     var ages: [String: Int]
     var owners: [String: String]
@@ -296,7 +296,7 @@ import Testing
       try context.save()
     }
 
-    /// One deed that reads faults and relationships and writes what it read.
+    /// A step that reads faults and relationships, and writes what it read.
     mutating func step(_ dogs: [String: Dog], _ random: inout SeededGenerator) {
       let names = dogs.keys.sorted(), name = names[Int.random(in: 0..<names.count, using: &random)]
       let other = names[Int.random(in: 0..<names.count, using: &random)]
@@ -320,7 +320,7 @@ import Testing
       }
     }
 
-    /// What differs in a store.
+    /// The differences in a store.
     func difference(_ context: ManagedObjectContext) throws -> String? {
       for dog in try context.fetch(FetchRequest<Dog>()) {
         let found = (dog.age, dog.owner?.name, Set(dog.friends.map(\.name)))
@@ -332,7 +332,7 @@ import Testing
     }
   }
 
-  /// The same program is run again and again, and each time another of its reads fails once: whatever is saved is right.
+  /// The same program runs repeatedly, and each time another of its reads fails once. The saved values must be correct.
   @Test(arguments: TestStore.allCases) func whicheverReadFailsNoWrongValueIsSaved(_ store: TestStore) throws {
     var seeds = SeededGenerator()
     print("failing reads on \(store): HOLDFAST_SEED=\(seeds.seed)")
@@ -345,7 +345,7 @@ import Testing
     }
   }
 
-  /// - Returns: whether the program made the call that was to fail.
+  /// - Returns: whether the program made the failing call.
   private func run(
     _ store: TestStore, _ seed: UInt64, _ call: FaultInjectingStore.Call, _ number: Int, _ refusals: inout Int
   ) throws -> Bool {
@@ -358,7 +358,7 @@ import Testing
     let before = failing.count(of: call)
     failing.fail(call, onCall: number, with: Self.busy)
     for round in 0..<6 {
-      // Everything is a fault again, also for the shared cache.
+      // Everything is a fault again, and the row cache is empty.
       try context.refreshAllObjects()
       context.persistentStoreCoordinator.rowCache.removeAll()
       let dogs = try ids.mapValues { try #require(try context.object(with: $0) as? Dog) }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Holdfast
 
-/// Which requests reach a store, and that none does when none should.
+/// The requests that reach a store, and operations that need no request.
 @Suite struct FaultTests {
-  /// Dogs with owners and friends, saved.
+  /// Saved dogs with owners and friends.
   private func kennel(_ store: TestStore, dogs count: Int) throws -> TestStore.Place {
     let place = try store.makePlace()
     let context = try place.context()
@@ -35,7 +35,7 @@ import Testing
       for friend in dog.friends { length += friend.name.utf8.count }
     }
     #expect(length > 10_000)
-    // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
+    // A store with resident rows gets single requests for a few objects before one for all others.
     #expect(reads(recorder).count <= (store.hasResidentRows ? 100 : 8), "\(reads(recorder).count) requests")
   }
 
@@ -205,7 +205,7 @@ import Testing
       #expect(count == 1)
     }
     try await leaveChanges()
-    // The context is released on its own queue; until then the store is open.
+    // The context is released on its own queue. Until then, the store is open.
     let isClosed = try await eventually {
       do {
         try await leaveChanges()
@@ -215,7 +215,7 @@ import Testing
     #expect(isClosed)
   }
 
-  /// In a process of its own, since other tests take memory too.
+  /// In its own process, because other tests allocate memory as well.
   @Test func aMillionObjectsAreWalkedInConstantMemory() async {
     await #expect(processExitsWith: .success) {
       let context = try TestStore.memory.makePlace().context()
@@ -245,7 +245,7 @@ private func residentBytes() -> Int {
   return (statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
 }
 
-/// Lets a test reach the store that a description made. Used by one test, on one thread.
+/// Gives a test access to the store that a description created. Used by one test, on one thread.
 private final class FaultInjectingStoreBox: @unchecked Sendable {  // because each test reads it after the store was made
   var store: FaultInjectingStore?
 }

@@ -3,10 +3,10 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Objects are found by their keys, whatever steps these come in.
+/// Objects are found by their keys, whatever the distances between keys are.
 @Suite struct IdentityMapTests {
   private static let count = 5_000
-  /// Neighbours, one key in each line of the map, multiples of what a search steps by, and powers of two.
+  /// Adjacent keys, one key in each line of the map, multiples of the probing step, and powers of two.
   static let steps: [Int64] = [1, 3, 16, 17, 256, 272, 4_096, 1 << 20, 1 << 40]
 
   private func faults(_ context: ManagedObjectContext, _ first: ManagedObjectID, _ step: Int64) throws -> [ManagedObject] {

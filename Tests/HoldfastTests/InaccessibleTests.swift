@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Objects whose rows are gone: nothing that is done with them traps, and saves say what is wrong. On every store.
+/// Objects whose rows are deleted. No operation on them traps, and saves report the problem. On every store.
 @Suite struct InaccessibleTests {
   private struct Scene {
     let place: TestStore.Place
@@ -12,7 +12,7 @@ import Testing
     let ann: Person
   }
 
-  /// A context that knows Fido as a fault, or by his row, while another has deleted him.
+  /// A context with Fido as a fault, or with his row, after another context has deleted him.
   private func scene(_ store: TestStore, isFault: Bool) throws -> Scene {
     let place = try store.makePlace(), first = try place.context()
     let ann = first.person("Ann"), dog = first.dog("Fido", age: 3, owner: ann)
@@ -40,7 +40,7 @@ import Testing
     #expect(throws: ContextError.self) { try scene.context.existingObject(with: fido.objectID) }
   }
 
-  /// What can be done with an object.
+  /// The operations on an object.
   enum Deed: String, CaseIterable, Sendable {
     case setNumber, setText, setNil, setToOne, clearToOne, addLink, removeLink, addFromTheOtherSide, setByName, delete, deleteOwner
   }
@@ -71,7 +71,7 @@ import Testing
       try context.processPendingChanges()
       _ = (scene.fido.name, scene.fido.owner?.name, scene.fido.friends.count, scene.fido.collar?.color, scene.fido.description)
       _ = try context.fetch(FetchRequest<Dog>(where: \.age > 0 && (\Dog.owner).then(\.name) == "Ann"))
-      // Either nothing of the object is to be saved, or the save says that it is gone and leaves everything as it is.
+      // Either the object has nothing to save, or the save reports that it is deleted and changes nothing.
       do {
         try context.save()
       } catch let error as ContextError {
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  /// What is changed of an object that is gone is refused as a conflict, with its ID.
+  /// A change of a deleted object is refused as a conflict, with its ID.
   @Test(arguments: TestStore.allCases, [Deed.setNumber, .setText, .setToOne, .addLink])
   func savingItsChangesIsAConflict(_ store: TestStore, _ deed: Deed) throws {
     for isFault in [true, false] {
@@ -100,8 +100,8 @@ import Testing
     }
   }
 
-  /// The row of a deleted object that is gone leads nowhere, so delete rules find nothing; fetches go on, and the save says which objects
-  /// somebody else has deleted: the object, or what it would have deleted with it.
+  /// The row of a deleted object has no relationships, so delete rules find nothing. Fetches still work. The save reports the objects that
+  /// another context has deleted: this one, or those that its rules would have deleted.
   @Test(arguments: TestStore.allCases) func deletingItIsAConflictThatTheSaveReports(_ store: TestStore) throws {
     for isFault in [true, false] {
       let scene = try scene(store, isFault: isFault)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  /// A context that knows Fido's row, and Ann at the other end of a link as a fault, while another has deleted her.
+  /// A context with Fido's row, and with Ann, the other end of a link, as a fault, after another context has deleted her.
   private func leadingToGone(_ store: TestStore) throws -> (context: ManagedObjectContext, fido: Dog, ann: ManagedObjectID) {
     let place = try store.makePlace(), first = try place.context()
     let ann = first.person("Ann")
@@ -130,7 +130,7 @@ import Testing
     return (context, fido, ann.objectID)
   }
 
-  /// Leading a link away from an object that is gone is a change of that object too; fetches leave it out, and the save names it.
+  /// Removing a link to a deleted object changes that object as well. Fetches omit it, and the save reports it.
   @Test(arguments: TestStore.allCases) func fetchesGoOnAfterALinkToItWasCleared(_ store: TestStore) throws {
     let (context, fido, ann) = try leadingToGone(store)
     fido.owner = nil
@@ -147,7 +147,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Person>()).map(\.name) == ["Bob"])
   }
 
-  /// A query about a link clears it in rows that lead to what is being deleted; one of those rows may be gone.
+  /// A query about a link clears it in rows that point to objects being deleted. One of those rows may be deleted itself.
   @Test(arguments: TestStore.allCases) func fetchesGoOnWhenAnObjectThatLedToADeletedOneIsGone(_ store: TestStore) throws {
     let place = try store.makePlace(), first = try place.context()
     let ann = first.person("Ann"), gone = first.dog("Rex", owner: ann)

@@ -9,7 +9,7 @@ extension Animal {
   fileprivate var constant: String { "an animal" }
 }
 
-/// Objects of entities that inherit, on every store.
+/// Objects of entities with inheritance, on every store.
 @Suite struct InheritanceTests {
   private func menagerie(_ store: TestStore) throws -> TestStore.Place {
     try store.makePlace(model: Menagerie.model, classes: Menagerie.classes)
@@ -176,7 +176,7 @@ extension Animal {
     #expect(try context.existingObject(with: asAnimal) is Parrot)
     let asCat = try #require(ManagedObjectID(uriRepresentation: uri.replacing("/Parrot/", with: "/Cat/")))
     #expect(throws: ContextError.self) { try place.context().existingObject(with: asCat) }
-    // Nobody asks the store here, so the object is what the ID says until a row tells otherwise.
+    // No request is sent here, so the object has the entity of the ID until a row is read.
     let other = try place.context()
     let stale = try other.object(with: asCat)
     #expect(stale is Cat)
@@ -298,7 +298,7 @@ extension Animal {
 
   @Test(arguments: TestStore.allCases) func walkingToAThousandObjectsOfSeveralEntitiesTakesAHandfulOfRequests(_ store: TestStore) throws {
     let place = try crowd(store, 1000)
-    // A store whose rows lie in memory is asked for a few objects alone before it is asked for all.
+    // A store with resident rows gets single requests for a few objects before one for all others.
     let most = store.hasResidentRows ? 400 : 8
     func walk(_ what: String, _ body: (ManagedObjectContext) throws -> Int) throws {
       let (context, recorder) = try place.recording()
@@ -310,7 +310,7 @@ extension Animal {
         length + (visit.animal?.name.utf8.count ?? 0) + (visit.animal?.keeper?.name.utf8.count ?? 0)
       }
     }
-    // The objects of each entity are siblings, though they alternate.
+    // The objects of each entity are siblings, even if the entities alternate.
     try walk("from each") { context in
       try context.fetch(FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)])).reduce(0) { length, animal in
         animal.visits.reduce(length) { $0 + $1.day }
@@ -328,7 +328,7 @@ extension Animal {
     let context = try place.context()
     let visits = try context.fetch(FetchRequest<Visit>())
     #expect(visits.count == 1)
-    // Without delete rules: the store is told to remove the row alone.
+    // Without delete rules, the store only removes this row.
     let coordinator = try place.coordinator()
     let felix = try #require(try place.context().one(\Cat.lives == 3))
     var changes = SaveRequest.EntityChanges(entity: felix.entity.index)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Key paths that don't name one property of the class, in predicates and orders. On every store.
+/// Key paths that don't refer to one property of the class, in predicates and orders. On every store.
 @Suite struct KeyPathTests {
   /// Bob owns Rex and Tom, Ann owns Fido; Stray has no owner.
   private func context(_ store: TestStore) throws -> (TestStore.Place, ManagedObjectContext) {

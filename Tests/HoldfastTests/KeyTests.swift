@@ -37,7 +37,7 @@ import Testing
     #expect(Set(ann.dogs) == [argos, rex] && bob.dogs.isEmpty && fido.owner == nil && argos.owner === ann)
     try fido.setValue([argos, fido], forKey: "friends")
     #expect(Set(fido.friends) == [argos, fido] && rex.friendOf.isEmpty)
-    // What one object's property has can be set as another's.
+    // The value of one object's property can be assigned to another object.
     try rex.setValue(fido.value(forKey: "friends"), forKey: "friends")
     try rex.setValue(fido.value(forKey: "age"), forKey: "age")
     #expect(Set(rex.friends) == [argos, fido] && rex.age == 3)
@@ -98,7 +98,7 @@ import Testing
     #expect(try ann.value(forKeyPath: "dogs.@count") == .int64(2) && fido.value(forKeyPath: "owner.dogs.@count") == .int64(2))
     #expect(try fido.value(forKeyPath: "owner.dogs").objects?.count == 2)
     #expect(try fido.value(forKeyPath: "friends.owner.city") == .list([.single(.string("Oslo"))]))
-    // A list for each object on the way; null where a path leads nowhere.
+    // A list for each object on the path; null where a path ends early.
     #expect(try fido.value(forKeyPath: "friendOf.friends.name") == .list([.list([.single(.string("Fido"))])]))
     #expect(try fido.value(forKeyPath: "friends.collar.color") == .list([.single(.null)]))
     #expect(try fido.value(forKeyPath: "vaccinations.kind") == .list([]) && fido.value(forKeyPath: "vaccinations.@count") == .int64(0))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Lists of links and rows of changed objects against plain sets and values, by random steps.
+/// Lists of links and rows of changed objects compared with plain sets and values, in random steps.
 @Suite struct LinkListTests {
   @Test func aLinkListIsASet() {
     var random = SeededGenerator()

@@ -6,9 +6,9 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
-/// What a program that knows no type of Holdfast's shows of an error.
+/// The text that a program without knowledge of Holdfast's types shows for an error.
 @Suite struct LocalizedErrorTests {
-  /// A store's file that isn't there, in a folder of its own.
+  /// A missing store file in its own folder.
   private let path = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)/people").path
 
   private func expect(
@@ -20,7 +20,7 @@ import Testing
     #expect(bridged.domain == domain && bridged.code == code, sourceLocation: sourceLocation)
     #expect(error.localizedDescription == text, sourceLocation: sourceLocation)
     #expect(bridged.localizedDescription == text, sourceLocation: sourceLocation)
-    // Domain and number alone make a sentence that says nothing.
+    // Only the domain and the number would make a useless sentence.
     #expect(!text.contains("error \(code)"), sourceLocation: sourceLocation)
   }
 

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Holdfast
 
-/// What a context tells those who listen to it, on every store.
+/// The messages that a context sends to its observers, on every store.
 @Suite struct MessageTests {
-  /// What a listener heard.
+  /// The received messages.
   private final class Ear {
     var messages: [ObjectChanges] = []
 
-    /// The only message since the last time; nothing when there was none.
+    /// The only message since the last call; empty if there was none.
     func last() -> ObjectChanges {
       defer { messages = [] }
       #expect(messages.count <= 1)
@@ -40,7 +40,7 @@ import Testing
     #expect(ear.last() == ObjectChanges(inserted: [new.objectID], updated: [fido.objectID]))
     try context.processPendingChanges()
     #expect(ear.messages.isEmpty)
-    // Objects that were told change again.
+    // Objects that were already reported change again.
     fido.age = 6
     new.name = "Newer"
     rex.friends.insert(fido)
@@ -66,7 +66,7 @@ import Testing
     #expect(Set(changes.deleted) == [fido.objectID, collar.objectID] && changes.inserted.isEmpty && changes.updated == [ann.objectID])
     try context.save()
     #expect(ear.messages.isEmpty)
-    // A new object that goes before anybody was told of it is in no list; one that was told is deleted.
+    // A new object that is deleted before it was reported is in no list. One that was reported is in the deleted objects.
     let told = context.dog("told")
     try context.processPendingChanges()
     #expect(ear.last().inserted == [told.objectID])
@@ -99,7 +99,7 @@ import Testing
     #expect(ear.last() == ObjectChanges(refreshed: [fido.objectID, rex.objectID], invalidated: [temporary]))
     context.rollback()
     #expect(ear.messages.isEmpty)
-    // What was taken back is told anew.
+    // A change that was rolled back is reported again.
     context.delete(rex)
     try context.processPendingChanges()
     #expect(ear.last() == ObjectChanges(deleted: [rex.objectID]))
@@ -121,7 +121,7 @@ import Testing
     var before = 0
     context.contextWillSave { context in
       before += 1
-      // What it changes is saved, deletions with their cascades.
+      // Its changes are saved, including deletions and their cascades.
       for dog in context.insertedObjects.compactMap({ $0 as? Dog }) { dog.notes = "checked" }
       for object in context.updatedObjects.compactMap({ $0 as? Dog }) where object.age > 100 { context.delete(object) }
     }
@@ -145,7 +145,7 @@ import Testing
       Set(ear.messages.flatMap(\.deleted)) == [fido.objectID, collar.objectID]
         && Set(ear.messages.flatMap(\.updated)).contains(rex.objectID))
     #expect(try place.context().one(\Dog.name == "New")?.notes == "checked")
-    // Nothing changed, or came to nothing, or was refused.
+    // Nothing was changed, changes had no effect, or the save was refused.
     try context.save()
     #expect(before == 1 && saved.messages.isEmpty)
     rex.age = 7
@@ -211,7 +211,7 @@ import Testing
     #expect(try place.context().one(\Dog.age == 3) != nil)
   }
 
-  /// What each message says, put together, is what happened between two messages; on random changes.
+  /// Each message equals the random changes since the previous one.
   @Test(arguments: TestStore.allCases) func randomChangesAreToldAsTheyAre(_ store: TestStore) throws {
     var random = SeededGenerator()
     print("messages on \(store): HOLDFAST_SEED=\(random.seed)")
@@ -245,7 +245,7 @@ import Testing
       if Bool.random(using: &random) { try context.save() } else { try context.processPendingChanges() }
       let changes = ear.last()
       #expect(Set(changes.inserted) == ids.0 && Set(changes.updated) == ids.1)
-      // Those that went with them by a cascade or lost a link are told too.
+      // Objects deleted by a cascade, and objects that lost a link, are reported as well.
       #expect(Set(changes.deleted).isSuperset(of: ids.2))
     }
   }

@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastStoreConformance
 import Testing
 
-/// Models with equal version hashes in which rows lie in different ways: Core Data's hashes do not tell them apart, stores do.
+/// Models with equal version hashes but different row layouts. Core Data's hashes don't distinguish them; stores do.
 @Suite struct ModelLayoutTests {
   struct Pair: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -68,7 +68,7 @@ import Testing
     let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: pair.other, store: place.description) }
     #expect(error.code == .incompatibleModel && error.coreDataCode == 134_100)
     #expect(error.reason.contains("Thing") && !error.reason.contains("Beside"))
-    // Nothing was changed, and what does not concern rows may differ.
+    // Nothing was changed, and differences that don't affect rows are allowed.
     let again = try place.context()
     #expect(
       try again.fetch(FetchRequest<ManagedObject>(entityName: "Thing")).map { try $0.value(forKey: "name").storeValue } == [.string("A")])

@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastStore
 import Testing
 
-/// What has no value has no bytes either, whatever rows were read before it: setters write over the bytes that a cell leads to.
+/// Missing values have no bytes, whatever rows were read before. Setters overwrite the bytes that a cell refers to.
 @Suite struct NullCellTests {
   private final class Collector: RowSink {
     var rows: [RowView] = []
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases) func `nil behind a long text has an empty cell`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `nil after a long text has an empty cell`(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     for number in 0..<6 {
       let dog = context.dog("d\(number)", age: number)

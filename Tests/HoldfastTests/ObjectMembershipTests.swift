@@ -2,7 +2,7 @@ import Holdfast
 import TestSupport
 import Testing
 
-/// Objects that are among others, by their IDs.
+/// Objects that are in a list, by their IDs.
 @Suite struct ObjectMembershipTests {
   @Test(arguments: TestStore.allCases) func aLongListOfObjectsIsAskedForLikeAShortOne(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
@@ -24,7 +24,8 @@ import Testing
     }
   }
 
-  /// Each row is looked up, not compared with every object of the list: 4,000 of 4,000 took three hundred times as long as by a number.
+  /// Each row is looked up, not compared with every object of the list. Without the look-up, 4,000 of 4,000 objects took three hundred
+  /// times as long as a number.
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .weakest]) func aListOfAllObjectsCostsAboutWhatAListOfNumbersCosts(
     _ store: TestStore
   )

@@ -11,7 +11,7 @@ extension Cat {
   fileprivate var preyID: Int { toOneID(CatSlot.prey) == nil ? 0 : 1 }
 }
 
-/// Deletes the object that it leads to when it hears of its own deletion.
+/// Deletes its destination when it is deleted.
 private final class Loop: ManagedObject {
   nonisolated(unsafe) static var deletionCalls = 0  // because only one test uses the class
   override class var entityName: String { "Loop" }
@@ -26,7 +26,7 @@ private final class Loop: ManagedObject {
   }
 }
 
-/// What once went wrong with order, refreshing and families.
+/// Fixed bugs of order, refreshing and inheritance.
 @Suite struct OrderAndRefreshTests {
   @Test func computedPropertiesOfInheritedOnesAreNoPropertiesOfTheModel() {
     func isNone(_ predicate: FetchPredicate<Cat>) -> Bool {
@@ -35,7 +35,7 @@ private final class Loop: ManagedObject {
     }
     #expect(isNone(\Cat.loudName == "TOM") && isNone(\Cat.initial == "t"))
     #expect(isNone(\Cat.preyID == 0))
-    // A computed property that is the number of a relationship's objects can be asked for.
+    // A computed property can return the number of a relationship's objects.
     #expect((\Cat.visitCount == 0).expression == (\Cat.visits.count == 0).expression)
     #expect((\Cat.keeper?.name == "Ann").expression.paths == ["keeper.name"])
   }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// What changes of long ordered relationships cost.
+/// The cost of changes in long ordered relationships.
 @Suite(.serialized) struct OrderedCostTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -14,7 +14,7 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  /// A list of entries, saved and looked at, and an entry beside it.
+  /// A saved and loaded list of entries, and another entry.
   private func list(_ count: Int) throws -> (entries: OrderedRelationship<ManagedObject>, beside: ManagedObject) {
     let context = try TestStore.memory.makePlace(model: Self.model, classes: []).context()
     let entries = try context.insert(entityNamed: "List").ordered(forKey: "entries")
@@ -28,14 +28,15 @@ import Testing
   private func move(_ moves: Int, in entries: OrderedRelationship<ManagedObject>) -> Duration {
     var random = SeededGenerator(seed: 1)
     let count = entries.count
-    // The first change of all copies the list.
+    // The first change copies the list.
     entries.move(from: 0, to: 1)
     return processorTime {
       for _ in 0..<moves { entries.move(from: Int.random(in: 0..<count, using: &random), to: Int.random(in: 0..<count, using: &random)) }
     }
   }
 
-  /// The square root of a hundred times as many is ten; moves that go over all take a hundred times as long.
+  /// Time proportional to the square root is ten times as long for a hundred times as many objects. Moves that visit all objects would take
+  /// a hundred times as long.
   @Test func movesInALongListCostNotMuchMoreThanInAShortOne() throws {
     let short = try list(1_000).entries, long = try list(100_000).entries
     expectCost(below: 30, times: { move(10_000, in: short) }) { move(10_000, in: long) }
@@ -43,7 +44,7 @@ import Testing
 
   enum Deletion: CaseIterable, Sendable { case pendingBeside, savedBeside, pendingInside }
 
-  /// Once each move went over all objects when any object of the kind was being deleted, or had been.
+  /// The bug: each move visited all objects if any object of the entity was being deleted, or had been deleted.
   @Test(arguments: Deletion.allCases) func movesCostNoMoreForADeletion(_ deletion: Deletion) throws {
     func time(_ count: Int) throws -> Duration {
       let (entries, beside) = try list(count), context = beside.managedObjectContext
@@ -63,11 +64,11 @@ import Testing
         #expect(entries.count == count - count / 2)
       }
     }
-    // Sixteen times as many; quadratic is 256 times as long.
+    // Sixteen times as many objects; quadratic time would be 256 times as long.
     try expectCost(below: 80, times: { try time(500) }) { try time(8_000) }
   }
 
-  /// A list is compared with what was deleted since it was looked at last, key by key.
+  /// A list is compared only with the keys deleted since its last access.
   @Test func onlyWhatChangedIsComparedWithWhatIsDeleted() {
     let list = OrderedList(Array(0..<Int64(5_000)))
     var log = DeletionLog(entityCount: 1), deleted: Set<Int64> = [], asked = 0
@@ -89,7 +90,7 @@ import Testing
       list.move(list.key(at: step * 4), to: 4_000 - step)
       #expect(look() == 1)
     }
-    // One that is being deleted already, and one that is beside the list.
+    // An object that is already being deleted, and one that isn't in the list.
     deleted = deleted.union([6_000, 7_000])
     for key in [Int64(6_000), 7_000] { log.append(key, root: 0) }
     _ = look()
@@ -100,7 +101,7 @@ import Testing
     #expect(look() == 5_001 && list.visibleCount == 5_000 && list.position(of: 150) != nil && list.position(of: 3) == nil)
   }
 
-  /// Random changes of a list of which keys are hidden, against plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
+  /// Random changes of a list with hidden keys, compared with plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
   @Test func aListWithHiddenKeysIsAnArrayOfTheOthers() {
     var random = SeededGenerator()
     print("ordered lists with hidden keys: HOLDFAST_SEED=\(random.seed)")
@@ -124,7 +125,7 @@ import Testing
         log.append(plain[at], root: 1)
         plain.remove(at: at)
       case 4:
-        // A hidden key leaves the list too.
+        // A hidden key is removed from the list, too.
         if let key = deleted.randomElement(using: &random) { list.remove(key) }
       default: #expect(list.keys(in: at..<at + 700) == Array(plain[at...].prefix(700)))
       }
@@ -160,7 +161,7 @@ import Testing
       #expect(entries.count == 4 && entries[3] == all[5] && entries.firstIndex(of: all[5]) == 3)
       if changesList {
         entries.move(from: 3, to: 1)
-        // It is deleted, wherever it is put.
+        // It is deleted, at any position.
         entries.append(all[4])
         #expect(Array(entries) == [0, 5, 2, 3].map { all[$0] })
       }

@@ -82,7 +82,7 @@ final class Genre: ManagedObject {
 
   private func titles(_ album: Album) -> String { album.tracks.map(\.title).joined() }
 
-  /// An album with tracks named by letters, saved.
+  /// A saved album with tracks named by letters.
   private func filled(_ store: TestStore, _ letters: String = "abcde") throws -> TestStore.Place {
     let place = try place(store), context = try place.context()
     let album = try album("A", context)
@@ -111,7 +111,7 @@ final class Genre: ManagedObject {
     #expect(titles(same) == "ybecdx")
     try other.save()
     #expect(try titles(self.album("A", place.context())) == "ybecdx")
-    // The first context has the order that it knew; what it changes is refused, since somebody else changed it.
+    // The first context still has the previous order. Its change is refused, because another context has changed the album.
     album.tracks.reverse()
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .conflict)
@@ -227,7 +227,7 @@ final class Genre: ManagedObject {
     #expect(try context.count(for: FetchRequest<Album>(where: (\Album.tracks).all(\.title < "c"))) == 0)
   }
 
-  /// Random changes of two albums against plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
+  /// Random changes of two albums compared with plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
   @Test(arguments: TestStore.allCases) func randomChangesGiveWhatPlainArraysGive(_ store: TestStore) throws {
     var random = SeededGenerator()
     print("ordered relationships on \(store): HOLDFAST_SEED=\(random.seed)")
@@ -268,7 +268,7 @@ final class Genre: ManagedObject {
           context.delete(album.tracks[at])
           now[name]?.remove(at: at)
         case 10 where count > 0:
-          // Away and back.
+          // Removed and added again.
           let title = now[name]?.randomElement(using: &random) ?? ""
           let track = try context.one(\Track.title == title)
           track?.album = nil
@@ -290,7 +290,7 @@ final class Genre: ManagedObject {
           context = try place.context()
         default: break
         }
-        // Sometimes nobody looks, so that changes wait for what was not read.
+        // Sometimes without reading, so that changes are pending for unread relationships.
         if Int.random(in: 0..<3, using: &random) == 0 { continue }
         for name in ["A", "B"] {
           let found = try self.album(name, context).tracks.map(\.title)
@@ -339,7 +339,7 @@ final class Genre: ManagedObject {
   @Test func orderKeysLieBetweenThoseOfNeighboursWhileThereIsRoom() {
     let list = OrderedList([1, 2, 3])
     #expect(list.assignOrders().map(\.order) == [2048, 3072, 4096])
-    // Nothing has them before the save has succeeded.
+    // Nothing is assigned before the save has succeeded.
     #expect(list.assignOrders().map(\.order) == [2048, 3072, 4096])
     list.settle()
     list.move(3, to: 1)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// One-to-one relationships lie in two rows, which say the same after every save, whoever read which end when.
+/// One-to-one relationships are stored in two rows. They must agree after every save, whenever a context has read each end.
 @Suite struct PairTests {
   @Test(arguments: TestStore.allCases) func aMergedOneToOneLinkIsTakenFromTheOneThatSomebodyElseGaveItTo(_ store: TestStore) throws {
     let place = try store.makePlace()
@@ -45,7 +45,7 @@ import Testing
       let a = try place.context()
       let rex = try #require(try a.one(\Dog.name == "Rex")), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       rex.collar = collar
-      // Taking back only one of the two dogs.
+      // Reverts only one of the two dogs.
       let fido = try #require(try a.one(\Dog.name == "Fido"))
       #expect(fido.collar == nil)
       try a.refresh(fido, mergeChanges: false)
@@ -57,7 +57,7 @@ import Testing
     for dog in [fido, rex] { if let collar = dog.collar { #expect(collar.dog === dog, "\(dog.name)") } }
   }
 
-  /// The other end is deleted by somebody else while one is given a new partner.
+  /// Another context deletes the other end while one end gets a new partner.
   @Test(arguments: TestStore.allCases, [true, false]) func aPartnerThatSomebodyElseDeletedLeavesNoHalfLink(
     _ store: TestStore, _ deletesDog: Bool
   ) throws {
@@ -113,7 +113,7 @@ import Testing
     for dog in try last.fetch(FetchRequest<Dog>()) { if let collar = dog.collar { #expect(collar.dog === dog, "\(dog.name)") } }
   }
 
-  /// The other end has the version that this context read, and so the save asks for it although nothing in it changes.
+  /// The other end has the version that this context read, so the save compares it although it doesn't change.
   @Test(arguments: TestStore.allCases) func theOtherEndOfALinkIsComparedAlsoWhenItDoesNotChange(_ store: TestStore) throws {
     let place = try store.makePlace()
     do {
@@ -131,7 +131,7 @@ import Testing
     collar.dog = nil
     let error = #expect(throws: ContextError.self) { try a.save() }
     #expect(error?.code == .conflict && error?.objectIDs == [fido.objectID])
-    // The next attempt, with what is saved now, cuts the link at both ends.
+    // The next attempt, with the saved values, removes the link at both ends.
     try a.refreshAllObjects()
     try a.save()
     let last = try place.context()

@@ -3,8 +3,8 @@ import Holdfast
 import TestSupport
 import Testing
 
-/// Random requests with and without changes that were not saved, against an evaluator of a few lines that works on
-/// objects. Prints its seed; HOLDFAST_SEED repeats a run.
+/// Random requests with and without unsaved changes, compared with a short evaluator that works on objects. Prints its seed; HOLDFAST_SEED
+/// repeats a run.
 @Suite struct RandomFetchTests {
   @Test(arguments: TestStore.allCases) func aFetchFindsWhatTheObviousEvaluatorFinds(_ store: TestStore) throws {
     var random = SeededGenerator()
@@ -29,7 +29,7 @@ import Testing
       #expect(found.count == matching.count, comment)
       request.fetchOffset = Int.random(in: 0..<5, using: &random)
       request.fetchLimit = Int.random(in: 0..<12, using: &random)
-      // Without an order and a window any order is right.
+      // Without a sort and a window, any order is correct.
       if sorts.isEmpty && request.fetchOffset == 0 && request.fetchLimit == 0 { continue }
       let ordered = matching.sorted { Obvious.precedes($0, $1, sorts) }
       let window = ordered.dropFirst(request.fetchOffset).prefix(request.fetchLimit == 0 ? .max : request.fetchLimit)
@@ -153,7 +153,7 @@ import Testing
   }
 }
 
-/// What a query means, said as plainly as possible, on objects.
+/// The meaning of a query, implemented on objects as simply as possible.
 enum Obvious {
   static func holds(_ expression: QueryExpression, _ object: ManagedObject) -> Bool {
     switch expression {

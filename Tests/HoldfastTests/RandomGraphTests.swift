@@ -2,10 +2,10 @@ import Holdfast
 import TestSupport
 import Testing
 
-/// Random changes, saves, rollbacks and fresh contexts against plain dictionaries: after every step both must tell the
-/// same. Prints its seed; HOLDFAST_SEED repeats a run.
+/// Random changes, saves, rollbacks and new contexts compared with plain dictionaries. After every step, both must agree. Prints its seed;
+/// HOLDFAST_SEED repeats a run.
 @Suite struct RandomGraphTests {
-  /// What there should be.
+  /// The expected graph.
   private struct Expected: Equatable {
     var ages: [String: Int] = [:]
     var owners: [String: String] = [:]
@@ -143,7 +143,7 @@ import Testing
           now.owners[d] = p
         }
       case 23:
-        // A failing save: a duplicate chip and a missing name, then going on.
+        // A failing save, with an age out of range, and more changes after it.
         log.append("failing save")
         let bad = context.dog("bad")
         bad.age = 40_000
@@ -157,7 +157,7 @@ import Testing
         if Bool.random(using: &random) { try place.close() }
         context = try place.context()
       }
-      // Looking reads every relationship, so changes to what was not read are tried only when one does not look each time.
+      // Checking reads every relationship. Skipping most checks leaves relationships unread when they are changed.
       guard Int.random(in: 0..<3, using: &random) == 0 else { continue }
       let found: Expected
       do { found = try graph(context) } catch { throw Difference(description: "seed \(generator.seed): \(log)\n\(error)") }
@@ -173,7 +173,7 @@ import Testing
     return cleaned
   }
 
-  /// The whole graph as the context tells it, and both sides of every relationship compared.
+  /// The entire graph as the context returns it, with both sides of every relationship compared.
   private func graph(_ context: ManagedObjectContext) throws -> Expected {
     var found = Expected()
     let dogs = try context.fetch(FetchRequest<Dog>())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Refreshing, what changed, paths of keys, and callbacks, on every store.
+/// Refreshing, changed values, key paths, and callbacks, on every store.
 @Suite struct RefreshTests {
   private func kennel(_ store: TestStore) throws -> TestStore.Place {
     let place = try store.makePlace(), context = try place.context()

@@ -9,7 +9,7 @@ import Testing
     context.name = "one"
     let ann = context.person("Ann"), fido = context.dog("Fido", owner: ann)
     try context.save()
-    // Nothing changed, or came to nothing: nobody is told.
+    // Nothing was changed, or changes had no effect: no message.
     try context.save()
     fido.age = 7
     fido.age = 1

@@ -239,7 +239,7 @@ import Testing
     #expect(throws: ContextError.self) { try context.save() }
   }
 
-  /// NaN equals nothing, not even NaN. A store whose file cannot hold it refuses it.
+  /// NaN equals nothing, not even NaN. A store whose file can't represent it refuses it.
   @Test(arguments: TestStore.allCases) func notANumberFindsNoObjectByAConstraintOfSeveralProperties(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -342,7 +342,7 @@ private final class Note: ManagedObject {
   override func didSave() { didSaves += 1 }
 }
 
-/// Tells when it is saved, and whether it is being deleted then.
+/// Records when it is saved, and whether it is being deleted then.
 private final class Farewell: ManagedObject {
   override class var entityName: String { "Licence" }
   var told: [String] = []
@@ -362,7 +362,7 @@ private final class Farewell: ManagedObject {
     context.delete(licence)
     try context.save()
     #expect((licence as? Farewell)?.told == ["will, deleted: false", "did", "will, deleted: true", "did"])
-    // One that was never saved is no more to do with the save.
+    // An object that was never saved isn't part of the save.
     let never = try context.insert(entityNamed: "Licence")
     context.delete(never)
     try context.save()
@@ -400,7 +400,7 @@ private final class Farewell: ManagedObject {
     let ann = context.person("Ann"), licence = context.insert(Licence.self)
     licence.number = 7
     licence.holder = ann
-    // Never saved: nothing is denied, but the licence, which must have a holder, has none.
+    // The holder was never saved, so nothing is denied. But the licence now lacks its required holder.
     context.delete(ann)
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .missingMandatoryValue && error.property == "holder" && error.objectID == licence.objectID)

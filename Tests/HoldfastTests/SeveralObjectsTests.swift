@@ -35,7 +35,7 @@ import Testing
 
     var titles: String { album.tracks.map(\.title).joined() }
 
-    /// Whether the album has the tracks now, both ends agree, and so it stays when it is saved.
+    /// Checks that the album has these tracks, that both ends agree, and that a save doesn't change that.
     func becomes(_ letters: String) throws {
       #expect(titles == letters && album.tracks.count == letters.count)
       for track in try context.fetch(FetchRequest<Track>()) {
@@ -65,7 +65,7 @@ import Testing
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.insert(contentsOf: scene.new("pqr"), atOffsets: [7, 0, 3])
     try scene.becomes("pabqcder")
-    // One that is there stays, and leaves its position to nobody.
+    // An existing track keeps its position, and its offset isn't used by another one.
     tracks.insert(contentsOf: scene.new("x") + (try scene.known("p")) + scene.new("y"), atOffsets: [1, 2, 10])
     try scene.becomes("pxabqcdery")
   }
@@ -84,13 +84,13 @@ import Testing
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.replace(atOffsets: [3, 1], with: scene.new("xy"))
     try scene.becomes("axcye")
-    // One takes another's place, which goes.
+    // One track replaces another, which is removed.
     tracks.replace(atOffsets: [0, 1], with: scene.new("p") + (try scene.known("a")))
     try scene.becomes("pacye")
-    // They change places.
+    // They exchange their positions.
     tracks.replace(atOffsets: [0, 2, 4], with: try scene.known("epc"))
     try scene.becomes("eapyc")
-    // One that stands elsewhere stays there, and so does what it would have replaced; one that comes twice comes once.
+    // A track at another position stays there, and so does the one that it would have replaced. Duplicates are used once.
     let z = scene.new("z")
     tracks.replace(atOffsets: [0, 1, 2], with: try scene.known("y") + z + z)
     try scene.becomes("ezpyc")
@@ -111,7 +111,7 @@ import Testing
     try scene.becomes("")
   }
 
-  /// A slice of a relationship is a view of it, and its objects go while they are moved.
+  /// A slice is a view of the relationship, and its objects are removed while they are moved.
   @Test(arguments: TestStore.allCases) func partsOfARelationshipMoveToAnother(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     let other = scene.context.insert(Album.self)

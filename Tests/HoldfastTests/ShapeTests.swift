@@ -1,7 +1,7 @@
 import Holdfast
 import Testing
 
-/// Relationships without an inverse, and those that are their own, on every store.
+/// Relationships without an inverse, and those that are their own inverse, on every store.
 @Suite struct ShapeTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -99,7 +99,7 @@ import Testing
     try context.save()
     let other = try place.context(), team = try named("Team", "Reds", other)
     #expect(try names(team, "players") == ["Bob"])
-    // The row points to a sponsor that is gone, which is no trap and no value.
+    // The row points to a deleted sponsor. Reading it returns nil and doesn't trap.
     let gone: ManagedObject? = team.toOne(1)
     let name = try gone?.value(forKey: "name").storeValue
     #expect(name == .null && gone?.isInaccessible == true)

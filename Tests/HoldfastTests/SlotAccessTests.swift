@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastMemoryStore
 import Testing
 
-/// Classes whose accessors name wrong slots: found when the class is bound, and trapped wherever that can't see them.
+/// Classes whose accessors use wrong slots. Binding the class finds them, or else the access traps.
 @Suite struct SlotAccessTests {
   private static let entities = [
     EntityDescription(
@@ -25,7 +25,7 @@ import Testing
   }
 
   private func expectMismatch(_ type: ManagedObject.Type, _ sentences: String...) throws {
-    // The second attempt shows that a class that was found wrong is not taken for a right one.
+    // The second attempt checks that a refused class isn't accepted later.
     for _ in 0..<2 {
       let error = try #require(throws: ContextError.self) { try Self.context([type]) }
       #expect(error.code == .classMismatch)
@@ -112,8 +112,8 @@ import Testing
       "WrongRelationships.staff: Its getter uses index 0, not 1.", "WrongRelationships.score: Its setter uses index 1, not 0.")
   }
 
-  /// Right, though not plain: a getter that reads another property as well, one that is computed from a relationship, and a setter that
-  /// changes more than its own.
+  /// Unusual but correct: a getter that reads another property as well, one that is computed from a relationship, and a setter that changes
+  /// several properties.
   private final class Unusual: ManagedObject {
     override class var entityName: String { "Person" }
     var age: Int32 {
@@ -180,13 +180,13 @@ import Testing
   @Test func twoClassesForOneEntityAreRefusedAndBothNamed() throws {
     let error = try #require(throws: ContextError.self) { try Self.context([First.self, Second.self]) }
     #expect(error.code == .classMismatch && error.reason.contains("Second: First stands for the entity Person already"))
-    // The same class twice is no contradiction.
+    // The same class twice is allowed.
     _ = try Self.context([First.self, First.self])
   }
 
   // MARK: Access
 
-  /// Names slots that no property is listed for, so that only the access itself can find them.
+  /// Uses slots without a listed property, so that only the access itself can find them.
   final class Unlisted: ManagedObject {
     override class var entityName: String { "Person" }
 

@@ -5,28 +5,28 @@ import Testing
 
 @testable import Holdfast
 
-/// The ends of a link may have been read at different times. A change of a many-to-many link is one of both ends, also where one was
-/// read before somebody else made or cut the link, and so has nothing to record.
+/// The ends of a link may have been read at different times. A change of a many-to-many link changes both ends. This also holds if one end
+/// was read before another context added or removed the link, and therefore records no change.
 @Suite struct StaleEndTests {
-  /// Two dogs of whom one context knows the one as it was, and the other as it is since a second context linked or parted them.
+  /// Two dogs in one context. One was read before a second context linked or unlinked them, the other after that.
   private struct Kennelmates {
     let context: ManagedObjectContext
     let stale: Dog
     let fresh: Dog
-    /// What the stale end knows of the other, and the other of it.
+    /// The relationship of each dog that contains the other.
     let staleList: ToManyRelationship<Dog>
     let freshList: ToManyRelationship<Dog>
 
     /// - Parameters:
-    ///   - cuts: whether this context is to cut the link that the second made, and not to make the one that it cut.
-    ///   - isNamingStale: whether the stale end is that which names the links.
+    ///   - cuts: whether this context removes the link that the second one added. Otherwise it adds the link that the second one removed.
+    ///   - isNamingStale: whether the stale end is the one that names the links.
     init(_ place: TestStore.Place, cuts: Bool, isNamingStale: Bool) throws {
       let setup = try place.context()
       let fido = setup.dog("Fido"), rex = setup.dog("Rex")
       if !cuts { fido.friends.insert(rex) }
       try setup.save()
       context = try place.context()
-      // A list of its own for each dog, and none for both.
+      // Reads a list for each dog, not one request for both.
       context.batchesFaults = false
       let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
       stale = dogs[isNamingStale ? 0 : 1]
@@ -77,7 +77,7 @@ import Testing
     try dogs.context.save()
   }
 
-  /// An end that was never read takes a removal for a change; the other one knows that there is none to make.
+  /// An unread end records a removal as a change. The other end knows that there is nothing to change.
   @Test(arguments: TestStore.allCases, [true, false]) func whatTurnsOutToChangeNothingIsNotSaved(_ store: TestStore, _ inserts: Bool) throws
   {
     let place = try store.makePlace(), setup = try place.context()
@@ -95,7 +95,7 @@ import Testing
     #expect(fido.friends.contains(rex) == inserts && rex.friendOf.contains(fido) == inserts)
   }
 
-  /// The end that makes the link was read before somebody else made it, and the list of the other one after that.
+  /// The end that adds the link was read before another context added it, and the list of the other end was read after that.
   @Test(arguments: TestStore.allCases, [true, false]) func aTargetThatAListHasAlreadyIsInItOnce(_ store: TestStore, _ oneToMany: Bool)
     throws
   {
@@ -123,8 +123,8 @@ import Testing
     #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
   }
 
-  /// A save reads ordered targets for their order and counted ones for their number, and may find then that a change is none: for both ends,
-  /// or one would be written without comparing the version of the other, which may be gone.
+  /// A save reads ordered targets for their order, and counted ones for their number. It may then find that a change has no effect. That
+  /// must apply to both ends. Otherwise one would be written without comparing the version of the other, which may be deleted.
   @Test(arguments: TestStore.allCases, [(true, true), (true, false), (false, true), (false, false)])
   func whatASaveFindsToChangeNothingIsSavedAtNeitherEnd(_ store: TestStore, _ way: (isOrdered: Bool, inserts: Bool)) throws {
     let model = try ManagedObjectModel(entities: [
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  /// Another process takes a file for a later version of what it knows only if both ends of a changed link have new versions.
+  /// Another process accepts a file as a later version only if both ends of a changed link have new versions.
   @Test(arguments: [true, false], [true, false])
   func aFileSavedByAStaleContextIsALaterVersionForAnotherProcess(_ cuts: Bool, _ isNamingStale: Bool) throws {
     let place = try TestStore.json.makePlace()
@@ -185,7 +185,7 @@ import Testing
     #expect(fido.friends.count == (cuts ? 0 : 1))
   }
 
-  /// A relationship that is its own inverse has each link from both ends; one of them was read before somebody else made the link.
+  /// A relationship that is its own inverse has each link from both ends. One of them was read before another context added the link.
   @Test(arguments: TestStore.allCases, [true, false])
   func aLinkToItsOwnKindIsCutAtBothEndsAlsoWhenOneHasNotHeardOfIt(_ store: TestStore, _ isOrdered: Bool) throws {
     let model = try ManagedObjectModel(entities: [

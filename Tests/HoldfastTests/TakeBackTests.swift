@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Taking changes of relationships back, end by end.
+/// Reverting changes of relationships separately for each end.
 @Suite struct TakeBackTests {
   @Test(arguments: TestStore.allCases, [true, false]) func takingBackBothEndsOfALinkLeavesNone(_ store: TestStore, _ oneToMany: Bool) throws
   {
@@ -25,7 +25,7 @@ import Testing
   }
 }
 
-/// Merging what is saved into ordered relationships that changed here.
+/// Merging saved values into ordered relationships with pending changes.
 @Suite struct MergeOrderTests {
   @Test(arguments: TestStore.allCases, [true, false]) func aMergingRefreshKeepsTheOrderOfAddedTargetsAfterARemoval(
     _ store: TestStore, _ oneToMany: Bool

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Holdfast
 
-/// Rows that come along with the keys of a to-many relationship's targets.
+/// Rows that are prefetched with the keys of a to-many relationship's targets.
 @Suite struct TargetRowsTests {
-  /// A dog with three friends, saved.
+  /// A saved dog with three friends.
   private func place(_ store: TestStore) throws -> TestStore.Place {
     let place = try store.makePlace()
     let context = try place.context()
@@ -94,11 +94,11 @@ import Testing
     var (count, ages) = (0, 0)
     for dog in read.dogs { (count, ages) = (count + 1, ages + dog.age) }
     #expect(count == 5000 && ages == (0..<5000).reduce(0) { $0 + $1 % 7 })
-    // A store whose rows lie in memory is asked for a few rows alone before it is asked for a thousand at a time.
+    // A store with resident rows gets requests for a few rows before those for a thousand at a time.
     #expect(reads(recorder).count <= (store.hasResidentRows ? 40 : 8), "\(reads(recorder).count) requests")
   }
 
-  /// Rows that come along must not be asked for their own targets with every group in which they come.
+  /// Prefetched rows must not cause requests for their own targets with every group of rows.
   @Test(arguments: TestStore.allCases) func aWalkOverTheGraphAsksForTargetsAFewTimesAtMost(_ store: TestStore) throws {
     let place = try store.makePlace()
     let maker = try place.context()

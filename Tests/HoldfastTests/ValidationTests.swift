@@ -2,7 +2,7 @@ import Foundation
 import Holdfast
 import Testing
 
-/// A wardrobe whose entities have every rule that a model can say, and classes with rules of their own.
+/// A wardrobe whose entities have every validation rule of a model, and classes with their own rules.
 private enum Wardrobe {
   static let place = CompositeDescription(
     "Shelf", [AttributeDescription("row", .integer16), AttributeDescription("label", .string, isOptional: true)])
@@ -147,7 +147,7 @@ private final class Box: ManagedObject {}
     try scale.validateValue(.float(0.3), forKey: "most")
   }
 
-  /// As ICU matches, of which Core Data's patterns are written: scalars, not what people see as one letter.
+  /// As in ICU, whose syntax Core Data's patterns use: scalars, not user-perceived characters.
   @Test(arguments: [
     ("..", "e\u{301}", true), (".", "e\u{301}", false), (".", "\u{1F1E9}\u{1F1EA}", false), ("\u{E9}", "e\u{301}", false),
     ("[^x]{2}", "\r\n", true), ("[a-z]+", "abc", true), ("\\d+", "12", true), ("\\d", "1\u{FE0F}\u{20E3}", false),

@@ -27,7 +27,7 @@ import Testing
     let sizes = [100, 1000, 10_000]
     let all = lines(chart([sizes.map { ($0, Double($0) * 1e-6) }, sizes.map { ($0, (Double($0) * Double($0)) * 1e-9) }]))
     try #require(all.count == 2 && all.allSatisfy { $0.count == 3 })
-    for line in all { #expect((line[0].y - 2 * line[1].y + line[2].y).magnitude < 0.3, "The middle point isn't on the line through the others.") }
+    for line in all { #expect((line[0].y - 2 * line[1].y + line[2].y).magnitude < 0.3, "The points aren't on one line.") }
     #expect(all[0][0].y > all[0][2].y, "A longer time isn't higher.")
     #expect(((all[1][0].y - all[1][2].y) - 2 * (all[0][0].y - all[0][2].y)).magnitude < 0.5)
     #expect(all[0].map(\.x) == all[1].map(\.x))

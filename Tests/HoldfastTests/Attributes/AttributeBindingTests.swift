@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Classes whose attributes do not fit the model or the transformers are refused, and every difference is named.
+/// Classes whose attributes don't match the model or the transformers are refused, and the error lists every difference.
 @Suite struct AttributeBindingTests {
   private final class Wrong: ManagedObject {
     override class var entityName: String { "Spot" }

@@ -9,7 +9,7 @@ import Testing
   private static let oslo = Place(
     zip: "0150", city: "Oslo", at: Point(longitude: 10.75, latitude: 59.9), since: Date(timeIntervalSinceReferenceDate: 5))
 
-  /// Four spots: A in Oslo, B in Bergen without a point, C nowhere, D with a zip alone.
+  /// Four spots: A in Oslo, B in Bergen without a point, C without a home, D with only a zip.
   private func atlas(_ store: TestStore) throws -> TestStore.Place {
     let place = try store.makeAtlas(), context = try place.context()
     let spots = ["A", "B", "C", "D"].map { context.spot($0) }
@@ -38,7 +38,7 @@ import Testing
     let again = try place.context()
     #expect(try again.spot(named: "A")?.home == Place(zip: "0150", city: "Kristiania", since: Self.oslo.since))
     #expect(try again.spot(named: "B")?.home == nil && again.spot(named: "C")?.home == Place(at: Point(longitude: 1, latitude: 2)))
-    // A struct without any value is no value.
+    // A struct without values reads as nil.
     let a2 = try #require(try again.spot(named: "A"))
     a2.home = Place()
     #expect(a2.home == nil)
@@ -105,7 +105,7 @@ import Testing
     let ordered = try context.fetch(
       FetchRequest<Spot>(sortedBy: [FetchSortDescriptor((\Spot.home).then(\.zip), ascending: false)], limit: 2))
     #expect(ordered.map(\.name) == ["D", "B"])
-    // Also of what was not saved.
+    // Including unsaved changes.
     try #require(try context.spot(named: "C")).home = Place(city: "Oslo")
     let both = try names((\Spot.home).then(\.city) == "Oslo")
     #expect(both == ["A", "C"])
@@ -135,7 +135,7 @@ import Testing
     let context = try store.makeAtlas().context()
     let spot = context.insert(Spot.self)
     spot.name = "X"
-    // The default of the model.
+    // The model's default.
     #expect(try spot.value(forKey: "origin.latitude") == .double(1) && spot.value(forKey: "origin.longitude") == .null)
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .missingMandatoryValue && error.property == "origin.longitude")

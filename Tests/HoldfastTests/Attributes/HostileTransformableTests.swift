@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Bytes of transformable attributes that somebody made up: nothing is decoded into what was not registered, on any store.
+/// Forged bytes of transformable attributes. On every store, only registered types are decoded.
 @Suite struct HostileTransformableTests {
   private final class Memo: ManagedObject {
     var body: PropertyList? {
@@ -31,7 +31,7 @@ import Testing
     .dictionary(["$classname": .string(name), "$classes": .array([.string(name), .string("NSObject")])])
   }
 
-  /// An archived array, whose class is the object with that number.
+  /// An archived array whose class is the object with that number.
   private static func array(of numbers: [Int], class number: Int) -> PropertyList {
     .dictionary(["$class": .uid(UInt64(number)), "NS.objects": .array(numbers.map { .uid(UInt64($0)) })])
   }
@@ -68,7 +68,7 @@ import Testing
       memo.name = payload.name
       try memo.setValue(.data(Data(payload.list.binary)), forKey: "body")
     }
-    // Many values are none too many.
+    // A large number of values is allowed.
     let many = PropertyList.array((0..<100_000).map { .integer(Int64($0)) })
     let large = context.insert(Memo.self)
     large.name = "many"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Transformable attributes: values of any type by registered transformers, on every store.
+/// Transformable attributes: values of any type with registered transformers, on every store.
 @Suite struct TransformableTests {
   private static let red = Colour(red: 255, green: 0, blue: 0), black = Colour(red: 0, green: 0, blue: 0)
 
@@ -71,7 +71,7 @@ import Testing
     #expect(kept.code == .transformationFailed && kept.property == "tags" && kept.cause is DecodingError)
     let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.colour, as: Colour.self) }
     #expect(error.code == .transformationFailed && error.cause is ColourTransformer.Wrong && error.objectID == again.objectID)
-    // What cannot be read is no obstacle to a save, and stays.
+    // An undecodable value doesn't prevent a save, and is kept.
     again.managedObjectContext.acknowledgeFaultErrors()
     again.grade = .bad
     try again.managedObjectContext.save()
@@ -97,7 +97,7 @@ import Testing
     #expect(spot.colour == Self.red && spot.isUpdated)
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .transformationFailed && error.property == "colour" && error.objectID == spot.objectID)
-    // Together with what the rules of the model find.
+    // Together with the violations of the model's rules.
     let other = context.insert(Spot.self)
     let both = try #require(throws: ContextError.self) { try context.save() }
     #expect(both.code == .multipleValidationFailures && both.failures.count == 3)
@@ -160,7 +160,7 @@ import Testing
     try place.close()
     let memo = try #require(try place.context().fetch(FetchRequest<Memo>()).first)
     #expect(memo.body == list)
-    // Bytes of which nobody knows what they are, and an archive of an object of a class.
+    // Bytes of unknown meaning, and an archive of an object with a class.
     try memo.setValue(.data(Data([1, 2, 3])), forKey: "body")
     #expect(memo.body == nil)
     let archive = PropertyList.dictionary([

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Transient attributes: in memory only, on every store.
+/// Transient attributes: only in memory, on every store.
 @Suite struct TransientTests {
   private static let red = Colour(red: 255, green: 0, blue: 0)
 
@@ -84,7 +84,7 @@ import Testing
       let same: Token? = spot[transient: Spot.Slot.note]
       #expect(same === held)
     }
-    // The object went, and its values with it.
+    // The object was released, and its values with it.
     #expect(token == nil)
     do {
       let held = Token()
@@ -160,7 +160,7 @@ import Testing
       return nil
     }
     #expect(try refusal("draft", .string("fine")) == nil && note.asked == ["text", "draft"])
-    // Nothing else changes from here on, so no store would be asked.
+    // Nothing else changes from here on, so stores don't receive requests.
     let long = try #require(try refusal("draft", .string("too long")))
     #expect(
       long.code == .stringTooLong && long.coreDataCode == 1660 && long.property == "draft" && long.validation?.value == .string("too long"))
@@ -170,11 +170,11 @@ import Testing
     let large = try #require(try refusal("hits", .int16(10)))
     #expect(large.code == .numberTooLarge && large.validation?.bound == .int64(9))
     #expect(try refusal("hits", .int16(9)) == nil)
-    // What only its class can say is the class's to check.
+    // A value that only the class understands is checked by the class.
     note[transient: 2] = [1, 2, 3]
     note.asked = []
     #expect(try refusal("text", .string("saved")) == nil && !note.asked.contains("thing"))
-    // Asked before it is set.
+    // Validated before it is set.
     let early = #expect(throws: ContextError.self) { try note.validateValue(.int16(-1), forKey: "hits") }
     #expect(early?.code == .numberTooSmall)
     #expect(throws: ContextError.self) { try note.validateValue(.string("x"), forKey: "hits") }
@@ -203,12 +203,12 @@ import Testing
   }
 
   @Test func objectsWithoutThemAreNoLarger() throws {
-    // 72 bytes are the malloc size class of an object; a stored property more would be 88.
+    // An object uses the 72-byte malloc size class. Another stored property would need 88 bytes.
     #expect(class_getInstanceSize(of: ManagedObject.self) <= 72)
   }
 }
 
-/// The size of a class's instances, which its metadata says.
+/// The instance size from a class's metadata.
 private func class_getInstanceSize(of type: AnyClass) -> Int {
   Int(unsafeBitCast(type, to: UnsafeRawPointer.self).load(fromByteOffset: 24, as: UInt32.self))
 }

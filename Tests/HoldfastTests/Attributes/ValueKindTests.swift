@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// URIs, IDs of objects, enumerations, exact decimals and defaults of every kind, on every store.
+/// URIs, object IDs, enumerations, exact decimals and defaults of every type, on every store.
 @Suite struct ValueKindTests {
   private func reopened(_ place: TestStore.Place, _ name: String = "A") throws -> Spot {
     try place.close()
@@ -23,7 +23,7 @@ import Testing
     #expect(try again.value(forKey: "link") == .uri("https://example.org/a?b=%20c#d"))
     let found = try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.link == url && (\Spot.text).beginsWith("mail")))
     #expect(found == [again])
-    // What is no URI is kept, and reads as nil.
+    // An invalid URI is kept, and reads as nil.
     try again.setValue(.uri(""), forKey: "link")
     #expect(try again.link == nil && again.value(forKey: "link") == .uri(""))
     let relative = try #require(URL(string: "c/d", relativeTo: url))
@@ -31,7 +31,7 @@ import Testing
     #expect(again.link?.absoluteString == "https://example.org/c/d")
   }
 
-  // MARK: IDs of objects
+  // MARK: Object IDs
 
   @Test(arguments: TestStore.allCases) func anAttributeHoldsTheIDOfAnObject(_ store: TestStore) throws {
     let place = try store.makeAtlas(), context = try place.context()
@@ -46,7 +46,7 @@ import Testing
     #expect(try again.value(forKey: "friend") == .objectID(friend))
     #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == friend)) == [again])
     #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == nil)).map(\.name) == ["B"])
-    // Nobody clears it.
+    // Deleting the object doesn't clear it.
     again.managedObjectContext.delete(try again.managedObjectContext.object(with: friend))
     try again.managedObjectContext.save()
     #expect(again.friend == friend)
@@ -78,7 +78,7 @@ import Testing
     context.delete(gone)
     let deleted = try #require(throws: ContextError.self) { try context.save() }
     #expect(deleted.code == .unsavedObjectID && deleted.property == "friend" && deleted.objectID == a.objectID)
-    // Nothing happened.
+    // Nothing has changed.
     #expect(a.friend == gone.objectID && a.isInserted)
     try a.setValue(.objectID(other.spot("X").objectID), forKey: "friend")
     a.name = "Z"
@@ -128,7 +128,7 @@ import Testing
     let again = try reopened(place), other = again.managedObjectContext
     #expect(again.mood == .wild && again.grade == .bad && again.marks == [.wet, .cold])
     #expect(try again.value(forKey: "mood") == .string("wild") && again.value(forKey: "marks") == .int64(5))
-    // Raw values that no case has stay as they are.
+    // Raw values without a case are kept.
     let sleepy = try #require(try other.spot(named: "B"))
     #expect(try sleepy.mood == nil && sleepy.grade == .fair && sleepy.value(forKey: "mood") == .string("sleepy"))
     sleepy.marks = .wet

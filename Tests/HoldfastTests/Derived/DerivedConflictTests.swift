@@ -4,7 +4,7 @@ import HoldfastStoreConformance
 import Synchronization
 import Testing
 
-/// Derived values are nobody's change, so nobody is in the way of anybody by them.
+/// Derived values aren't changes of a context, so they never cause a conflict.
 @Suite struct DerivedConflictTests {
   private func place(_ store: TestStore) throws -> TestStore.Place {
     let place = try store.park(), context = try place.context()
@@ -33,7 +33,7 @@ import Testing
     #expect(first["minutes"] == .int32(111))
   }
 
-  @Test(arguments: TestStore.allCases) func `a dog is renamed while another context adds a walk`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `renaming a dog doesn't conflict with a walk added by another context`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let (first, second) = (try one.all("Dog")[0], try two.all("Dog")[0])
     _ = (first["name"], second["name"])
@@ -41,8 +41,8 @@ import Testing
     try one.save()
     second["name"] = .string("Max")
     try two.save()
-    #expect(second["walkCount"] == .int64(2), "What is saved is what the store has.")
-    try place.expectRight("after the dog was renamed by one who did not know the walk")
+    #expect(second["walkCount"] == .int64(2), "The save didn't start from the store's value.")
+    try place.expectRight("after a context that hasn't read the walk has renamed the dog")
     first["name"] = .string("Moritz")
     #expect(throws: ContextError.self) { try one.save() }
     one.rollback()
@@ -50,10 +50,10 @@ import Testing
     #expect(first["walkCount"] == .int64(2) && first["name"] == .string("Max"))
   }
 
-  // Objects to which something is led are no part of the save, so nobody compares their versions: what is worked out of them comes
-  // from the store, whatever the context has read of them.
+  // Destination objects aren't part of the save, so their versions aren't compared. Values derived from them use the store's values, not
+  // those that the context has read.
 
-  @Test(arguments: TestStore.allCases) func `a dog gets an owner whose new name the context does not know`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a dog gets an owner whose new name the context hasn't read`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let stray = one.make("Dog", ["name": .string("Stray")])
     one.make("Walk", ["minutes": .int32(1)], dog: stray)
@@ -65,10 +65,10 @@ import Testing
     dog.lead("owner", to: known)
     try two.save()
     #expect(dog["ownerName"] == .string("Bea") && dog["loudOwner"] == .string("BEA"))
-    try place.expectRight("after a dog was given to an owner who had been renamed")
+    try place.expectRight("after a dog got a renamed owner")
   }
 
-  @Test(arguments: TestStore.allCases) func `a dog gets an owner who is gone`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a dog gets an owner that another context has deleted`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let known = try two.all("Person")[0]
     #expect(known["name"] == .string("Ann"))
@@ -78,10 +78,10 @@ import Testing
     stray.lead("owner", to: known)
     do { try two.save() } catch let error as ContextError where error.code == .conflict { return }
     #expect(stray["ownerName"] == .null)
-    try place.expectRight("after a dog was given to an owner who is gone")
+    try place.expectRight("after a dog got a deleted owner")
   }
 
-  @Test(arguments: TestStore.allCases) func `a part changes its number while another context puts something into it`(_ store: TestStore)
+  @Test(arguments: TestStore.allCases) func `a part changes its number while another context adds an object to it`(_ store: TestStore)
     throws
   {
     let model = try ManagedObjectModel(entities: [
@@ -108,7 +108,7 @@ import Testing
     #expect(try place.context().all("Box")[0]["weight"] == .double(6))
   }
 
-  @Test(arguments: TestStore.allCases) func `a walk is changed while another context renames its owner`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a walk changes while another context renames its owner`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let walk = try one.all("Walk")[0]
     #expect(walk["walker"] == .string("Ann"))
@@ -120,7 +120,7 @@ import Testing
     try place.expectRight("after both saved")
   }
 
-  @Test(arguments: TestStore.allCases) func `a fault reads what was derived last`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a fault reads the latest derived value`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let dog = try one.all("Dog")[0]
     #expect(dog["walkCount"] == .int64(1))
@@ -132,7 +132,7 @@ import Testing
     #expect(try place.context().existingObject(with: id)["walkCount"] == .int64(2))
   }
 
-  @Test(arguments: TestStore.allCases) func `a sum of decimals is exact however long it is kept up`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a sum of decimals is exact after any number of saves`(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     let dog = try context.all("Dog")[0]
     for _ in 0..<30 {
@@ -146,7 +146,7 @@ import Testing
     #expect(dog["cost"] == .decimal(0) && dog["distance"] == .double(1))
   }
 
-  @Test func `objects whose values follow are told as refreshed`() throws {
+  @Test func `objects whose derived values change are reported as refreshed`() throws {
     let place = try place(.memory), context = try place.context()
     let (walk, dog) = (try context.all("Walk")[0], try context.all("Dog")[0])
     _ = dog["name"]
@@ -157,7 +157,7 @@ import Testing
     #expect(told.contains(dog.objectID) && dog["walkCount"] == .int64(0))
   }
 
-  @Test func `an object goes on showing what it has read but for derived values`() throws {
+  @Test func `an object keeps the values that it has read, except derived ones`() throws {
     let place = try place(.sqlite), one = try place.context(), two = try place.context()
     let dog = try one.all("Dog")[0], walks = dog.many("walks")
     #expect(dog["name"] == .string("Rex") && walks.count == 1)
@@ -169,9 +169,9 @@ import Testing
   }
 }
 
-/// What another process saves between the moment in which a save looks at the store and the one in which it has the store for itself.
+/// Saves by another process after a save has read the store and before it has locked the store.
 @Suite struct DerivedRaceTests {
-  /// A store in which somebody else saves first, when something is to happen before the next save.
+  /// A store that commits another save before the next one is prepared.
   private final class RacedStore: IncrementalStore {
     let base: any IncrementalStore
     let rival = Mutex<SaveRequest?>(nil)
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func `differences are added to what is there by then`(
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func `differences are added to the current values in the store`(
     _ store: TestStore
   )
     throws

@@ -5,7 +5,7 @@ import HoldfastStoreConformance
 import Synchronization
 import Testing
 
-/// What derived values cost in requests and statements.
+/// The requests and statements that derived values cost.
 @Suite struct DerivedCostTests {
   private func readings(_ store: RecordingStore) -> [RecordedRequest] {
     store.requests.filter {
@@ -32,7 +32,7 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `any number of new walks of a dog cost one request`(
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `any number of new walks of a dog costs one request`(
     _ store: TestStore
   )
     throws
@@ -43,7 +43,7 @@ import Testing
     for _ in 0..<500 { context.make("Walk", ["minutes": .int32(1)], dog: dog) }
     recorder.clear()
     try context.save()
-    #expect(readings(recorder).isEmpty, "New objects are all there is.")
+    #expect(readings(recorder).isEmpty, "The save of new objects read something.")
     for count in [1, 100] {
       for _ in 0..<count { context.make("Walk", ["minutes": .int32(1)], dog: dog) }
       recorder.clear()
@@ -64,7 +64,7 @@ import Testing
     #expect(try context.all("Dog")[0]["walkCount"] == .int64(600))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `what has no derived attribute costs no request`(
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `an entity without derived attributes costs no request`(
     _ store: TestStore
   )
     throws
@@ -97,7 +97,7 @@ import Testing
     recorder.clear()
     for _ in 0..<10 { context.make("Walk", ["distance": .double(0.25)], dog: dog) }
     try context.save()
-    #expect(readings(recorder).count == 3, "The dog, its walks, their rows.")
+    #expect(readings(recorder).count == 3, "Expected requests for the dog, its walks and their rows.")
     #expect(dog["distance"] == .double(502.5))
   }
 
@@ -123,11 +123,11 @@ import Testing
       return store.withLock { $0?.statementCount ?? 0 } - before
     }
     let (one, many) = (try statements(1), try statements(51))
-    #expect(many - one == 50, "Each further walk is one insertion.")
+    #expect(many - one == 50, "Each further walk should cost one insertion.")
     #expect(dog["walkCount"] == .int64(53))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `a link of two known ends asks for few links`(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `linking two loaded objects requests few links`(_ store: TestStore)
     throws
   {
     let place = try store.park()
@@ -140,6 +140,6 @@ import Testing
     try context.save()
     #expect(dogs[0]["trickCount"] == .int16(1) && trick["dogCount"] == .int64(40))
     let asked = readings(recorder).filter { if case .relationships = $0 { true } else { false } }
-    #expect(asked.count == 3, "The links of the dog, those of the trick, and what a floating-point sum is over.")
+    #expect(asked.count == 3, "Expected requests for the dog's links, the trick's links and the objects of a sum.")
   }
 }

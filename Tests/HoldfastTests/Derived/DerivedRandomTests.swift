@@ -4,12 +4,12 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// Random changes in two contexts: after every save all derived values are those that a recomputation from nothing gives. Prints its
-/// seed; HOLDFAST_SEED repeats a run.
+/// Random changes in two contexts. After every save, all derived values must equal recomputed ones. Prints its seed; HOLDFAST_SEED repeats
+/// a run.
 @Suite struct DerivedRandomTests {
   private struct Failure: Error, CustomStringConvertible { let description: String }
 
-  @Test(arguments: TestStore.allCases) func `derived values are those that all objects give`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `derived values equal those recomputed from all objects`(_ store: TestStore) throws {
     var random = SeededGenerator()
     for round in 0..<(store == .memory ? 12 : 5) {
       let seed = random.next()
@@ -48,7 +48,7 @@ import Testing
       let fresh = try place.context(), scratch = try Scratch(fresh)
       var differences = try scratch.differences()
       if contexts.count == 1 {
-        // The saving context itself shows what is there.
+        // The saving context itself shows the current values.
         for object in contexts[0].registeredObjects where !object.isFault && !object.isInaccessible {
           guard let other = try? fresh.existingObject(with: object.objectID) else { continue }
           for attribute in object.entity.derivedAttributes where object[attribute.name] != other[attribute.name] {
@@ -85,7 +85,7 @@ import Testing
     ("Sitter", "age", { .int16(Int16($0)) }),
   ]
 
-  /// Makes one change, and says which.
+  /// Makes one change and returns its description.
   private func change(_ context: ManagedObjectContext, _ step: Int, _ random: inout SeededGenerator) throws -> String {
     func any(_ entity: String) throws -> ManagedObject? {
       try context.all(entity).filter { !$0.isDeleted && !$0.isInaccessible }.randomElement(using: &random)

@@ -4,7 +4,7 @@ import HoldfastStoreConformance
 import Testing
 
 @Suite struct DerivedValueTests {
-  @Test(arguments: TestStore.allCases) func `a new object has nil before its first save and values after it`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a new object's derived values are nil before its first save and set after it`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let owner = context.make("Person", ["name": .string("Ann")])
     let dog = context.make("Dog", ["name": .string("Straße É")])
@@ -27,7 +27,7 @@ import Testing
     try place.expectRight("after reopening")
   }
 
-  @Test(arguments: TestStore.allCases) func `walks that come, move, change and go are counted and summed up`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `added, moved, changed and deleted walks are counted and summed`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let (rex, ada) = (context.make("Dog", ["name": .string("Rex")]), context.make("Dog", ["name": .string("Ada")]))
     let walks = (1...4).map {
@@ -67,7 +67,7 @@ import Testing
     try place.expectRight("after a cascade")
   }
 
-  @Test(arguments: TestStore.allCases) func `an owner that nobody holds follows`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `the values of an owner that isn't loaded are updated`(_ store: TestStore) throws {
     let place = try store.park()
     do {
       let context = try place.context()
@@ -90,7 +90,7 @@ import Testing
     #expect(try place.context().all("Walk").map { $0["walker"] } == [.null, .null])
   }
 
-  @Test(arguments: TestStore.allCases) func `links are counted whichever end records them, and whether they were there or not`(
+  @Test(arguments: TestStore.allCases) func `links are counted whichever end records them, and whether they existed or not`(
     _ store: TestStore
   ) throws {
     let place = try store.park(), context = try place.context()
@@ -104,7 +104,7 @@ import Testing
     try context.save()
     #expect(dogs[1]["trickCount"] == .int16(1) && dogs[0]["difficulty"] == .int64(3))
     try place.expectRight("after links from both ends")
-    // A context that has read no links makes one that is there, and cuts one that is not.
+    // A context that hasn't read the links adds an existing one and removes a missing one.
     let fresh = try place.context()
     let (first, others) = (try fresh.all("Dog")[0], try fresh.all("Trick"))
     first.many("tricks").insert(others[0])
@@ -166,7 +166,7 @@ import Testing
     try place.expectRight("after the dog with bills was deleted")
   }
 
-  @Test(arguments: TestStore.allCases) func `copies follow through relationships with and without inverse`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `copies are updated through relationships with and without inverse`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let breed = context.make("Breed", ["name": .string("Poodle")]), collar = context.make("Collar", ["colour": .string("red")])
     let dog = context.make("Dog", ["name": .string("Rex")])
@@ -195,7 +195,7 @@ import Testing
     try place.expectRight("after the breed was deleted")
   }
 
-  @Test(arguments: TestStore.allCases) func `all objects of a save have its date, and no others`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `all objects of a save get its date, and no others`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let clock = context.persistentStoreCoordinator.saveClock
     clock.stop(at: 1000)
@@ -217,7 +217,7 @@ import Testing
     #expect((before.timeIntervalSinceReferenceDate...Date().timeIntervalSinceReferenceDate).contains(now))
   }
 
-  @Test(arguments: TestStore.allCases) func `what somebody sets is overwritten by the save`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a value that the program sets is overwritten by the save`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let dog = context.make("Dog", ["name": .string("Rex"), "walkCount": .int64(70), "upperName": .string("wrong")])
     try context.save()
@@ -238,7 +238,7 @@ import Testing
     try place.expectRight("after values were set by hand")
   }
 
-  @Test(arguments: TestStore.allCases) func `a number that does not fit is a validation error and changes nothing`(_ store: TestStore)
+  @Test(arguments: TestStore.allCases) func `a number out of range is a validation error and changes nothing`(_ store: TestStore)
     throws
   {
     let place = try store.park(), context = try place.context()
@@ -265,7 +265,7 @@ import Testing
     try place.expectRight("after refusals")
   }
 
-  @Test(arguments: TestStore.allCases) func `a save that fails leaves every value as it was`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `a failed save leaves every value unchanged`(_ store: TestStore) throws {
     let place = try store.park()
     let (context, faults) = try place.faulty()
     let dog = context.make("Dog", ["name": .string("Rex")])
@@ -287,7 +287,7 @@ import Testing
     #expect(dog["walkCount"] == .int64(2) && dog["minutes"] == .int32(11))
   }
 
-  @Test(arguments: StorePair.allCases) func `each of several stores has its own`(_ pair: StorePair) throws {
+  @Test(arguments: StorePair.allCases) func `each of several stores has its own values`(_ pair: StorePair) throws {
     let pack = try StorePack(pair.kinds, model: Park.model)
     let context = try ManagedObjectContext(coordinator: pack.coordinator)
     let dogs = try pack.stores.map { store in

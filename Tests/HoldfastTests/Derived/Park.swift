@@ -2,13 +2,13 @@ import FoundationEssentials
 import Holdfast
 import Testing
 
-/// A model in which every kind of derived attribute is derived over every kind of relationship.
+/// A model with every kind of derived attribute for every kind of relationship.
 enum Park {
   static let model: ManagedObjectModel = {
     do { return try ManagedObjectModel(entities: entities) } catch { fatalError("\(error)") }
   }()
 
-  /// The same entities without what is derived.
+  /// The same entities without derived attributes.
   static let plain: ManagedObjectModel = {
     let bare = entities.map { entity in
       var entity = entity
@@ -76,7 +76,7 @@ enum Park {
 }
 
 extension ManagedObject {
-  /// A property by its name: the tests' models are right, so a wrong name is a wrong test.
+  /// A property by its name. The models are correct, so a wrong name is an error in the test.
   subscript(_ name: String) -> StoreValue {
     get { (try? value(forKey: name).storeValue) ?? .string("no \(name)") }
     set {
@@ -84,10 +84,10 @@ extension ManagedObject {
     }
   }
 
-  /// Leads a to-one relationship to an object.
+  /// Sets a to-one relationship.
   func lead(_ name: String, to target: ManagedObject?) {
     guard let relationship = entity.relationship(named: name) else {
-      Issue.record("There is no \(name).")
+      Issue.record("\(name) isn't a relationship.")
       return
     }
     setToOne(relationship.slot, target)
@@ -118,7 +118,7 @@ extension TestStore {
   func park(_ model: ManagedObjectModel = Park.model) throws -> Place { try makePlace(model: model, classes: []) }
 }
 
-/// Works derived values out from nothing but what the objects of a context lead to.
+/// Recomputes derived values, using only the relationships of a context's objects.
 struct Scratch {
   let context: ManagedObjectContext
   private let existing: Set<ManagedObjectID>
@@ -128,7 +128,7 @@ struct Scratch {
     existing = Set(try context.persistentStoreCoordinator.model.entities.flatMap { try context.all($0.name).map(\.objectID) })
   }
 
-  /// Every derived value that is not what it should be.
+  /// Every wrong derived value.
   func differences() throws -> [String] {
     var found: [String] = []
     for entity in context.persistentStoreCoordinator.model.entities {
@@ -145,7 +145,7 @@ struct Scratch {
     }
   }
 
-  /// Nil for what nobody can tell: the date of a save.
+  /// Nil for the date of a save, which is unknown.
   private func expected(_ object: ManagedObject, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue? {
     switch attribute.derivation {
     case nil, .now: return nil
@@ -187,7 +187,7 @@ struct Scratch {
 }
 
 extension TestStore.Place {
-  /// Expects every derived value in the store to be right.
+  /// Expects that every derived value in the store is correct.
   func expectRight(_ when: String, _ location: SourceLocation = #_sourceLocation) throws {
     let context = try context()
     let differences = try Scratch(context).differences()

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Holdfast
 
-/// One step of a random program. What it means depends on what there is: numbers are taken modulo the choices, so that a
-/// program from which steps were taken is still one.
+/// One step of a random program. Its numbers are taken modulo the available choices, so a program stays valid when steps are removed.
 private struct Step {
   enum Kind: CaseIterable {
     case insert, insertMore, setValue, setGroup, setTransient, find, setToOne, clearToOne, add, insertAt, remove, move, delete, save,
@@ -24,8 +23,8 @@ private struct Step {
   }
 }
 
-/// Random programs on random models, with inheritance and relationships of every shape: every store must tell what plain
-/// dictionaries tell. Prints its seed; HOLDFAST_SEED repeats a run; a failing program is made as short as possible.
+/// Random programs on random models, with inheritance and relationships of every kind. Every store must agree with plain dictionaries.
+/// Prints its seed; HOLDFAST_SEED repeats a run. A failing program is shortened as far as possible.
 @Suite struct DifferentialTests {
   private static let programCount = TestTier.count(25, full: 200)
   private static let stepCount = 500
@@ -39,7 +38,7 @@ private struct Step {
       let model = try RandomModel(&random)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }
       let tally = Tally()
-      // Every other program listens, since whatever is done for listeners must change nothing else.
+      // Every other program observes the context. Observing must not change anything else.
       let listens = number % 2 == 1
       guard let difference = run(program, model, store, tally, listens: listens) else {
         saves += tally.saves
@@ -55,11 +54,11 @@ private struct Step {
         """)
       return
     }
-    // Programs of which every save is refused, or none, would show little.
+    // Programs in which every save is refused, or none, would be poor tests.
     #expect(saves > 5 * Self.programCount && refusals > 5 * Self.programCount, "\(saves) saves, \(refusals) refused")
   }
 
-  /// Takes steps away as long as the program still fails.
+  /// Removes steps as long as the program still fails.
   private func shorten(_ program: [Step], _ difference: String, _ model: RandomModel, _ store: TestStore, _ listens: Bool) -> (
     [Step], String
   ) {
@@ -95,7 +94,7 @@ private struct Step {
   }
 }
 
-/// Hears what a context reports.
+/// Records what a context reports.
 private final class Ear {
   private var changes: [ObjectChanges] = []
   private var saves: [ObjectChanges] = []
@@ -114,10 +113,10 @@ private final class Ear {
     saves = []
   }
 
-  /// How many objects the last save inserted and deleted.
+  /// The numbers of objects that the last save inserted and deleted.
   var savedCounts: (Int, Int) { (saves.last?.inserted.count ?? 0, saves.last?.deleted.count ?? 0) }
 
-  /// The tags of the objects that the context reported as changed or refreshed since the last step.
+  /// The tags of the objects that the context has reported as changed or refreshed since the last step.
   func reported(by context: ManagedObjectContext) throws -> Set<Int> {
     try Ear.tags(changes.flatMap { $0.updated + $0.refreshed + $0.inserted }, context)
   }
@@ -136,7 +135,7 @@ private final class Ear {
   }
 }
 
-/// How many saves of a program succeeded, and how many were refused.
+/// The numbers of saves that succeeded and of saves that were refused.
 private final class Tally {
   var saves = 0
   var refusals = 0
@@ -150,14 +149,14 @@ private final class Machine {
   private var now: PlainGraph
   private var saved: PlainGraph
   private var nextTag = 1
-  /// Objects that somebody holds, so that some outlive what the context would forget.
+  /// Objects with a strong reference, so that some stay registered.
   private var held: [Int: ManagedObject] = [:] {
     didSet { marks = marks.filter { held[$0.key] != nil } }
   }
-  /// The transient values of those.
+  /// Their transient values.
   private var marks: [Int: Int64] = [:]
   private let tally: Tally
-  /// What the context reported since the last step; nil when nobody listens.
+  /// What the context has reported since the last step; nil if the program doesn't observe it.
   private let ear: Ear?
 
   struct Difference: Error, CustomStringConvertible {
@@ -175,7 +174,7 @@ private final class Machine {
     ear?.listen(to: context)
   }
 
-  // MARK: Choosing
+  // MARK: Choices
 
   private func tag(_ number: Int) -> Int? {
     let all = now.things.keys.sorted()
@@ -228,13 +227,13 @@ private final class Machine {
     case .remove: try remove(step)
     case .move: try move(step)
     case .delete:
-      // Now and then, so that something is left.
+      // Only sometimes, so that objects are left.
       guard step.c % 3 == 0, let tag = tag(step.a) else { return }
       context.delete(try object(tag))
       now.delete(tag, saved)
       held = held.filter { now.things[$0.key] != nil }
     case .save:
-      // Now and then a refused save is given up; else it is tried again with what comes then.
+      // Sometimes a refused save is rolled back. Otherwise it is retried with the next changes.
       if try !save() && step.a % 3 == 0 { rollback() }
     case .rollback:
       if step.a % 4 != 0 { return }
@@ -264,7 +263,7 @@ private final class Machine {
     held = held.filter { now.things[$0.key] != nil && !$0.value.objectID.isTemporaryID }
   }
 
-  /// Saves. What must be refused has to be, with the same errors on every store; false then.
+  /// Saves. An invalid graph must be refused, with the same errors on every store. Returns false then.
   private func save() throws -> Bool {
     let wanted = now.failures
     do {
@@ -342,7 +341,7 @@ private final class Machine {
     }
   }
 
-  /// Sets a composite attribute as a whole, with some of its elements, or takes its value.
+  /// Sets a composite attribute to a value with some of its elements, or to nil.
   private func setGroup(_ step: Step) throws {
     guard let tag = tag(step.a), let thing = now.things[tag] else { return }
     let entity = model.model.entities[thing.entity]
@@ -356,7 +355,7 @@ private final class Machine {
     for slot in group.slots { now.things[tag]?.values[entity.slots[slot].name] = wanted[entity.slots[slot].name] ?? .null }
   }
 
-  /// What a composite attribute is as a whole, when its elements are what a closure says.
+  /// The value of a composite attribute, with elements from a closure.
   private static func group(
     _ group: ManagedObjectModel.CompositeAttribute, _ entity: ManagedObjectModel.Entity, _ value: (String) -> StoreValue
   ) -> PropertyValue {
@@ -372,7 +371,7 @@ private final class Machine {
     return isEmpty ? .single(.null) : .composite(elements)
   }
 
-  /// Sets the transient attribute of an object that somebody holds; others may go, and their values with them.
+  /// Sets the transient attribute of an object with a strong reference. Other objects can be released, with their values.
   private func setTransient(_ step: Step) throws {
     let tags = held.keys.filter { now.things[$0] != nil }.sorted()
     if tags.isEmpty { return }
@@ -381,12 +380,12 @@ private final class Machine {
     marks[tag] = Int64(step.b)
   }
 
-  /// Asks which objects have a certain value.
+  /// Fetches the objects with a certain value.
   private func find(_ step: Step) throws {
     let entity = model.model.entities[step.a % model.model.entities.count]
     let attribute = entity.attributes[step.b % entity.attributes.count]
     if attribute.name == "tag" { return }
-    // Of bytes that a transformer made only their absence can be asked for.
+    // Transformed bytes can only be compared with nil.
     let value = attribute.type == .transformable ? .null : try value(attribute.type, step.c)
     let wanted = now.kind(entity.index).filter { (now.things[$0]?.values[attribute.name] ?? .null) == value }
     let predicate = QueryExpression.comparison(.property(PropertyPath(dotted: attribute.name)), .equalTo, .constant(value), [])
@@ -398,7 +397,7 @@ private final class Machine {
     guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { !$0.isToMany }) else { return }
     let targets = now.kind(relationship.destinationIndex)
     let target = step.kind == .clearToOne || targets.isEmpty ? nil : targets[step.c % targets.count]
-    // What it leads to and what it leaves are looked at only now and then.
+    // The old and the new destination are only checked sometimes.
     let value = try target.map { StoreValue.objectID(try object($0).objectID) } ?? .null
     try object(tag).setValue(value, forKey: relationship.name)
     now.set(tag, relationship, target)
@@ -422,7 +421,7 @@ private final class Machine {
     }
   }
 
-  /// Without an inverse nobody else takes the target out of where it was.
+  /// Without an inverse, other owners keep the target, so the test removes it from them.
   private func leaveOthers(_ target: Int, _ relationship: PlainGraph.Relationship, but tag: Int) throws {
     for owner in now.kind(relationship.entityIndex) where owner != tag && now.targets(owner, relationship).contains(target) {
       try object(owner).toMany(forKey: relationship.name).remove(object(target))
@@ -448,7 +447,7 @@ private final class Machine {
     now.move(tag, relationship, from: from, to: to)
   }
 
-  // MARK: Comparing
+  // MARK: Comparisons
 
   private func tagOf(_ object: ManagedObject) throws -> Int {
     guard case .int64(let tag) = try object.value(forKey: "tag").storeValue else { throw Difference(description: "\(object) has no tag") }
@@ -505,7 +504,7 @@ private final class Machine {
     }
   }
 
-  /// Asks the store how many objects lead to a certain one, and compares with what is known.
+  /// Fetches objects by a condition on a relationship, and compares them with the expected ones.
   private func compareCounts(_ step: Step) throws {
     guard let tag = tag(step.a), let relationship = relationship(tag, step.b, { _ in true }), let thing = now.things[tag] else { return }
     let entity = model.model.entities[thing.entity]
@@ -525,7 +524,7 @@ private final class Machine {
 }
 
 extension ManagedObject {
-  /// Whether the row cannot be read.
+  /// Whether the row can't be read.
   fileprivate var readsNothing: Bool {
     _ = try? value(forKey: "tag")
     return isInaccessible

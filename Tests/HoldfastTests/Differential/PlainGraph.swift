@@ -1,21 +1,21 @@
 import Holdfast
 
-/// What a graph should be, in dictionaries: knows the rules, and nothing of rows, faults or stores.
+/// The expected graph in dictionaries. It implements the rules, without rows, faults or stores.
 struct PlainGraph {
   struct Thing {
     var entity: Int
     var values: [String: StoreValue] = [:]
-    /// Targets by relationship; at most one of a to-one.
+    /// Targets by relationship; at most one for a to-one relationship.
     var links: [String: [Int]] = [:]
   }
 
   let model: ManagedObjectModel
   var things: [Int: Thing] = [:]
-  /// To-one relationships without inverse that lead to what was deleted.
+  /// To-one relationships without inverse that point to deleted things.
   var dangling: Set<[String]> = []
-  /// Saved things that were deleted since the last save, as they were.
+  /// Saved things that were deleted since the last save, with their last values.
   var deleted: [Int: Thing] = [:]
-  /// To-one relationships that led to a thing whose deletion may be denied for it, until they are set.
+  /// To-one relationships to deleted things that may deny the deletion, until they are set again.
   var held: [[String]: Int] = [:]
 
   typealias Relationship = ManagedObjectModel.Relationship
@@ -38,7 +38,7 @@ struct PlainGraph {
     link(tag, relationship, target)
   }
 
-  /// Adds a target at a place, or last. A target that belongs to one object only leaves another.
+  /// Adds a target at a position, or at the end. If a target can have only one owner, it is removed from the previous one.
   mutating func add(_ tag: Int, _ relationship: Relationship, _ target: Int, at place: Int? = nil) {
     if targets(tag, relationship).contains(target) { return }
     if let inverse = model.inverse(of: relationship), !inverse.isToMany {
@@ -66,9 +66,9 @@ struct PlainGraph {
     things[tag]?.links[relationship.name]?.insert(moved, at: to)
   }
 
-  /// Deletes a thing and what its rules say.
+  /// Deletes a thing and applies the delete rules.
   ///
-  /// - Parameter saved: what the store has.
+  /// - Parameter saved: the contents of the store.
   mutating func delete(_ tag: Int, _ saved: PlainGraph) {
     var round = [tag]
     var gone: Set<Int> = []
@@ -97,12 +97,12 @@ struct PlainGraph {
     }
   }
 
-  // MARK: Comparing
+  // MARK: Comparisons
 
-  /// The things that are in two graphs and that a reader sees changed. Of a relationship without inverse it doesn't count that what it led
-  /// to was deleted.
+  /// The things that are in both graphs and have visible changes. For a relationship without inverse, the deletion of a target isn't a
+  /// change.
   ///
-  /// - Parameter isSaved: whether the reader sees what is saved; then only a to-one relationship counts for nothing.
+  /// - Parameter isSaved: whether the reader sees saved changes. Then this exception only applies to to-one relationships.
   func visiblyChanged(since before: PlainGraph, isSaved: Bool = false) -> [Int] {
     things.keys.filter { tag in
       guard let new = things[tag], let old = before.things[tag] else { return false }
@@ -122,7 +122,7 @@ struct PlainGraph {
 
   // MARK: Saving
 
-  /// What a save must refuse, each as tag, property and error code.
+  /// The errors that a save must report, each as tag, property and code.
   var failures: [String] {
     var found: [String] = []
     for (tag, thing) in things {
@@ -152,14 +152,14 @@ struct PlainGraph {
     return relationship.maxCount > 0 && count > relationship.maxCount ? .tooManyObjects : nil
   }
 
-  /// Whether a thing stands in the way of the deletion of another, to which it has not been led elsewhere since.
+  /// Whether a thing denies the deletion of another, because its relationship hasn't been set to another one since.
   private func holds(_ target: Int, _ tag: Int, _ relationship: Relationship) -> Bool {
     guard things[target] != nil else { return false }
     guard let inverse = model.inverse(of: relationship), !inverse.isToMany else { return true }
     return held[[String(target), inverse.name]] == tag
   }
 
-  /// What is there was saved.
+  /// The current contents were saved.
   mutating func settle() {
     deleted = [:]
     held = [:]

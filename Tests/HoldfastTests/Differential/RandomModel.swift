@@ -2,7 +2,7 @@ import Holdfast
 import TestSupport
 
 extension RandomModel: CustomStringConvertible {
-  /// Entities with their relationships, a line each.
+  /// Entities with their relationships, one per line.
   var description: String {
     model.entities.map { entity in
       let above = entity.superentityIndex.map { " under \(model.entities[$0].name)" } ?? ""
@@ -18,11 +18,11 @@ extension RandomModel: CustomStringConvertible {
   }
 }
 
-/// A model made by chance: families of entities with attributes of every kind, and relationships of every shape between them. Every
-/// entity has a `tag` by which its objects are told apart, and a transient `mark`.
+/// A random model: families of entities with attributes of every type, and all kinds of relationships between them. Every entity has a
+/// `tag`, which identifies its objects, and a transient `mark`.
 struct RandomModel {
   let model: ManagedObjectModel
-  /// The entities that have objects.
+  /// The entities that can have objects.
   let concrete: [ManagedObjectModel.Entity]
 
   init(_ random: inout SeededGenerator) throws {
@@ -39,7 +39,7 @@ struct RandomModel {
         entity.attributes.append(.composite("g\(number)", Bool.random(using: &random) ? "Inner" : "Outer", isOptional: true))
       }
       for place in 0..<Int.random(in: 1...3, using: &random) {
-        // Siblings may have properties of one name, which those above and below may not.
+        // Siblings may have properties with the same name; an entity and its superentity may not.
         let isShared = above != nil && Bool.random(using: &random) && !entities.contains { $0.superentity == entity.name }
         entity.attributes.append(
           AttributeDescription(
@@ -48,7 +48,7 @@ struct RandomModel {
       }
       entities.append(entity)
     }
-    // A leaf's name must not meet one above it.
+    // A leaf's name must differ from those of its superentities.
     for index in entities.indices {
       let hasBelow = entities.contains { $0.superentity == entities[index].name }
       if hasBelow { entities[index].attributes.removeAll { $0.name == "leaf" } }
@@ -59,7 +59,7 @@ struct RandomModel {
     concrete = model.entities.filter { !$0.isAbstract }
   }
 
-  /// A group, and one that has it as an element.
+  /// A composite, and one that contains it.
   private static func composites(_ random: inout SeededGenerator) -> [CompositeDescription] {
     let types = (0..<3).map { _ in AttributeType.storedCases[Int.random(in: 0..<AttributeType.storedCases.count, using: &random)] }
     let inner = CompositeDescription(
@@ -79,7 +79,7 @@ struct RandomModel {
       default: .nullify
       }
     }
-    // Few, since an object that nobody completes refuses the save.
+    // Rarely, because an incomplete object refuses the save.
     func optional() -> Bool { Int.random(in: 0..<8, using: &random) != 0 }
     func bounds() -> (least: Int, most: Int) {
       switch Int.random(in: 0..<8, using: &random) {
@@ -114,7 +114,7 @@ struct RandomModel {
       if Bool.random(using: &random) {
         add(.toOne(there, to: b, inverse: nil, deleteRule: rule()), from)
       } else {
-        // Nobody counts for those whose targets are deleted, so there are no bounds.
+        // Deleting a target doesn't validate the count of the owner, so there are no bounds.
         add(.toMany(there, to: b, inverse: nil, deleteRule: rule(), isOrdered: ordered()), from)
       }
     }

@@ -8,12 +8,12 @@ import Testing
 
 @testable import Holdfast
 
-/// Two contexts change one random graph, save, meet conflicts, refresh and save again. What a fresh context then finds must be
-/// sound: both ends of every relationship agree, to-many relationships with an inverse lead to objects that are there, and a many-to-many
-/// link that came or went has raised the versions of both its ends.
+/// Two contexts change one random graph, save, meet conflicts, refresh and save again. A new context must then find a consistent graph:
+/// Both ends of every relationship agree. To-many relationships with an inverse contain only existing objects. A many-to-many link that was
+/// added or removed has incremented the versions of both ends.
 ///
-/// An object that one context deletes while another leads a to-one relationship to it, or one without an inverse, may leave a
-/// relationship that leads nowhere: the version of its row does not say who leads to it.
+/// If one context deletes an object while another sets a to-one relationship to it, or one without inverse, the relationship may dangle.
+/// The version of the deleted row doesn't depend on the objects that reference it.
 ///
 /// Set HOLDFAST_SEED to repeat a run.
 @Suite struct TwoContextsTests {
@@ -23,7 +23,7 @@ import Testing
     try run("\(store)") { try Race(store, seed: $0) }
   }
 
-  /// Each of two processes takes what the other one has saved for a later version of what it knows.
+  /// Each of two processes accepts the other's saves as later versions of what it knows.
   @Test func whatTwoProcessesSaveIsSound() throws {
     try run("two processes") { try Race(processesWithSeed: $0) }
   }
@@ -49,7 +49,7 @@ import Testing
 
 private struct Unsound: Error, CustomStringConvertible { let description: String }
 
-/// The many-to-many links of a store that have an inverse, and the versions of all rows.
+/// The many-to-many links with an inverse in a store, and the versions of all rows.
 private struct SavedLinks {
   struct Link: Hashable {
     var relationship: String
@@ -58,7 +58,8 @@ private struct SavedLinks {
   var links: Set<Link> = []
   var versions: [ManagedObjectID: Int64] = [:]
 
-  /// The ends of a link that is in one of two versions of a store without having raised the versions of both ends, which are in both.
+  /// The ends of a link that is in only one of two versions of a store, although one of its ends has the same version number in both. Nil
+  /// if there is none.
   func changedUnnoticed(_ later: SavedLinks) -> [ManagedObjectID]? {
     links.symmetricDifference(later.links).first { link in
       link.ends.allSatisfy { versions[$0] != nil && later.versions[$0] != nil } && link.ends.contains { versions[$0] == later.versions[$0] }
@@ -69,7 +70,7 @@ private struct SavedLinks {
 /// One program of two contexts.
 private struct Race {
   let model: RandomModel
-  /// One place for both, or one for each.
+  /// One place for both contexts, or one for each.
   private let places: [TestStore.Place]
   private let contexts: [ManagedObjectContext]
   private var random: SeededGenerator
@@ -87,7 +88,7 @@ private struct Race {
     readAlone(seed)
   }
 
-  /// Two contexts of which each has a file of its own, as two processes have; after a save the one is put in the place of the other.
+  /// Two contexts, each with its own file, as in two processes. After a save, one file replaces the other.
   init(processesWithSeed seed: UInt64) throws {
     random = SeededGenerator(seed: seed)
     model = try RandomModel(&random)
@@ -99,7 +100,7 @@ private struct Race {
     readAlone(seed)
   }
 
-  /// In every other program objects are answered alone, so that the ends of a link are read at different times.
+  /// Every other program reads objects one by one, so that the ends of a link are read at different times.
   private func readAlone(_ seed: UInt64) { for context in contexts { context.batchesFaults = seed % 2 == 0 } }
 
   mutating func run(steps: Int) throws {
@@ -107,7 +108,7 @@ private struct Race {
       do {
         try run(step, contexts[Int.random(in: 0...1, using: &random)])
       } catch let error as ContextError where error.code == .missingObject {
-        // One of the two has deleted what the other one reads.
+        // A context has deleted an object that the other one reads.
         for context in contexts { context.rollback() }
       }
     }
@@ -198,9 +199,9 @@ private struct Race {
     }
   }
 
-  // MARK: Soundness
+  // MARK: Consistency
 
-  /// Checks what a context has saved, and hands it to the other process if there is one.
+  /// Checks what a context has saved, and passes it to the other process if there is one.
   private mutating func checkSaved(_ context: ManagedObjectContext) throws {
     let place = places[context === contexts[0] ? 0 : places.count - 1]
     if places.count == 1 { try check(place.context()) }
@@ -210,7 +211,7 @@ private struct Race {
 
   private static func file(_ place: TestStore.Place) -> URL { place.folder.appendingPathComponent("Kennel.\(place.store)") }
 
-  /// What is on the disk is a store that opens.
+  /// The file on disk is a store that opens.
   private mutating func checkCopy(_ place: TestStore.Place) throws {
     let copy = place.folder.appendingPathComponent("copy.\(place.store)")
     try Data(contentsOf: Race.file(place)).write(to: copy)
@@ -225,7 +226,7 @@ private struct Race {
       try check(ManagedObjectContext(coordinator: coordinator))
       try coordinator.close()
     } catch let error as StoreError {
-      throw Unsound(description: "The file does not open: \(error)")
+      throw Unsound(description: "The file can't be opened: \(error)")
     }
   }
 
@@ -247,7 +248,7 @@ private struct Race {
         for target in targets { try check(object, relationship, target, isThere: known.contains(target)) }
       }
     }
-    if let ends = saved.changedUnnoticed(found) { throw Unsound(description: "A link of \(ends) came or went, and a version stayed.") }
+    if let ends = saved.changedUnnoticed(found) { throw Unsound(description: "A link of \(ends) was added or removed without a new version.") }
     saved = found
   }
 
@@ -256,9 +257,9 @@ private struct Race {
   ) throws {
     guard let inverse = model.model.inverse(of: relationship) else { return }
     if !isThere {
-      if relationship.isToMany { throw Unsound(description: "\(object) \(relationship.name) leads to \(target), which is not there.") }
+      if relationship.isToMany { throw Unsound(description: "\(object) \(relationship.name) contains \(target), which doesn't exist.") }
     } else if try !targets(target, inverse).contains(object) {
-      throw Unsound(description: "\(object) \(relationship.name) leads to \(target), and not back.")
+      throw Unsound(description: "\(object) \(relationship.name) contains \(target), but not the reverse.")
     }
   }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Holdfast
 
-/// A graph with an attribute of every kind that queries compare, without classes.
+/// A graph without classes, with an attribute of every type that queries compare.
 enum Ledger {
   static let entities: [EntityDescription] = [
     EntityDescription(
@@ -24,7 +24,7 @@ enum Ledger {
 
   static let attributes = entities[0].attributes
 
-  /// Numbers that are equal in several types, and those that nearly are.
+  /// Numbers that are equal in several types, and almost equal ones.
   private static let numbers: [StoreValue] = [
     .int64(0), .double(-0.0), .double(0), .int16(1), .double(1), .float(1), .bool(true), .decimal(1), .int32(2), .double(2.5), .float(2.5),
     .decimal(Decimal(string: "2.5")!), .float(0.1), .double(0.1), .decimal(Decimal(string: "0.1")!), .int64(.max), .int64(.min),
@@ -34,7 +34,7 @@ enum Ledger {
 
   static let otherStore = ManagedObjectID(uriRepresentation: "x-coredata://6BA7B810-9DAD-11D1-80B4-00C04FD430C8/Entry/p4")
 
-  /// Constants that may be compared with an attribute of a type.
+  /// Constants that can be compared with an attribute of a type.
   static func constants(_ type: AttributeType) -> [StoreValue] {
     switch type {
     case .string, .uri:
@@ -48,7 +48,7 @@ enum Ledger {
     }
   }
 
-  /// Values that an attribute of a type can have.
+  /// Values for an attribute of a type.
   static func values(_ type: AttributeType, nan: Bool = true) -> [StoreValue] {
     if type == .uri { return ["a", "A", "ab", "https://a/b#c"].map { .uri($0) } }
     return constants(type).compactMap { $0.converted(to: type) }.filter { value in

@@ -4,10 +4,10 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// `IN` against one comparison after the other, for every type and every length at which something else tests the list.
+/// `IN` compared with a chain of comparisons, for every type, and for every length that uses another implementation.
 @Suite struct MembershipTests {
   @Test(arguments: TestStore.allCases)
-  func `a value is in a list when it equals an element, whatever the types and the length of the list`(_ store: TestStore) throws {
+  func `a value is in a list if it equals an element, for all types and lengths`(_ store: TestStore) throws {
     var random = SeededGenerator()
     let place = try store.makePlace(model: Ledger.model, classes: [])
     let context = try place.context()
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases)
-  func `a list of a hundred thousand values is one question to the store`(_ store: TestStore) throws {
+  func `a list of a hundred thousand values is one store request`(_ store: TestStore) throws {
     let place = try store.makePlace(model: Ledger.model, classes: [])
     let context = try place.context()
     for number in 0..<50 {
@@ -68,7 +68,7 @@ import Testing
   }
 
   private func compared(_ operand: QueryExpression, _ list: [StoreValue]) -> QueryExpression {
-    // Not a flat OR, which would be made a list itself.
+    // Not a flat OR, which would become a list itself.
     list.map { QueryExpression.comparison(operand, .equalTo, .constant($0), []) }
       .reduce(.literal(false)) { $1 == .literal(true) ? $0 : .or([$0, .and([$1, .literal(true)])]) }
   }

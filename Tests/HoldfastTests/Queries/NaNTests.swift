@@ -2,12 +2,12 @@ import Foundation
 import Holdfast
 import Testing
 
-/// NaN in doubles, floats and decimals, and sums at the ends of their types, in every order of rows.
+/// NaN in doubles, floats and decimals, and sums at the limits of their types, in every order of rows.
 @Suite struct NaNTests {
-  /// The stores that keep NaN. SQLite has none: saving one is an error there.
+  /// The stores that can store NaN. With SQLite, saving one is an error.
   static let stores = TestStore.allCases.filter { $0 != .sqlite }
 
-  /// A date that is not finite is refused when it is saved.
+  /// Saving a date that isn't finite is refused.
   private static let names = ["r", "f", "m"]
 
   private static func value(_ name: String, _ number: Double) -> StoreValue {
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: stores)
-  func `NaN equals nothing, has no order and sorts behind all numbers`(_ store: TestStore) throws {
+  func `NaN equals nothing, has no order and sorts after all numbers`(_ store: TestStore) throws {
     let numbers = [1, .nan, 2, -1, .nan]
     let context = try context(
       store, numbers.map { number in Dictionary(uniqueKeysWithValues: NaNTests.names.map { ($0, NaNTests.value($0, number)) }) } + [[:]])
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(arguments: stores)
-  func `extremes pass over NaN and sums with one are NaN, whatever the order of the rows`(_ store: TestStore) throws {
+  func `minimum and maximum skip NaN, and sums with NaN are NaN, in any order of the rows`(_ store: TestStore) throws {
     for numbers in [[Double.nan, 1, 2], [1, .nan, 2], [2, 1, .nan], [.nan, 2, .nan, 1]] {
       let context = try context(
         store, numbers.map { number in Dictionary(uniqueKeysWithValues: NaNTests.names.map { ($0, NaNTests.value($0, number)) }) })
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases)
-  func `a sum of whole numbers fails only when the result doesn't fit`(_ store: TestStore) throws {
+  func `a sum of integers fails only if the result doesn't fit`(_ store: TestStore) throws {
     for (numbers, sum) in [
       ([Int64.max, 1, -5], Int64.max - 4), ([-5, .max, 1], .max - 4), ([1, .max, -5], .max - 4), ([.min, .min, .max, .max, 2], 0),
       ([.max, .max], nil), ([.min, -1], nil), ([.max, .max, .min, .min, 1], -1),

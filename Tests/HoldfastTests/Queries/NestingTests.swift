@@ -2,20 +2,20 @@ import Foundation
 import Holdfast
 import Testing
 
-/// How deep predicates may be nested, and what becomes of those that are deeper, on threads with a small stack.
+/// The maximum nesting of predicates, and predicates with more, on threads with a small stack.
 @Suite struct NestingTests {
   private static let limit = QueryExpression.maximumNesting
 
   private static func isAge(_ age: Int) -> QueryExpression { .comparison(.property("age"), .equalTo, .constant(.int64(Int64(age))), []) }
 
-  /// Ways in which an expression gets one level deeper.
+  /// Ways to add a level to an expression.
   enum Shape: String, CaseIterable, Sendable {
     case alternatingChains, quantifiers, all, comparedTruths
 
-    /// An expression of as many levels, which holds for dogs that are one year old or for none.
+    /// An expression with the given number of levels, which is true either for dogs that are one year old or for none.
     func expression(levels: Int) -> QueryExpression {
       var expression = isAge(1)
-      // A comparison of a truth counts twice; a NOT makes up for a level that is left.
+      // A comparison with a Boolean counts twice. A NOT fills the remaining level.
       if self == .comparedTruths && levels % 2 == 0 { expression = .not(expression) }
       for level in 1..<(self == .comparedTruths ? (levels + 1) / 2 : levels) {
         switch self {
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases, Shape.allCases)
-  func `a predicate of the maximum nesting is answered on a small stack, and one level more is refused`(
+  func `a predicate with the maximum nesting is evaluated on a small stack, and one more level is refused`(
     _ store: TestStore, _ shape: Shape
   ) throws {
     let place = try store.makePlace()
@@ -49,7 +49,7 @@ import Testing
       return [try context.count(for: request), try context.fetch(request).count]
     }
     #expect(counts == [expected, expected])
-    // What a caller needs for itself, and a debug build more than a release build.
+    // The caller's own use, and the additional use of a debug build.
     #expect(stackBytes < 320 << 10)
     let part = try onSmallStack { () -> String in
       do {
@@ -62,7 +62,7 @@ import Testing
     #expect(part == "nesting")
   }
 
-  @Test func `what the operators nest too deeply is refused by every store, however deep it is`() throws {
+  @Test func `operators that nest too deeply are refused by every store at any depth`() throws {
     for levels in [NestingTests.limit * 2, 100_000] {
       let parts = try onSmallStack { () -> [String] in
         var predicate = FetchPredicate<Dog>(NestingTests.isAge(1))
@@ -83,7 +83,7 @@ import Testing
   @Test func `chains of a hundred thousand terms are flat on every store`() throws {
     let counts = try onSmallStack { () -> [[Int]] in
       var either = FetchPredicate<Dog>.none, neither = FetchPredicate<Dog>.all, ranges = FetchPredicate<Dog>.none
-      // The other way round: then each joining copies what is on the right.
+      // In the other order, each operator would copy its right side.
       var right = FetchPredicate<Dog>(NestingTests.isAge(3))
       for age in 5..<100_005 {
         let term = NestingTests.isAge(age)
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases)
-  func `chains that were nested by hand are flat as well`(_ store: TestStore) throws {
+  func `manually nested chains are flat as well`(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     for age in 0..<10 { context.dog("Dog", age: age) }
@@ -122,7 +122,7 @@ import Testing
     #expect(counts == [3, 3, 9])
   }
 
-  @Test func `a predicate that continues another leaves it unchanged`() {
+  @Test func `extending a predicate doesn't change the original`() {
     let base = \Dog.age == 1 || \Dog.age == 2
     let first = base || \Dog.age == 3, second = base || \Dog.age == 4, both = first || second
     func ages(_ predicate: FetchPredicate<Dog>) -> [QueryExpression] { predicate.expression.disjuncts }
@@ -141,7 +141,7 @@ import Testing
     return predicate.expression
   }
 
-  @Test func `a hostile document of a query is refused on a small stack`() throws {
+  @Test func `a malicious encoded query is refused on a small stack`() throws {
     for (open, close) in [(#"{"not":{"_0":"#, "}}"), (#"{"and":{"_0":["#, "]}}"), (#"{"any":{"_0":{"first":"a","rest":[]},"_1":"#, "}}")] {
       for levels in [90, 400, 100_000] {
         let refused = try onSmallStack {
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func `a query of the maximum nesting is encoded and decoded on a small stack`() throws {
+  @Test func `a query with the maximum nesting is encoded and decoded on a small stack`() throws {
     for shape in Shape.allCases {
       let (isSame, stackBytes) = try onStack(byteCount: 512 << 10) {
         let expression = shape.expression(levels: NestingTests.limit)

@@ -4,13 +4,13 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-/// Queries around and beyond every limit that a store declares: each store answers as the store in memory does.
+/// Queries around and beyond every declared limit. Each store returns the same as the memory store.
 @Suite struct QueryLimitTests {
   private static let limits = SQLiteStore(path: "/nowhere").capabilities
 
   private static let others = TestStore.allCases.filter { $0 != .memory }
 
-  /// Entries that know their number, each above one of the ten before it.
+  /// Numbered entries. Most point to one of the entries before them.
   private static func fill(_ context: ManagedObjectContext) throws {
     var entries: [ManagedObject] = []
     for number in 0..<40 {
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  // MARK: One limit after the other
+  // MARK: Each limit separately
 
   private static func leaf(_ number: Int) -> QueryExpression {
     .comparison(.property("i64"), .notEqualTo, .constant(.int64(Int64(number % 7))), [])
@@ -74,7 +74,7 @@ import Testing
 
   private static func around(_ limit: Int) -> [Int] { [max(1, limit - 1), limit, limit + 1, limit * 2] }
 
-  @Test func `each limit of SQLite is no limit of what is answered on any store`() throws {
+  @Test func `no limit of SQLite restricts a query on any store`() throws {
     let limits = QueryLimitTests.limits
     var requests: [(String, Request)] = []
     for count in QueryLimitTests.around(limits.maximumConditions) + [9_000] {
@@ -118,13 +118,13 @@ import Testing
 
   // MARK: All limits at once
 
-  @Test func `what takes SQLite most at its declared limits is within its own`() throws {
+  @Test func `the most expensive query within SQLite's declared limits is within its actual limits`() throws {
     let limits = QueryLimitTests.limits
     var requests: [(String, Request)] = []
     let widths = [2, 9, limits.maximumConditions / limits.maximumNesting]
     for (quantifiers, width) in (0...limits.maximumQuantifierNesting).flatMap({ count in widths.map { (count, $0) } }) {
       for leaf in QueryLimitTests.wideLeaves {
-        // What is nested comes last, where the parser has stacked what is before it.
+        // Nested parts come last, where the parser's stack already holds the parts before them.
         var nested = leaf
         var left = quantifiers
         for level in 1..<limits.maximumNesting {
@@ -171,7 +171,7 @@ import Testing
 
   // MARK: Random queries
 
-  @Test func `random queries around the limits have one answer on every store`() throws {
+  @Test func `random queries around the limits have the same result on every store`() throws {
     var random = SeededGenerator()
     let limits = QueryLimitTests.limits
     func about(_ limit: Int) -> Int { max(1, [1, limit / 2, limit, limit + 1, limit + 5].randomElement(using: &random) ?? 1) }

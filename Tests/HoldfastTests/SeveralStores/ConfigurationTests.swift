@@ -3,9 +3,9 @@ import HoldfastMemoryStore
 import HoldfastStoreConformance
 import Testing
 
-/// Stores that hold some of a model's entities.
+/// Stores that contain some of a model's entities.
 @Suite struct ConfigurationTests {
-  /// Dogs and what belongs to them in one store, people in another, licences in none; and a configuration of everything.
+  /// Dogs and related entities in one store, people in another, licences in none; and a configuration of everything.
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(
@@ -54,14 +54,14 @@ import Testing
     #expect([dog, collar].allSatisfy { pack.coordinator.persistentStore(for: $0.objectID) == pack.stores[0] })
     #expect(pack.coordinator.persistentStore(for: person.objectID) == pack.stores[1])
     #expect(pack.stores.map(\.configurationName) == ["dogs", "people"])
-    // Only the store that has them is asked, and as if it were the only one.
+    // Only the store with the entity gets requests, as if it were the only store.
     pack.clearRecords()
     let other = try pack.context()
     #expect(try other.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)], limit: 3)).map(\.name) == ["p"])
     #expect(try other.fetch(FetchRequest<Person>(where: \.name == "q")).isEmpty)
     #expect(pack.recorders[0].requests.isEmpty && pack.recorders[1].plans.count == 2)
     #expect(try other.one(\Dog.name == "d")?.collar?.color == "red")
-    // Elsewhere they cannot be put.
+    // They can't be assigned to another store.
     let stray = context.person("stray")
     #expect(try #require(throws: ContextError.self) { try context.assign(stray, to: pack.stores[0]) }.code == .noStoreForEntity)
     dog.owner = person
@@ -130,7 +130,7 @@ import Testing
     request.includesSubentities = false
     #expect(try other.fetch(request).count == 2)
     #expect(try other.count(for: FetchRequest<ManagedObject>(entityName: "Hen")) == 2)
-    // Each store is asked for what it may have.
+    // Each store only gets requests for its entities.
     #expect(pack.recorders[0].plans.allSatisfy { !$0.concreteEntities.contains(model.entity(named: "Hen")?.index ?? -1) })
   }
 }

@@ -3,9 +3,9 @@ import HoldfastMemoryStore
 import HoldfastStoreConformance
 import Testing
 
-/// Which store gets what, and what happens when one of them refuses or fails.
+/// How a save is divided among stores, and what happens if one of them refuses or fails.
 @Suite struct DividedSaveTests {
-  /// A prepared save may hold a lock, so processes that list the same stores in other orders would wait for each other.
+  /// A prepared save may hold a lock, so processes that list the same stores in different orders could deadlock.
   @Test func storesAreAskedInAnOrderThatDoesNotDependOnTheirPlaces() throws {
     for first in [0, 1] {
       let pack = try StorePack([.memory, .memory])
@@ -15,7 +15,7 @@ import Testing
       let refusing = ordered[first]
       pack.faults[refusing].fail(.prepare, with: StoreError(.diskFull, operation: "save", reason: "There is no room."))
       #expect(throws: StoreError.self) { try context.save() }
-      // What stands behind the one that refuses was not asked.
+      // The stores after the refusing one got no request.
       #expect(pack.recorders[ordered[0]].saves.count == 1 && pack.recorders[ordered[1]].saves.count == first)
       try context.save()
     }
@@ -40,7 +40,7 @@ import Testing
     let (left, right) = ((0..<3).map { _ in context.dog("a") }, (0..<3).map { _ in context.dog("b") })
     for dog in right { try context.assign(dog, to: pack.stores[1]) }
     try context.save()
-    // Stores begin to count where they like.
+    // Stores may start at any key.
     let a = try #require(left.first { dog in right.contains { $0.objectID.key == dog.objectID.key } })
     let b = try #require(right.first { $0.objectID.key == a.objectID.key })
     #expect(a.objectID != b.objectID)
@@ -53,7 +53,7 @@ import Testing
       #expect(try (other.existingObject(with: id) as? Dog)?.name == (id == a.objectID ? "a" : "b"))
       #expect(try other.object(with: id).objectID == id)
     }
-    // One of them changes, the other stays; both are asked for by ID.
+    // One of them changes, the other doesn't. Both are requested by ID.
     (try other.existingObject(with: b.objectID) as? Dog)?.age = 9
     try other.save()
     #expect(try pack.context().fetch(FetchRequest<Dog>(where: \.age == 9)).map(\.objectID) == [b.objectID])
@@ -112,7 +112,7 @@ import Testing
     let dog = context.dog("d", owner: ann), friend = context.dog("f")
     try context.assign(dog, to: pack.stores[1])
     dog.friends.insert(friend)
-    // Until the save, the graph is whole.
+    // Until the save, the graph is complete.
     #expect(ann.dogs.map(\.name) == ["d"] && Array(friend.friendOf) == [dog])
     pack.clearRecords()
     let error = try #require(throws: ContextError.self) { try context.save() }
@@ -122,7 +122,7 @@ import Testing
     let owner = try #require(error.failures.first { $0.property == "owner" })
     #expect(owner.objectID == dog.objectID && owner.objectIDs == [dog.objectID, ann.objectID])
     #expect(pack.recorders.allSatisfy { $0.saves.isEmpty })
-    // What is mended can be saved.
+    // It can be saved after a correction.
     dog.owner = nil
     dog.friends.remove(friend)
     try context.save()
@@ -178,7 +178,7 @@ import Testing
     pack.clearRecords()
     pack.faults[1].fail(.prepare, with: refusal)
     #expect(try #require(throws: StoreError.self) { try context.save() }.code == .diskFull)
-    // It may not have been asked.
+    // The first store may have got no request.
     #expect(pack.recorders[0].saves.isEmpty || pack.recorders[0].requests.last == .abort)
     #expect(context.insertedObjects == [a, b] && a.objectID.isTemporaryID)
     #expect(try pack.context().count(for: FetchRequest<Dog>()) == 0)
@@ -215,14 +215,14 @@ import Testing
     #expect(error.savedStoreIdentifiers == [pack.stores[0].identifier])
     #expect((error.cause as? StoreError)?.code == .diskFull)
     #expect(error.objectIDs.contains(b.objectID) && error.objectIDs.contains(oldThere.objectID) && error.objectIDs.count == 2)
-    // The first store's objects are clean, the others changed.
+    // The first store's objects are unchanged now; the others still have changes.
     #expect(!a.objectID.isTemporaryID && !a.hasChanges && !old.hasChanges)
     #expect(b.isInserted && b.objectID.isTemporaryID && oldThere.isUpdated && context.hasChanges)
     #expect(context.insertedObjects == [b] && context.updatedObjects == [oldThere] && context.deletedObjects.isEmpty)
     let other = try pack.context()
     #expect(try other.fetch(FetchRequest<Dog>()).map(\.name).sorted() == ["a", "old", "old there"])
     #expect(try other.one(\Dog.name == "old")?.age == 8 && other.one(\Dog.name == "old there")?.age == 1)
-    // What is left can be saved, to the store that it was assigned to.
+    // The remaining changes can be saved, to the assigned store.
     pack.clearRecords()
     try context.save()
     #expect(pack.recorders[0].saves.isEmpty)

@@ -3,7 +3,7 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// The same objects once in one store and once divided between two: every question has the same answer.
+/// The same objects in one store and divided between two: every query has the same result.
 @Suite struct MergedFetchTests {
   @Test(arguments: StorePair.allCases) func twoStoresAnswerAsOneDoes(_ pair: StorePair) throws {
     var random = SeededGenerator()
@@ -28,7 +28,7 @@ import Testing
     #expect(dogs.map(\.name) == dogs.map(\.name).sorted())
     #expect(dogs.count == twins.dogCount)
     #expect(twins.pack.recorders.allSatisfy { $0.requests.isEmpty })
-    // Owners of dogs of both stores come together, a request or two to each store.
+    // The owners of both stores' dogs are fetched together, with one or two requests to each store.
     #expect(dogs.allSatisfy { $0.owner.map { !$0.name.isEmpty } ?? true })
   }
 
@@ -64,7 +64,7 @@ import Testing
   }
 }
 
-/// One graph in one store, and the same divided between two. People own the dogs of their own store; names tell who is who.
+/// One graph in one store, and the same graph divided between two. People own the dogs of their own store, and names identify objects.
 final class TwinGraphs {
   let pack: StorePack
   private var one: ManagedObjectContext
@@ -75,7 +75,7 @@ final class TwinGraphs {
     pack = try StorePack(pair)
     one = try TestStore.memory.makePlace().context()
     two = try pack.context()
-    // All of the first store's objects are older than those of the second, as their keys say.
+    // All of the first store's objects are older than those of the second, as their keys indicate.
     for (place, store) in pack.stores.enumerated() {
       let recipe = Recipe(place, &random)
       recipe.make(in: one) { _ in }
@@ -86,10 +86,10 @@ final class TwinGraphs {
       try one.save()
       try two.save()
     }
-    // Nobody holds the objects, so they are read again.
+    // The objects were released, so they are read again.
   }
 
-  /// What is made in one store.
+  /// Creates objects in one store.
   private struct Recipe {
     struct DogRecipe { var name: String, age: Int, weight: Double?, owner: Int?, friends: [Int] }
     let people: [(name: String, city: String?)]
@@ -122,7 +122,7 @@ final class TwinGraphs {
     }
   }
 
-  /// The same changes in both, not saved.
+  /// The same unsaved changes in both.
   func change(_ random: inout SeededGenerator) throws {
     let names = try one.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name)
     for name in names {
@@ -144,8 +144,8 @@ final class TwinGraphs {
     }
   }
 
-  /// Saves both. From now on fresh contexts are asked. What is new comes last in the one store and after the older ones of its
-  /// store in the two, so only total orders are the same.
+  /// Saves both. From now on, new contexts are queried. New objects come last in the single store, but after the older objects of their own
+  /// store in the divided graph. Only total orders are therefore equal.
   func save() throws {
     try one.save()
     try two.save()
@@ -178,7 +178,7 @@ final class TwinGraphs {
     #expect(try owners(byOwner, one) == owners(byOwner, two), "\(comment)")
   }
 
-  /// Groups by owner, with names in place of IDs.
+  /// Groups by owner, with names instead of IDs.
   private func owners(_ request: DictionaryFetchRequest<Dog>, _ context: ManagedObjectContext) throws -> [String] {
     try context.fetch(request).map { row in
       guard case .objectID(let id)? = row["owner"] else { return "nobody \(row["count"] ?? .null)" }
@@ -187,7 +187,7 @@ final class TwinGraphs {
   }
 }
 
-/// A question about dogs.
+/// A query for dogs.
 struct RandomQuestion: CustomStringConvertible {
   private enum Test: Int, CaseIterable { case all, age, name, city, owner, ownerIs, friends, noFriends, owned, mixed, among }
   private enum Order: Int, CaseIterable { case none, age, weight, name, city, ownerThenAge }
@@ -199,7 +199,7 @@ struct RandomQuestion: CustomStringConvertible {
   private let limit: Int
   private let isTotal: Bool
 
-  /// - Parameter isTotal: whether objects that are equal in all sorts come by their names.
+  /// - Parameter isTotal: whether objects that are equal in all sorts are sorted by name.
   init(_ random: inout SeededGenerator, isTotal: Bool = false) {
     self.isTotal = isTotal
     test = Test.allCases.randomElement(using: &random) ?? .all

@@ -5,9 +5,9 @@ import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import Testing
 
-/// Metadata of open stores, and of stores that nobody has open.
+/// Metadata of open and of closed stores.
 @Suite struct StoreMetadataTests {
-  /// Coded and decoded again, through JSON.
+  /// Encoded and decoded again as JSON.
   private let info: [String: StoreValue] = ["author": .string("Ann"), "count": .int64(3), "when": .date(12.5)]
 
   @Test(arguments: StorePair.allCases) func eachStoreHasItsOwn(_ pair: StorePair) throws {
@@ -74,7 +74,7 @@ import Testing
     #expect(error.coreDataCode == 134100 && error.reason.contains("Bow (not in the store), Tie."))
   }
 
-  /// What does not enter the version hashes may change: the last one who saved with it says what the store keeps.
+  /// Settings outside the version hashes may change. A store keeps the model of its last save.
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func theModelThatAStoreKeepsIsThatOfTheLastSave(_ store: TestStore)
     throws
   {
@@ -96,7 +96,7 @@ import Testing
     try coordinator.close()
     #expect(try PersistentStoreCoordinator.cachedModel(for: place.description) == second)
     #expect(try PersistentStoreCoordinator.cachedModel(for: place.description)?.versionIdentifiers == ["2"])
-    // Who only reads changes nothing, and the user's metadata stay.
+    // A reader changes nothing, and the user's metadata stays.
     try PersistentStoreCoordinator.setMetadata(["mine": .int64(7)], for: place.description)
     let reading = try PersistentStoreCoordinator(model: first, store: place.description)
     _ = try ManagedObjectContext(coordinator: reading).fetch(FetchRequest<ManagedObject>(entityName: "Tie"))
@@ -149,7 +149,7 @@ import Testing
   }
 }
 
-/// Codes values there and back.
+/// Encodes and decodes values.
 enum JSONCoding {
   static func copy<Value: Codable>(_ value: Value) throws -> Value {
     try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))

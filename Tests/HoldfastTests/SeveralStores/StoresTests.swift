@@ -54,17 +54,17 @@ struct MemoryStoreContentsBox {
     #expect(pack.stores.count == 1 && pack.coordinator.persistentStore(for: id) == nil)
     #expect(pack.coordinator.managedObjectID(forURIRepresentation: id.uriRepresentation) == nil)
     #expect(throws: StoreError.self) { try removed.setMetadata([:]) }
-    // Fetches do not see its saved objects.
+    // Fetches don't return its saved objects.
     #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.name) == ["stays"])
     #expect(try context.fetch(FetchRequest<Dog>(where: \.name == "goes")).isEmpty)
-    // Reading its objects finds nothing, and says why.
+    // Reading its objects returns nothing and records the reason.
     #expect(goes.name.isEmpty && goes.isInaccessible && goes.friendOf.isEmpty)
     #expect((context.faultError as? ContextError)?.code == .missingStore)
     #expect(try #require(throws: ContextError.self) { try context.existingObject(with: id) }.code == .missingStore)
-    // Nothing can be saved that may depend on what could not be read.
+    // A save that may depend on unread values is refused.
     #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
     context.acknowledgeFaultErrors()
-    // Their changes cannot be saved, and can be given up.
+    // Their changes can't be saved, but can be discarded.
     let error = try #require(throws: ContextError.self) { try context.save() }
     #expect(error.code == .missingStore && Set(error.objectIDs) == [changed.objectID, new.objectID])
     context.delete(goes)
@@ -90,7 +90,7 @@ struct MemoryStoreContentsBox {
     let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
     #expect(dogs.map(\.name) == ["b", "c"] && Array(dogs[0].friends) == [dogs[1]])
     #expect(Set(dogs.map(\.objectID.storeIdentifier)) == [pack.stores[0].identifier])
-    // A link to an object of the store that is gone cannot be saved.
+    // A link to an object of the removed store can't be saved.
     b.friends.insert(a)
     #expect(throws: ContextError.self) { try context.save() }
   }
@@ -106,7 +106,7 @@ struct MemoryStoreContentsBox {
     let sorts = [FetchSortDescriptor(\Dog.age, ascending: false)]
     let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts))
     #expect(dogs.map(\.age) == dogs.map(\.age).sorted(by: >))
-    // Objects that are equal in all sorts come by their stores.
+    // Objects that are equal in all sorts are in the order of their stores.
     let places = dogs.filter { $0.age == 5 }.compactMap { pack.coordinator.persistentStore(for: $0.objectID) }.map(\.place)
     #expect(places == places.sorted() && Set(places) == [0, 1, 2])
     try pack.coordinator.remove(pack.stores[1])
@@ -188,7 +188,7 @@ struct MemoryStoreContentsBox {
         group.addTask {
           let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
           for round in 0..<60 {
-            // A store that is being removed may fail a fetch; nothing else may.
+            // Removing a store may make a fetch fail with this error only.
             do {
               let count = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).count
               #expect(count >= 50)
@@ -248,7 +248,7 @@ struct MemoryStoreContentsBox {
   }
 }
 
-/// A store whose keys begin at a large number, as those of stores that make keys of hashes may.
+/// A store whose keys start at a large number, as in a store that derives keys from hashes.
 private final class ShiftingStore: IncrementalStore {
   private let base = MemoryStore()
   private let distance: Int64

@@ -66,7 +66,7 @@ struct Colour: Hashable, Sendable {
 struct ColourTransformer: AttributeTransformer {
   struct Wrong: Error {}
   func data(from colour: Colour) throws -> Data {
-    // There is no black, so that a value can be refused.
+    // Black is refused, so that tests have an unsupported value.
     if colour == Colour(red: 0, green: 0, blue: 0) { throw Wrong() }
     return Data([colour.red, colour.green, colour.blue])
   }
@@ -153,7 +153,7 @@ class Spot: ManagedObject {
     get { self[transient: Slot.hits] ?? 0 }
     set { self[transient: Slot.hits] = newValue }
   }
-  /// Anything, also what is no value of an attribute.
+  /// Any value, including types that attributes don't support.
   var note: [Colour]? {
     get { self[transient: Slot.note] }
     set { self[transient: Slot.note] = newValue }

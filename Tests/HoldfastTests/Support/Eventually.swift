@@ -1,6 +1,6 @@
-/// Waits until something is true that another thread brings about.
+/// Waits until another thread fulfills a condition.
 ///
-/// - Returns: false when it isn't after an hour, which no busy machine needs: then it never will be.
+/// - Returns: false if the condition isn't fulfilled after an hour, which is enough for any busy machine.
 func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
   let end = ContinuousClock.now + .seconds(3600)
   while try await !condition() {

@@ -1,6 +1,6 @@
 import Holdfast
 
-/// A model with inheritance: animals, of which some are birds and cats, and keepers, of whom some are heads.
+/// A model with inheritance: animals, including birds and cats, and keepers, including head keepers.
 enum Menagerie {
   static let model: ManagedObjectModel = {
     do {

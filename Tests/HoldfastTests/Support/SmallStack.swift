@@ -1,11 +1,11 @@
 import Foundation
 
-/// Runs a closure on a thread with a stack of 512 KiB, the smallest that systems give to threads that are not the main one.
+/// Runs a closure on a thread with a stack of 512 KiB, the smallest default for secondary threads.
 func onSmallStack<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
   try onStack(byteCount: 512 << 10, body).result
 }
 
-/// Runs a closure on a thread with a stack of its own. Returns how many bytes of the stack were written, too.
+/// Runs a closure on a thread with its own stack. Also returns the number of stack bytes that were written.
 func onStack<Result: Sendable>(
   byteCount: Int, _ body: @escaping @Sendable () throws -> Result
 ) throws -> (result: Result, stackBytes: Int) {

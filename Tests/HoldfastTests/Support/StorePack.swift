@@ -1,7 +1,7 @@
 import Holdfast
 import HoldfastStoreConformance
 
-/// Two kinds of stores that stand beside each other in a test.
+/// Two kinds of stores under one coordinator in a test.
 enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
   case memories, memoryAndSQLite, sqliteAndMemory, sqlites, memoryAndWeakest, weakestAndSQLite, memoryAndJSON, jsonAndSQLite, jsons,
     xmlAndJSON, binaryAndXML, sqliteAndBinary, binaries
@@ -27,7 +27,7 @@ enum StorePair: CaseIterable, Sendable, CustomStringConvertible {
   var description: String { kinds.map(\.rawValue).joined(separator: " + ") }
 }
 
-/// Several stores under one coordinator, each of which can be made to fail and tells what it was asked.
+/// Several stores under one coordinator. Each of them can be made to fail, and records its requests.
 final class StorePack {
   let coordinator: PersistentStoreCoordinator
   let recorders: [RecordingStore]
@@ -54,7 +54,7 @@ final class StorePack {
 }
 
 extension RecordingStore {
-  /// The saves that were prepared.
+  /// The prepared saves.
   var saves: [RecordedSave] { requests.compactMap { if case .prepare(let save) = $0 { save } else { nil } } }
 
   /// The fetches.

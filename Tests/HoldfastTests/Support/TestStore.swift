@@ -16,18 +16,18 @@ enum TestStore: String, CaseIterable, Sendable {
   case binary
   case sqlite
   case weakest
-  /// A store in memory that is the second of its coordinator, behind one that has no entity: all its keys are translated.
+  /// A memory store that is the second of its coordinator, after one without entities. All its keys are translated.
   case second
 
-  /// Whether all rows lie in memory anyway, so that nothing is read ahead.
+  /// Whether all rows are in memory, so that nothing is prefetched.
   var hasResidentRows: Bool { self == .memory || self == .json || self == .xml || self == .binary }
 
-  /// A store with contents of its own, which can be opened again and again.
+  /// A store with its own contents, which can be reopened.
   func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
     Place(self, model, classes)
   }
 
-  /// Where a store keeps its contents during a test.
+  /// The contents of a store during a test.
   final class Place: Sendable {
     let store: TestStore
     private let minimal = MinimalStore.Contents()
@@ -50,13 +50,13 @@ enum TestStore: String, CaseIterable, Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// The folder of this process's places. It goes when the process ends, with those of contexts that kept changes.
+    /// The folder of this process's places. It is deleted when the process ends, including places of contexts that kept changes.
     private static let all: URL = {
       atexit { try? FileManager.default.removeItem(at: Place.all) }
       return FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-test-\(ProcessInfo.processInfo.processIdentifier)")
     }()
 
-    /// Keeps the place, and with it its files, as long as somebody can open the store.
+    /// Keeps the place, and its files, as long as the store can be opened.
     var description: StoreDescription {
       let bare = bareDescription
       return StoreDescription(type: bare.type, path: bare.path, metadataAccess: bare.metadataAccess) {
@@ -76,20 +76,20 @@ enum TestStore: String, CaseIterable, Sendable {
       }
     }
 
-    /// Nothing here is about what a power loss leaves, and half of the waiting for the disk is saved.
+    /// These tests don't simulate power loss, so they save half of the disk flushes.
     private static let fast: WholeFileOptions = {
       var options = WholeFileOptions()
       options.file.durability = .fast
       return options
     }()
 
-    /// The coordinator that every context of the place uses. Weak, because it keeps the place.
+    /// The coordinator for every context of the place. Weak, because it keeps the place.
     private struct Opened {
       weak var coordinator: PersistentStoreCoordinator?
     }
     private let opened = Mutex(Opened())
 
-    /// The coordinator that is in use, or a new one.
+    /// The current coordinator, or a new one.
     func coordinator() throws -> PersistentStoreCoordinator {
       try opened.withLock { opened in
         if let known = opened.coordinator { return known }
@@ -109,7 +109,7 @@ enum TestStore: String, CaseIterable, Sendable {
         model: model, transformers: transformers, stores: [.memory().with(configuration: "nothing"), description])
     }
 
-    /// A context of its own on a coordinator of its own, and the store that records what it is asked.
+    /// A context with its own coordinator, and the store that records its requests.
     func recording(wrapping: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore = { $0 }) throws -> (
       ManagedObjectContext, RecordingStore
     ) {
@@ -122,12 +122,12 @@ enum TestStore: String, CaseIterable, Sendable {
       return (context, store)
     }
 
-    /// A context of its own on the contents.
+    /// A context for the contents.
     func context() throws -> ManagedObjectContext {
       try ManagedObjectContext(coordinator: coordinator(), classes: classes)
     }
 
-    /// Closes the store; the next context opens it again.
+    /// Closes the store. The next context reopens it.
     func close() throws {
       try opened.withLock { opened in
         try opened.coordinator?.close()

@@ -2,10 +2,10 @@ import Holdfast
 import TestSupport
 import Testing
 
-/// Random links, saves, deletions, rollbacks and refreshes of objects that come and go, against plain dictionaries. Prints its seed;
-/// HOLDFAST_SEED repeats a run.
+/// Random links, saves, deletions, rollbacks and refreshes of objects that are released and recreated, compared with plain dictionaries.
+/// Prints its seed; HOLDFAST_SEED repeats a run.
 @Suite struct RandomTransientLinkTests {
-  /// What there should be, by name. Deleted objects stay in it until the deletion is saved.
+  /// The expected links, by name. Deleted objects are included until the deletion is saved.
   private struct Expected {
     var saved: Set<String> = []
     var new: Set<String> = []
@@ -20,7 +20,7 @@ import Testing
 
     var visible: [String] { saved.union(new).subtracting(deleted).sorted() }
 
-    /// Takes all links of an object with an inverse; those without one only if it is gone for good.
+    /// Removes all links of an object with an inverse. Those without one are removed only if the object is deleted for good.
     mutating func forget(_ name: String, isGone: Bool) {
       picks = picks.filter { $0.key != name && $0.value != name }
       nexts = nexts.filter { $0.key != name && $0.value != name }
@@ -171,7 +171,7 @@ import Testing
         now.new = []
         now.deleted = []
       }
-      // Half of the time the check reads through faults that were just made.
+      // Half of the time, the check reads through new faults.
       try check(context, now, log, holding: Bool.random(using: &random) ? try now.visible.map(find) : [])
     }
   }

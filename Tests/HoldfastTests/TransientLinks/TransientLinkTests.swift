@@ -2,7 +2,7 @@ import Holdfast
 import HoldfastStoreConformance
 import Testing
 
-/// Transient relationships: in memory only, on every store.
+/// Transient relationships: only in memory, on every store.
 @Suite struct TransientLinkTests {
   private func place(_ store: TestStore) throws -> TestStore.Place { try store.makePlace(model: Web.model, classes: Web.classes) }
 
@@ -133,7 +133,7 @@ import Testing
     #expect(recorder.requests.isEmpty, "\(recorder.requests)")
   }
 
-  // MARK: How long they live
+  // MARK: Lifetime
 
   @Test(arguments: [TestStore.memory, .sqlite, .second]) func rollbackKeepsThemAndARefreshWithoutMergingForgetsThemAtBothEnds(
     _ store: TestStore
@@ -150,7 +150,7 @@ import Testing
     a.last = new
     a.seen.formUnion([new, b])
     context.rollback()
-    // As values of transient attributes do: what was never saved has no last saved value.
+    // As for transient attributes, unsaved values have no last saved value to restore.
     #expect(a.name == "a" && a.pick == b && Array(a.queue) == [b] && names(b.pickedBy) == ["a"] && !a.isUpdated)
     #expect(a.last == nil && names(a.seen) == ["b"] && a.seen.count == 1 && a.held.isEmpty && new.holder == nil)
     a.parent = b
@@ -189,7 +189,7 @@ import Testing
       #expect(names(c.pickedBy) == ["a"] && c.holder?.name == "a" && Array(c.queuedIn).first?.queue.map(\.name) == ["c", "b"])
     }
     do {
-      // Only one end is held while the other loses the link.
+      // Only one end is referenced while the other loses the link.
       let b = try #require(try context.node(named: "b"))
       b.queuedIn.removeAll()
       #expect(names(b.seen) == ["c"])
@@ -354,7 +354,7 @@ import Testing
     try e.setValue([], forKey: "few")
     #expect(codes() == [])
     #expect(try e.value(forKey: "must") == .single(.objectID(e.objectID)))
-    // One that was fetched has no transient links, and need not get them.
+    // A fetched object has no transient links, and they aren't required.
     try place.close()
     let other = try place.context()
     let fetched = try #require(try other.fetch(FetchRequest<ManagedObject>(entityName: "E")).first)

@@ -1,6 +1,6 @@
 import Holdfast
 
-/// A model with transient relationships of every shape, beside stored ones, and classes for it.
+/// A model with transient relationships of every kind, beside stored ones, and classes for it.
 enum Web {
   static let node = EntityDescription(
     "Node", attributes: [AttributeDescription("name", .string)],
