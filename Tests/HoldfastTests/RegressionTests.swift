@@ -144,7 +144,7 @@ extension TestStore.Place {
 
   // MARK: Rollback
 
-  /// The bug: a rollback restored the relationship as it was read before the save, without the saved dog.
+  /// The bug: a rollback restored the relationship from before the save, without the saved dog.
   @Test(arguments: TestStore.allCases)
   func `a rollback doesn't remove saved objects from a relationship`(_ store: TestStore) throws {
     let context = try makePeopleWithDogs(store).context()

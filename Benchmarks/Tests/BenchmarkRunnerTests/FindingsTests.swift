@@ -106,7 +106,7 @@ import Testing
       ])
   }
 
-  @Test("Stores within measurement error share the answer; with one store, there is no answer")
+  @Test("Stores within measurement error share the answer; a single store gets none")
   func sharedFindings() {
     let samples = [
       sample("json", "W3", wall: 0.010, file: 1), sample("sqlite", "W3", wall: 0.0101, file: 1),

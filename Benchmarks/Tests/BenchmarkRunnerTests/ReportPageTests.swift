@@ -110,7 +110,7 @@ import Testing
     #expect(page.all("figure").isEmpty)
   }
 
-  @Test("With one store, one round and one size, there are no whiskers and no growth, and only tables are folded")
+  @Test("A page for one store, one round and one size has neither whiskers nor growth, and folds only tables")
   func least() {
     let page = check(Samples.report(Samples.samples("memory", "W2", [0.5]), rounds: 1))
     #expect(page.all("path", class: "whisker").isEmpty)

@@ -33,7 +33,7 @@ import Testing
     #expect(first["minutes"] == .int32(111))
   }
 
-  @Test(arguments: TestStore.allCases) func `renaming a dog doesn't conflict with a walk added by another context`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `renaming a dog doesn't conflict with a walk of another context`(_ store: TestStore) throws {
     let place = try place(store), one = try place.context(), two = try place.context()
     let (first, second) = (try one.all("Dog")[0], try two.all("Dog")[0])
     _ = (first["name"], second["name"])
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func `differences are added to the current values in the store`(
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func `differences are added to the store's current values`(
     _ store: TestStore
   )
     throws

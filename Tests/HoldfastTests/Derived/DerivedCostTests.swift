@@ -127,7 +127,7 @@ import Testing
     #expect(dog["walkCount"] == .int64(53))
   }
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `linking two loaded objects requests few links`(_ store: TestStore)
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite]) func `linking two loaded objects reads few links`(_ store: TestStore)
     throws
   {
     let place = try store.park()

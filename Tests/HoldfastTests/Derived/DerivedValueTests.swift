@@ -4,7 +4,7 @@ import HoldfastStoreConformance
 import Testing
 
 @Suite struct DerivedValueTests {
-  @Test(arguments: TestStore.allCases) func `a new object's derived values are nil before its first save and set after it`(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func `derived values are nil before the first save and set after it`(_ store: TestStore) throws {
     let place = try store.park(), context = try place.context()
     let owner = context.make("Person", ["name": .string("Ann")])
     let dog = context.make("Dog", ["name": .string("Straße É")])

@@ -248,7 +248,7 @@ private struct Race {
         for target in targets { try check(object, relationship, target, isThere: known.contains(target)) }
       }
     }
-    if let ends = saved.changedUnnoticed(found) { throw Unsound(description: "A link of \(ends) was added or removed without a new version.") }
+    if let ends = saved.changedUnnoticed(found) { throw Unsound(description: "A link of \(ends) changed without new versions.") }
     saved = found
   }
 
