@@ -20,7 +20,7 @@ func isWhole(_ path: String, _ model: ManagedObjectModel) throws -> Bool {
 }
 
 @Suite struct BinaryFormatTests {
-  @Test func theCheckOfTheArticleTellsWholeFilesFromDamagedOnes() throws {
+  @Test func theCheckOfTheArticleDistinguishesCompleteFilesFromDamagedOnes() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

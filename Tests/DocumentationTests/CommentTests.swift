@@ -24,7 +24,7 @@ import Testing
     #expect(ValidationExamples.show(error) == "Die Bewertung darf höchstens 5 sein.")
   }
 
-  @Test func aRecordingStoreTellsWhatWasAsked() throws { try SmallKennel.recording() }
+  @Test func aRecordingStoreRecordsItsRequests() throws { try SmallKennel.recording() }
 
   @MainActor private func kennel() throws -> PersistentContainer {
     let container = try LargeKennel.container(), context = container.viewContext

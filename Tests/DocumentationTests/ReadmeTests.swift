@@ -36,11 +36,11 @@ import Testing
     #expect(try concert() == ["Eroica", "Allegro con brio", "Marcia funebre", "Scherzo", "Finale"])
   }
 
-  @Test @MainActor func theListenerHearsWhatTheTextSays() throws {
+  @Test @MainActor func theObserverReceivesTheDescribedChanges() throws {
     #expect(try listening() == ["1 new, 0 changed", "0 new, 1 changed", "1 saved", "Erbarme dich, mein Gott", "6′ 43″"])
   }
 
-  @Test @MainActor func theLibraryLiesInTwoStores() throws {
+  @Test @MainActor func theLibraryIsStoredInTwoStores() throws {
     #expect(try library() == ["Book in own", "Book in shared"])
   }
 

@@ -55,7 +55,7 @@ import Testing
     return CompiledSources([Self.source]).problem(with: snippets[0])
   }
 
-  @Test func anExampleMayStandFurtherToTheRight() throws {
+  @Test func anExampleMayBeIndentedFurther() throws {
     #expect(try problem(Self.source) == nil)
     #expect(try problem("if a {\n  b()\n\n  c()\n}") == nil)
     #expect(try problem("b()\n\nc()") == nil)

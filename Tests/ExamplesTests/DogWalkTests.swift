@@ -28,7 +28,7 @@ import Testing
     #expect(try run(store, "list") == .success("2026-05-04T07:30:00Z", "2026-05-04T18:00:00Z", "2026-05-05T07:45:00Z"))
   }
 
-  @Test(arguments: ExampleStore.files) func aWalkThatIsRecordedLateStandsWhereItsTimeBelongs(_ store: ExampleStore) throws {
+  @Test(arguments: ExampleStore.files) func aWalkThatIsRecordedLateIsSortedByItsTime(_ store: ExampleStore) throws {
     try add(store, "2026-05-05T07:45:00Z", "2026-05-03T07:00:00Z", "2026-05-04T07:30:00Z", "2026-05-04T07:30:00Z")
     #expect(
       try run(store, "list")
@@ -62,7 +62,7 @@ import Testing
     #expect(try run(.json, "list") == .success("2026-05-03T22:30:00Z", "2026-05-04T07:30:00Z"))
   }
 
-  @Test func optionsMayAlsoStandBehindTheCommand() throws {
+  @Test func optionsMayFollowTheCommand() throws {
     #expect(try Example.dogWalk.run(["add", "--date", "2026-05-04T07:30:00Z"] + ExampleStore.json.options, in: folder) == .success())
     #expect(try run(.json, "list") == .success("2026-05-04T07:30:00Z"))
   }
@@ -134,7 +134,7 @@ import Testing
     #expect(!folder.exists("store.json"))
   }
 
-  @Test(arguments: ExampleStore.files) func aFileThatIsNoStoreIsRefusedAndKept(_ store: ExampleStore) throws {
+  @Test(arguments: ExampleStore.files) func aFileThatIsNotAStoreIsRefusedAndKept(_ store: ExampleStore) throws {
     try folder.write("This is no store.", to: "store.\(store)")
     for command in ["list", "add"] { expect(try run(store, command), 1, "Could not open the store at ") }
     #expect(try String(contentsOfFile: folder.file("store.\(store)"), encoding: .utf8) == "This is no store.")

@@ -89,7 +89,7 @@ import Testing
     (["what-depends-on", "libbase"], [1, 3, 2], [1, 0, 2]),
     (["what-depends-on", "libbase", "--transitive"], [1, 5, 11], [1, 1, 7]),
     (["info", "editor"], [1, 5, 4], [1, 1, 4]),
-  ]) func explainTellsTheRequests(_ question: [String], _ atHand: [Int], _ sqlite: [Int]) throws {
+  ]) func explainPrintsTheRequests(_ question: [String], _ atHand: [Int], _ sqlite: [Int]) throws {
     for store in ExampleStore.allCases {
       let counts = store == .sqlite ? sqlite : atHand
       let plain = try ask(store, question)
@@ -131,7 +131,7 @@ import Testing
 
   // MARK: Errors
 
-  @Test(arguments: ExampleStore.allCases) func aPackageOfWhichNobodySpeaksIsNoAnswer(_ store: ExampleStore) throws {
+  @Test(arguments: ExampleStore.allCases) func anUnknownPackageIsAnError(_ store: ExampleStore) throws {
     for command in ["info", "what-depends-on"] {
       let outcome = try ask(store, command, "nobody")
       #expect(outcome.status == 1 && outcome.output.isEmpty)

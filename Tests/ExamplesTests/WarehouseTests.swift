@@ -22,7 +22,7 @@ import Testing
     The store contains 5 goods.
     """
 
-  @Test(arguments: ExampleStore.allCases) func everyStoreTellsTheSameStory(_ store: ExampleStore) throws {
+  @Test(arguments: ExampleStore.allCases) func everyStoreHasTheSameOutput(_ store: ExampleStore) throws {
     #expect(try Example.warehouse.run(store.options, in: TemporaryFolder()) == .success("Deleted 0 old warehouses.", Self.story))
   }
 
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test(arguments: ExampleStore.files) func aFileThatIsNoStoreIsRefused(_ store: ExampleStore) throws {
+  @Test(arguments: ExampleStore.files) func aFileThatIsNotAStoreIsRefused(_ store: ExampleStore) throws {
     let folder = TemporaryFolder()
     try folder.write("This is no store.", to: "store.\(store)")
     let outcome = try Example.warehouse.run(store.options, in: folder)

@@ -49,7 +49,7 @@ import Testing
   }
 
   /// Compares pairs of old and new values: keys that aren't reported have the same value in both maps.
-  @Test func everyKeyWithOtherValuesIsToldWithBoth() {
+  @Test func everyKeyWithOtherValuesIsReportedWithBoth() {
     for round in 0..<200 {
       var random = SeededGenerator(seed: UInt64(round))
       let far: [Int64] = round % 3 == 0 ? [1 << 40, 1 << 41] : []

@@ -55,7 +55,7 @@ import Testing
     #expect(table.row(100)?.string(0) == String(repeating: "long ", count: 100))
   }
 
-  @Test func rowsThatLieElsewhereSinceAnOlderCopyAreTold() throws {
+  @Test func rowsThatMovedSinceAnOlderCopyAreReported() throws {
     var table = empty()
     try insert(1...3_000, into: &table)
     let before = table
@@ -76,7 +76,7 @@ import Testing
   }
 
   /// A released page's number is reused by another page, so a new row has the location of an old one.
-  @Test func aRowAtThePlaceOfAnotherOneInAPageThatTookItsNumberIsTold() throws {
+  @Test func aRowAtTheLocationOfAnOldRowInAReusedPageIsReported() throws {
     var table = empty()
     try insert(1...2, into: &table)
     try insert([3], into: &table, text: "before")
@@ -89,7 +89,7 @@ import Testing
     #expect(told == [["before", "after"]])
   }
 
-  @Test func aPageWithoutLivingRowsIsLetGo() throws {
+  @Test func aPageWithoutLivingRowsIsReleased() throws {
     var table = empty()
     try insert(1...10, into: &table)
     try insert(1...10, into: &table, version: 2)

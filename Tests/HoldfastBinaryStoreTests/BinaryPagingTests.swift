@@ -129,7 +129,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  @Test func aFileThatSomebodyReplacedIsReadAsItWasUntilTheNextSave() throws {
+  @Test func aReplacedFileIsReadUnchangedUntilTheNextSave() throws {
     let disk = try Self.disk(3_000)
     let context = try Self.context(disk)
     #expect(try Self.book(7, context) != nil)

@@ -52,7 +52,7 @@ import Testing
   }
 
   /// Reserved keys may be used later than the keys after them.
-  @Test func aRowWhoseKeyLiesBetweenThoseOfASectionIsWritten() throws {
+  @Test func aRowWithAKeyBetweenThoseOfASectionIsWritten() throws {
     let file = try BinaryTestFile()
     let store = BinaryStore.make(at: file.path)
     let identity = try store.open(model: Self.model).identity

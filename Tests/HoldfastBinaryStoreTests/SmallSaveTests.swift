@@ -54,7 +54,7 @@ import Testing
     try context.save()
   }
 
-  @Test func aSmallSaveWritesAnewOnlyTheSectionsInWhichSomethingHasChanged() throws {
+  @Test func aSmallSaveRewritesOnlyTheSectionsWithChanges() throws {
     let disk = SimulatedFileSystem()
     var context = try Self.context(disk)
     try Self.fill(20_000, context)

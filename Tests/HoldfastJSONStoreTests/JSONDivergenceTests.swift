@@ -120,7 +120,7 @@ import Testing
     #expect(file.refusal() == nil)
   }
 
-  @Test(arguments: Change.allCases) func whatCameOfTheFileIsGoneOnWithAndSoIsTheFileThatSomebodyPutBack(_ change: Change) throws {
+  @Test(arguments: Change.allCases) func laterVersionsAndRestoredVersionsOfTheFileAreAccepted(_ change: Change) throws {
     let context = try file.context()
     let before = try file.bytes()
     try saveInCopy([change])

@@ -162,7 +162,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func X11_aPairOfSurrogatesMayLieAcrossPieces() throws {
+  @Test func X11_aPairOfSurrogatesMayCrossChunks() throws {
     // The file is checked in chunks of 65,536 bytes.
     for shift in 0..<14 {
       let start = try #require(text.range(of: "\"name\":\"Ada\"")).lowerBound.utf16Offset(in: text) + 8

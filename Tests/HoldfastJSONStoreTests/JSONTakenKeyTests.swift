@@ -74,7 +74,7 @@ import Testing
     try store.close()
   }
 
-  @Test func keysThatAVersionFromElsewhereUsedAreNotSetAside() throws {
+  @Test func keysThatAnotherProcessUsedAreNotReserved() throws {
     let store = JSONStore.make(at: file.path)
     _ = try store.open(model: Library.model)
     let entity = try #require(Library.model.entity(named: "Sign")).index

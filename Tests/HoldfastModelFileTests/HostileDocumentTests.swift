@@ -159,7 +159,7 @@ import Testing
     for count in 0..<text.utf8.count { #expect(failure(Array(text.utf8.prefix(count))) != nil, "\(count) bytes were read as a model.") }
   }
 
-  @Test func anErrorTellsWhereAndWhatToDo() throws {
+  @Test func anErrorContainsThePositionAndWhatToDo() throws {
     let error = try #require(failure("<model>\n<!DOCTYPE x></model>"))
     #expect(
       "\(error)"

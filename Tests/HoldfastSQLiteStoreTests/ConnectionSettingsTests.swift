@@ -99,7 +99,7 @@ import Testing
     try writer.withAttachedDatabases(upTo: 1) { () throws(StoreError) in try writer.run("ATTACH ':memory:' AS other") }
   }
 
-  @Test func openingAFileOfSomebodyElseLeavesEveryByteAsItWas() throws {
+  @Test func openingAFileOfAnotherProgramChangesNoByte() throws {
     // In rollback mode, so that switching to a log would change the header.
     try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete)).close()
     let before = TestFile.read(folder.file())

@@ -62,7 +62,7 @@ import Testing
   }
 
   #if os(Linux)
-    @Test func D4_nobodyButSQLiteOpensALiveStore() throws {
+    @Test func D4_onlySQLiteOpensALiveStore() throws {
       let database = try SQLiteDatabase.make(folder.file())
       try database.insert()
       let counter = OpenCounter(folder.file())

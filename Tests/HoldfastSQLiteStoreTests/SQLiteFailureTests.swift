@@ -62,7 +62,7 @@ import Testing
     #expect(SQLiteFailure(resultCode: 8).storeError(operation: "save", path: nil, isReadOnly: true).code == .readOnly)
   }
 
-  @Test func theTextTellsWhatFailedOnWhatAndWhy() {
+  @Test func theTextContainsTheOperationThePathAndTheReason() {
     let failure = SQLiteFailure(
       resultCode: 4874, systemError: .noSpace, message: "disk I/O error", sql: "INSERT INTO item VALUES (?)")
     let text = failure.storeError(operation: "save 2 rows of Person", path: "/a/b.sqlite", isReadOnly: false).description

@@ -42,7 +42,7 @@ import Testing
     #expect((TestFile.size(folder.file()) ?? 0) <= 4096)
   }
 
-  @Test func itTakesTheWritersLockAndPutsItOffIfSomebodyElseHasIt() throws {
+  @Test func itTakesTheWritersLockOrPostponesTheCheckpoint() throws {
     let options = SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 3600, checkpointPages: 40)
     let database = try SQLiteDatabase.make(folder.file(), options)
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)

@@ -74,7 +74,7 @@ import Testing
     #expect(batch[1].values == [.int16(6), .string("b")])
   }
 
-  @Test func rowsHaveTheSameValuesWhereverTheyLie() throws {
+  @Test func rowsHaveTheSameValuesAtAnyLocation() throws {
     let layout = RowLayout(Self.types.map { .attribute($0) })
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
     try builder.append(key: 7, version: 3, values: values())

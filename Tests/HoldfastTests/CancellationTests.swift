@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases) func faultsAndSavesGoOnInACancelledTask(_ store: TestStore) async throws {
+  @Test(arguments: TestStore.allCases) func faultsAndSavesWorkInACancelledTask(_ store: TestStore) async throws {
     let place = try store.makePlace()
     try await cancelled {
       let first = try place.context()

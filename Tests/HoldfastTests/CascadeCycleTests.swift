@@ -143,7 +143,7 @@ import Testing
   }
 
   /// If the targets of one object couldn't be read, the delete rules of objects deleted after it are applied by the next attempt.
-  @Test(arguments: TestStore.allCases) func aCascadeThatFailsOnceGoesOnWithAllThatWereDeleted(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aCascadeThatFailsOnceContinuesWithAllDeletedObjects(_ store: TestStore) throws {
     let place = try store.makePlace(), setup = try place.context()
     for name in ["a", "b", "c"] {
       let vaccination = setup.insert(Vaccination.self)

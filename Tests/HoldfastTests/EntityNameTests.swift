@@ -24,7 +24,7 @@ import Testing
     return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: classes)
   }
 
-  @Test func aClassStandsForTheEntityOfItsNameUnlessItSaysOtherwise() throws {
+  @Test func theEntityOfAClassDefaultsToItsName() throws {
     let context = try context([Boat.self, Tug.self, Raft.self])
     let tug = context.insert(Tug.self)
     tug.name = "Theodore"
@@ -34,7 +34,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Raft>()).count == 1)
   }
 
-  @Test func managedObjectStandsForAny() { #expect(ManagedObject.entityName.isEmpty) }
+  @Test func managedObjectCanHaveAnyEntity() { #expect(ManagedObject.entityName.isEmpty) }
 
   @Test func aClassWithoutAnEntityIsNamed() {
     final class Submarine: ManagedObject {}

@@ -134,7 +134,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Dog>(where: \.age > 3)).allSatisfy { found in dogs.contains { $0 === found } })
   }
 
-  @Test(arguments: TestStore.allCases) func objectsThatNobodyHoldsGo(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func unreferencedObjectsAreReleased(_ store: TestStore) throws {
     let context = try kennel(store, dogs: 100).context()
     do {
       let dogs = try context.fetch(FetchRequest<Dog>())

@@ -131,7 +131,7 @@ import Testing
   }
 
   /// Removing a link to a deleted object changes that object as well. Fetches omit it, and the save reports it.
-  @Test(arguments: TestStore.allCases) func fetchesGoOnAfterALinkToItWasCleared(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func fetchesWorkAfterALinkToItWasCleared(_ store: TestStore) throws {
     let (context, fido, ann) = try leadingToGone(store)
     fido.owner = nil
     for _ in 0..<2 {
@@ -148,7 +148,7 @@ import Testing
   }
 
   /// A query about a link clears it in rows that point to objects being deleted. One of those rows may be deleted itself.
-  @Test(arguments: TestStore.allCases) func fetchesGoOnWhenAnObjectThatLedToADeletedOneIsGone(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func fetchesWorkWhenAnObjectWithALinkToADeletedOneIsDeleted(_ store: TestStore) throws {
     let place = try store.makePlace(), first = try place.context()
     let ann = first.person("Ann"), gone = first.dog("Rex", owner: ann)
     first.dog("Fido", owner: ann)

@@ -323,7 +323,7 @@ extension Animal {
     }
   }
 
-  @Test(arguments: TestStore.allCases) func anObjectThatSomebodyDeletedIsInaccessibleWhateverItWas(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func anObjectDeletedByAnotherContextIsInaccessibleWhateverItsEntity(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
     let visits = try context.fetch(FetchRequest<Visit>())

@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func aStateTellsWhatASetTells() {
+  @Test func aStateHasTheSameContentsAsASet() {
     var random = SeededGenerator()
     for _ in 0..<3000 {
       var state = ToManyState()

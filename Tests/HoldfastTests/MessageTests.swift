@@ -27,7 +27,7 @@ import Testing
     return (place, context, ear)
   }
 
-  @Test(arguments: TestStore.allCases) func changesAreToldOnceAtTheEndOfProcessing(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func changesAreReportedOnceAtTheEndOfProcessing(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
     let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
@@ -55,7 +55,7 @@ import Testing
     #expect(ear.last() == ObjectChanges(updated: [fido.objectID, new.objectID]))
   }
 
-  @Test(arguments: TestStore.allCases) func deletionsAreToldWithThoseOfTheirCascades(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func deletionsAreReportedWithThoseOfTheirCascades(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
     let fido = try #require(try context.one(\Dog.name == "Fido")), ann = try #require(fido.owner), collar = try #require(fido.collar)
@@ -77,7 +77,7 @@ import Testing
     #expect(ear.last() == ObjectChanges(deleted: [temporary]))
   }
 
-  @Test(arguments: TestStore.allCases) func refreshingRollingBackAndResettingAreTold(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func refreshingRollingBackAndResettingAreReported(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
     let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
@@ -115,7 +115,7 @@ import Testing
     withExtendedLifetime((fido, rex)) {}
   }
 
-  @Test(arguments: TestStore.allCases) func aSaveTellsBeforeAndAfter(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aSaveNotifiesBeforeAndAfter(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     let saved = Ear()
     var before = 0
@@ -172,7 +172,7 @@ import Testing
     #expect(try place.context().one(\Dog.weight == 12)?.age == 6)
   }
 
-  @Test func whoComesLateHearsOfNothingBeforeAndWhoCancelsOfNothingAfter() throws {
+  @Test func observersReceiveNothingBeforeTheyStartOrAfterTheyCancel() throws {
     let place = try TestStore.memory.makePlace(), context = try place.context(), ear = Ear(), other = Ear()
     let early = context.dog("early"), gone = context.dog("gone")
     try context.save()
@@ -194,7 +194,7 @@ import Testing
     #expect(ear.messages.isEmpty && other.last() == ObjectChanges(updated: [early.objectID]))
   }
 
-  @Test func whileNobodyListensNothingIsRecorded() throws {
+  @Test func withoutObserversNothingIsRecorded() throws {
     let place = try TestStore.memory.makePlace(), context = try place.context()
     let dog = context.dog("Fido")
     try context.processPendingChanges()
@@ -212,7 +212,7 @@ import Testing
   }
 
   /// Each message equals the random changes since the previous one.
-  @Test(arguments: TestStore.allCases) func randomChangesAreToldAsTheyAre(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func randomChangesAreReportedExactly(_ store: TestStore) throws {
     var random = SeededGenerator()
     print("messages on \(store): HOLDFAST_SEED=\(random.seed)")
     let (place, context, ear) = try listening(store)

@@ -55,7 +55,7 @@ import Testing
     Pair(testDescription: "none and its own inverse", made: model([]), other: model([], inverse: "friends")),
   ]
 
-  @Test(arguments: TestStore.allCases, pairs) func aModelInWhichRowsLieOtherwiseIsRefused(_ store: TestStore, _ pair: Pair) throws {
+  @Test(arguments: TestStore.allCases, pairs) func aModelWithAnotherRowLayoutIsRefused(_ store: TestStore, _ pair: Pair) throws {
     #expect(pair.made.entityVersionHashesByName == pair.other.entityVersionHashesByName)
     let place = try store.makePlace(model: pair.made, classes: []), context = try place.context()
     _ = try context.insert(entityNamed: "Thing").setValue(.string("A"), forKey: "name")

@@ -245,7 +245,7 @@ private final class Loop: ManagedObject {
     _ = held
   }
 
-  @Test(arguments: TestStore.allCases) func aTargetThatIsGivenBackStandsWhereItStood(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aRestoredTargetHasItsFormerPosition(_ store: TestStore) throws {
     let place = try place(store), context = try place.context(), a = try album("A", context)
     for letter in "abc" { a.tracks.append(track(String(letter), context)) }
     try context.save()

@@ -336,7 +336,7 @@ final class Genre: ManagedObject {
     #expect(list.keys == plain)
   }
 
-  @Test func orderKeysLieBetweenThoseOfNeighboursWhileThereIsRoom() {
+  @Test func orderKeysAreBetweenThoseOfNeighboursWhileThereIsRoom() {
     let list = OrderedList([1, 2, 3])
     #expect(list.assignOrders().map(\.order) == [2048, 3072, 4096])
     // Nothing is assigned before the save has succeeded.

@@ -5,7 +5,7 @@ import Testing
 
 /// One-to-one relationships are stored in two rows. They must agree after every save, whenever a context has read each end.
 @Suite struct PairTests {
-  @Test(arguments: TestStore.allCases) func aMergedOneToOneLinkIsTakenFromTheOneThatSomebodyElseGaveItTo(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aMergedOneToOneLinkIsTakenFromTheObjectThatAnotherContextGaveItTo(_ store: TestStore) throws {
     let place = try store.makePlace()
     do {
       let setup = try place.context()
@@ -58,7 +58,7 @@ import Testing
   }
 
   /// Another context deletes the other end while one end gets a new partner.
-  @Test(arguments: TestStore.allCases, [true, false]) func aPartnerThatSomebodyElseDeletedLeavesNoHalfLink(
+  @Test(arguments: TestStore.allCases, [true, false]) func aPartnerDeletedByAnotherContextLeavesNoHalfLink(
     _ store: TestStore, _ deletesDog: Bool
   ) throws {
     let place = try store.makePlace()
@@ -139,7 +139,7 @@ import Testing
     #expect(try last.fetch(FetchRequest<Collar>()).first?.dog == nil)
   }
 
-  @Test(arguments: TestStore.allCases) func anObjectThatLeadsToItselfIsOnePairWithItself(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func anObjectLinkedToItselfIsOnePairWithItself(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Node", relationships: [.toOne("next", to: "Node", inverse: "previous"), .toOne("previous", to: "Node", inverse: "next")])

@@ -2,7 +2,7 @@ import Holdfast
 import Testing
 
 @Suite struct SavedChangesTests {
-  @Test(arguments: TestStore.allCases) func everySaveIsToldOnceInOrderToEverybody(_ store: TestStore) async throws {
+  @Test(arguments: TestStore.allCases) func everyObserverReceivesEverySaveOnceInOrder(_ store: TestStore) async throws {
     let place = try store.makePlace(), coordinator = try place.coordinator()
     var first = coordinator.savedChanges().makeAsyncIterator(), second = coordinator.savedChanges().makeAsyncIterator()
     let context = try place.context()
@@ -35,7 +35,7 @@ import Testing
     #expect(await second.next() == last)
   }
 
-  @Test func aRefusedSaveIsNotTold() async throws {
+  @Test func aRefusedSaveIsNotReported() async throws {
     let place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
     var changes = coordinator.savedChanges().makeAsyncIterator()
     let context = try place.context()

@@ -128,7 +128,7 @@ import Testing
     #expect(again !== dog)
   }
 
-  @Test(arguments: TestStore.allCases) func aSecondContextThatSavesAnOldStateGetsAConflictAndCanGoOn(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func aSecondContextThatSavesAnOldStateGetsAConflictAndCanContinue(_ store: TestStore) throws {
     let place = try store.makePlace()
     let first = try place.context()
     first.dog("Fido")
@@ -151,7 +151,7 @@ import Testing
     #expect(try place.context().one(\Dog.name == "Fido")?.age == 9)
   }
 
-  @Test(arguments: TestStore.allCases) func savingAnObjectThatSomebodyDeletedIsAConflict(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func savingAnObjectThatAnotherContextDeletedIsAConflict(_ store: TestStore) throws {
     let place = try store.makePlace()
     let first = try place.context()
     let dog = first.dog("Fido")
@@ -166,7 +166,7 @@ import Testing
     #expect(throws: ContextError.self) { try first.save() }
   }
 
-  @Test(arguments: TestStore.allCases) func changingLinksOfAFaultThatSomebodyDeletedIsAConflict(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func changingLinksOfAFaultThatAnotherContextDeletedIsAConflict(_ store: TestStore) throws {
     let place = try store.makePlace()
     let first = try place.context()
     let ids = [first.dog("Fido"), first.dog("Rex")]
@@ -351,7 +351,7 @@ private final class Farewell: ManagedObject {
 }
 
 @Suite struct SaveCallbackTests {
-  @Test(arguments: TestStore.allCases) func deletedObjectsAreToldBeforeAndAfterTheirLastSave(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func deletedObjectsAreNotifiedBeforeAndAfterTheirLastSave(_ store: TestStore) throws {
     let place = try store.makePlace(classes: [Farewell.self]), context = try place.context()
     let licence = try context.insert(entityNamed: "Licence")
     try licence.setValue(.int32(1), forKey: "number")
@@ -372,7 +372,7 @@ private final class Farewell: ManagedObject {
 
 /// When a deletion is denied, on every store.
 @Suite struct DeniedDeletionTests {
-  @Test(arguments: TestStore.allCases) func whoIsLedElsewhereAfterTheDeletionNoLongerDeniesIt(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func anObjectWithANewDestinationNoLongerDeniesTheDeletion(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     let (ann, bob) = (context.person("Ann"), context.person("Bob"))
     let licences = (1...2).map { number in
@@ -395,7 +395,7 @@ private final class Farewell: ManagedObject {
     #expect(try last.fetch(FetchRequest<Licence>()).map { $0.holder?.name } == ["Bob"])
   }
 
-  @Test(arguments: TestStore.allCases) func aNewObjectThatIsDeletedIsLetGoByWhatLedToIt(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func deletingANewObjectRemovesTheLinksToIt(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     let ann = context.person("Ann"), licence = context.insert(Licence.self)
     licence.number = 7

@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func G4_noOptionLetsElementsLieDeeperThanTheLibraryGoes() throws {
+  @Test func G4_noOptionAllowsDeeperElementsThanTheLibrary() throws {
     for (depth, isWithin) in [(255, true), (256, false), (290, false)] {
       let arrays = String(repeating: "<array>", count: depth - 5) + String(repeating: "</array>", count: depth - 5)
       try file.write(XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>"))
@@ -204,7 +204,7 @@ import Testing
     return (row, topics)
   }
 
-  @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func G4_aListThatIsFullGoesOnInAnotherElement(_ count: Int) throws {
+  @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func G4_aFullListContinuesInAnotherElement(_ count: Int) throws {
     let made = try make(count)
     #expect(made.rows.count == count && made.topics.count == count)
     let text = try file.text()
@@ -225,7 +225,7 @@ import Testing
     #expect(again.components(separatedBy: "<relationship ").count == text.components(separatedBy: "<relationship ").count)
   }
 
-  @Test(arguments: ["row", "loans", "topics"]) func aListThatGoesOnAlthoughItIsNotFullIsRefused(_ name: String) throws {
+  @Test(arguments: ["row", "loans", "topics"]) func aListThatContinuesAlthoughItIsNotFullIsRefused(_ name: String) throws {
     _ = try make(4)
     let text = try file.text()
     let first = try #require(text.range(of: "<relationship name=\"\(name)\""))

@@ -103,7 +103,7 @@ import Testing
     #expect(Self.code(file, limits: PropertyListLimits(bytes: 11)) == .tooLarge)
   }
 
-  @Test func listsThatLieTooDeepAreRefusedEvenWhenTheyWereReadBefore() {
+  @Test func tooDeepListsAreRefusedEvenIfTheyWereReadBefore() {
     // The first object references all others, the deepest first, so that reading never recurses deeply.
     let chain = (0..<10).map { [UInt8(0xA1), UInt8($0 + 2)] } + [[0x09]]
     let file = Self.file([[0xAA] + (1...10).reversed().map { UInt8($0) }] + chain)
@@ -126,7 +126,7 @@ import Testing
     #expect(Self.code(Array("bplist00".utf8) + Array(repeating: 0, count: 32)) == .damaged)
   }
 
-  @Test func anErrorTellsWhereAndWhy() {
+  @Test func anErrorContainsThePositionAndTheReason() {
     let error = #expect(throws: PropertyListError.self) { try PropertyList(binary: Self.file([[0xA1, 1], [0xC0]])) }
     #expect(error?.place == .byte(10))
     #expect(error?.description == "At byte 10: Sets, URLs and UUIDs aren't supported in property lists. [unsupported]")

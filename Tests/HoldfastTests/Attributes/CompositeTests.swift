@@ -90,7 +90,7 @@ import Testing
     #expect(a.home == Self.oslo && !context.hasChanges)
   }
 
-  @Test(arguments: TestStore.allCases) func elementsStandInPredicatesAndOrders(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func elementsCanBeUsedInPredicatesAndSorts(_ store: TestStore) throws {
     let context = try atlas(store).context()
     func names(_ predicate: FetchPredicate<Spot>) throws -> [String] {
       try context.fetch(FetchRequest<Spot>(where: predicate, sortedBy: [FetchSortDescriptor(\Spot.name)])).map(\.name)

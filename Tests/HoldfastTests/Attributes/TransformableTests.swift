@@ -46,7 +46,7 @@ import Testing
     #expect(recorder.saves.isEmpty)
   }
 
-  @Test func aTransformerThatNobodyReadsNeedNotBeRegistered() throws {
+  @Test func anUnusedTransformerNeedNotBeRegistered() throws {
     let place = try TestStore.memory.makeAtlas(), context = try place.context()
     let spot = context.spot("A")
     spot.unknown = Data([1, 2])

@@ -129,7 +129,7 @@ import Testing
     #expect(try pack.context().count(for: FetchRequest<Dog>()) == 2)
   }
 
-  @Test func aSavedObjectThatIsLedToAnotherStoreIsRefusedToo() throws {
+  @Test func linkingASavedObjectToAnotherStoreIsRefusedToo() throws {
     let pack = try StorePack(.memories), context = try pack.context()
     let dog = context.dog("d"), ann = context.person("Ann")
     try context.assign(ann, to: pack.stores[1])

@@ -159,7 +159,7 @@ import Testing
     ("{\"entities\":[", "JSON"), ("{\"a\":1}", "entities"), ("[1]", "neither a model"), ("", "neither a model"),
   ]
 
-  @Test(arguments: brokenModels.indices) func aBrokenModelAsJSONIsToldAsOne(_ place: Int) throws {
+  @Test(arguments: brokenModels.indices) func aBrokenModelAsJSONIsReported(_ place: Int) throws {
     let (text, word) = Self.brokenModels[place]
     let fixture = try Fixture()
     try Data(text.utf8).write(to: fixture.folder.appendingPathComponent("m.json"))
