@@ -179,6 +179,6 @@ struct GoldenTrace {
   }
 
   private static func usual(_ name: String) -> String {
-    name.hasSuffix(".tmp") ? "temporary" : name.hasPrefix("holdfast-bad-") ? "folder" : name
+    name.hasSuffix(".tmp") ? "temporary" : name.hasPrefix("holdfast-") ? "folder" : name
   }
 }
