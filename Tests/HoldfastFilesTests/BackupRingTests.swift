@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(arguments: [StoreFileOperation.link, .rename, .unlink, .statusOfName])
-  func C1_whatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
+  func RC1_whatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
     var cases = 0
     for number in [EIO, ENOSPC, EACCES, EROFS, EMLINK, EPERM] {
       for nth in 1...20 {
@@ -112,7 +112,7 @@ import Testing
     #expect(cases >= 6)
   }
 
-  @Test func B1_noPowerLossLeavesATornFileOrBackup() throws {
+  @Test func RB1_noPowerLossLeavesATornFileOrBackup() throws {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
     let store = try TestStore("/store", options(2, disk))

@@ -174,9 +174,9 @@ import Testing
     }
   }
 
-  // MARK: E3
+  // MARK: RE3
 
-  @Test func E3_otherThingsThanFilesAreRefusedAtOnce() throws {
+  @Test func RE3_otherThingsThanFilesAreRefusedAtOnce() throws {
     RealFile.makePipe(folder.file("pipe"))
     RealFile.makeFolder(folder.file("folder"))
     RealFile.makeLink(folder.file("to folder"), to: "folder")
@@ -188,7 +188,7 @@ import Testing
     #expect(disk.byteCount == 0)
   }
 
-  @Test func E3_anEmptyFileHasNoBytes() throws {
+  @Test func RE3_anEmptyFileHasNoBytes() throws {
     RealFile.write([], to: folder.file())
     let file = try DurableFile(path: folder.file())
     #expect(try file.read { ($0.byteCount, try $0.next() == nil) }! == (0, true))
@@ -196,7 +196,7 @@ import Testing
     #expect(throws: TestImage.Wrong.self) { try TestStore(folder.file()) }
   }
 
-  @Test func E3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
+  @Test func RE3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
     RealFile.write([1], to: folder.file())
     guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk has no files of a terabyte.") }
     let disk = ReadCountingFileSystem()
@@ -207,7 +207,7 @@ import Testing
   }
 
   /// In a process of its own, in which nobody else takes memory.
-  @Test func E3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
+  @Test func RE3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       RealFile.write([1], to: folder.file())
@@ -233,9 +233,9 @@ import Testing
     }
   }
 
-  // MARK: D3
+  // MARK: RD3
 
-  @Test func D3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
+  @Test func RD3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
@@ -250,7 +250,7 @@ import Testing
     #expect(store.generation == 78 && folder.names == [".store.lock", "store"])
   }
 
-  @Test func D3_writingWithoutHavingLookedIsRefused() throws {
+  @Test func RD3_writingWithoutHavingLookedIsRefused() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
     RealFile.write([2, 2], to: folder.file())
@@ -266,7 +266,7 @@ import Testing
     #expect(try file.contents() == [])
   }
 
-  @Test func D3_aFileThatWasChangedInPlaceIsFound() throws {
+  @Test func RD3_aFileThatWasChangedInPlaceIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setSize(10, of: folder.file())
@@ -276,7 +276,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func D3_aFileThatWasRemovedIsFound() throws {
+  @Test func RD3_aFileThatWasRemovedIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -291,14 +291,14 @@ import Testing
     #expect(store.generation == 1)
   }
 
-  @Test func D3_aFileThatAppearedIsFound() throws {
+  @Test func RD3_aFileThatAppearedIsFound() throws {
     let store = try TestStore(folder.file())
     RealFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
     #expect(storeError { try store.save() }?.code == .storeReplaced)
     #expect(try TestImage.decode(RealFile.read(folder.file())) == 5)
   }
 
-  @Test func D3_otherPermissionsAreNoOtherContents() throws {
+  @Test func RD3_otherPermissionsAreNoOtherContents() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setPermissions(0o640, of: folder.file())
@@ -307,7 +307,7 @@ import Testing
     #expect(store.generation == 2 && RealFile.permissions(folder.file()) == 0o640)
   }
 
-  @Test func D3_aFileThatBecameALinkOrAFolderIsRefused() throws {
+  @Test func RD3_aFileThatBecameALinkOrAFolderIsRefused() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -320,9 +320,9 @@ import Testing
     #expect(storeError { try store.reload() }?.code == .notAStore)
   }
 
-  // MARK: D4
+  // MARK: RD4
 
-  @Test func D4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
+  @Test func RD4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
     let first = try DurableFile(path: folder.file())
     try first.replace([1])
     RealFile.makeLink(folder.file("link"), to: "store")
@@ -338,7 +338,7 @@ import Testing
     #expect(try second.contents() == [1])
   }
 
-  @Test func D4_ofManyThreadsOneOpensTheFile() async throws {
+  @Test func RD4_ofManyThreadsOneOpensTheFile() async throws {
     let path = folder.file()
     let outcomes = await withTaskGroup(of: (DurableFile?, StoreError.Code?).self) { group in
       for _ in 0..<8 {
@@ -353,7 +353,7 @@ import Testing
   }
 
   /// In a process of its own, because a fork of the test process has only one of its threads.
-  @Test func D4_aForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
+  @Test func RD4_aForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Calls that fail or do less than was asked for, on a simulated disk: C1, C3 and C6.
+/// Calls that fail or do less than was asked for, on a simulated disk: RC1, RC3 and RC6.
 @Suite struct FileFaultTests {
   private static let numbers = [EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EACCES, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG]
   /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: StoreFileOperation.allCases.filter { ![.link, .makeDirectory].contains($0) })
-  func C1_everyFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
+  func RC1_everyFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
     var cases = 0
     for number in Self.numbers {
       for isPersistent in [false, true] {
@@ -60,7 +60,7 @@ import Testing
         }
       }
     }
-    print("c1: \(cases) cases of \(operation)")
+    print("RC1: \(cases) cases of \(operation)")
     #expect(cases >= Self.numbers.count * 2)
   }
 
@@ -94,7 +94,7 @@ import Testing
   /// Whether no save came so far as to remove what the killed process had left.
   private func isStillStale(_ temporary: [String]) -> Bool { temporary == [".store.0123456789abcdef.tmp"] }
 
-  @Test func C1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
+  @Test func RC1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
     let expected: [(StoreFileOperation, Int32, StoreError.Code, Bool)] = [
       (.write, ENOSPC, .diskFull, true), (.write, EDQUOT, .diskFull, true), (.write, EFBIG, .diskFull, true),
       (.write, EIO, .inputOutput, false),
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func C1_whenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
+  @Test func RC1_whenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func C1_aSaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
+  @Test func RC1_aSaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     let before = disk.count(of: .status)
@@ -142,10 +142,10 @@ import Testing
     #expect(disk.contents(of: "store") == TestImage.encode(4, byteCount: 40))
   }
 
-  @Test func C3_shortReadingsAndWritingsLoseNothing() throws {
+  @Test func RC3_shortReadingsAndWritingsLoseNothing() throws {
     let disk = SimulatedFileSystem()
     let seed = SeededGenerator.seedOfEnvironment ?? UInt64.random(in: .min ... .max)
-    print("c3: HOLDFAST_SEED=\(seed)")
+    print("RC3: HOLDFAST_SEED=\(seed)")
     disk.shortenAllTransfers(seed: seed)
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     for round in 1...10_000 {
@@ -160,7 +160,7 @@ import Testing
     #expect(store.generation == 10_000 && disk.count(of: .write) > 40_000 && disk.names == [".store.lock", "store"])
   }
 
-  @Test func C3_oneByteAtATimeIsEnough() throws {
+  @Test func RC3_oneByteAtATimeIsEnough() throws {
     let disk = SimulatedFileSystem()
     disk.inject(FileFault(.read, .short(1), isPersistent: true))
     disk.inject(FileFault(.write, .short(1), isPersistent: true))
@@ -174,7 +174,7 @@ import Testing
     #expect(store.generation == 1 && disk.count(of: .write) > 500)
   }
 
-  @Test func C6_aFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
+  @Test func RC6_aFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
     for number in Self.numbers {
       let disk = try Self.disk()
       let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))

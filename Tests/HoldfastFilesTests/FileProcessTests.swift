@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Several processes on one file, and processes that are killed: D1, and A1 at the level of the file.
+/// Several processes on one file, and processes that are killed: RD1, and RA1 at the level of the file.
 @Suite struct FileProcessTests {
   private let folder = TemporaryFolder()
 
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func D1_noUpdateOfSeveralProcessesIsLost() async throws {
+  @Test func RD1_noUpdateOfSeveralProcessesIsLost() async throws {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask { [path = folder.file()] in
@@ -42,7 +42,7 @@ import Testing
   }
 
   /// Each child says after each save which one it was; then it is killed.
-  @Test func A1_aKilledProcessLosesNoSaveThatHadReturned() async throws {
+  @Test func RA1_aKilledProcessLosesNoSaveThatHadReturned() async throws {
     for round in 0..<20 {
       let before = try { try TestStore(folder.file()).generation }()
       let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {

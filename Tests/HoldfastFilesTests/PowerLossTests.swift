@@ -4,7 +4,7 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// Power losses at every instant, on a simulated disk: B1, B2 and B3.
+/// Power losses at every instant, on a simulated disk: RB1, RB2 and RB3.
 @Suite struct PowerLossTests {
   /// What the states after all power losses of a workload had in the store's file.
   private struct Findings {
@@ -75,29 +75,29 @@ import Testing
   }
 
   @Test(arguments: DurableFileOptions.Durability.allCases, [true, false])
-  func B1_noPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
+  func RB1_noPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
     let found = try findings(saves: [40, 7], base: base, durability: durability)
     #expect(found.acceptsOnlyWhole, "\(found.example)")
     #expect(found.summary.isExhaustive && found.summary.stateCount > 50)
   }
 
-  @Test(arguments: [true, false]) func B1_norDoesOneDuringManyWrites(base: Bool) throws {
+  @Test(arguments: [true, false]) func RB1_norDoesOneDuringManyWrites(base: Bool) throws {
     let found = try findings(saves: [600, 3, 300], base: base, shortens: true)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
     #expect(!found.summary.isExhaustive && found.summary.stateCount == 20_000)
   }
 
-  @Test(arguments: [true, false]) func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
+  @Test(arguments: [true, false]) func RB2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
     let found = try findings(saves: [40, 7, 100], base: base)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
   }
 
-  @Test func B2_withFastDurabilityThePreviousVersionMayComeBack() throws {
+  @Test func RB2_withFastDurabilityThePreviousVersionMayComeBack() throws {
     let found = try findings(saves: [40, 7], durability: .fast)
     #expect(found.acceptsOnlyWhole && found.stale > 0)
   }
 
-  @Test(arguments: AlteredFileSystem.Mistake.allCases) func B3_everyWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
+  @Test(arguments: AlteredFileSystem.Mistake.allCases) func RB3_everyWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
     let found = try findings(saves: [40, 7], mistake: mistake)
     switch mistake {
     case .noFolderSynchronization: #expect(found.stale > 0 && found.torn == 0)
@@ -106,7 +106,7 @@ import Testing
     #expect(found.silentlyWrong == 0, "The digest finds every torn file.")
   }
 
-  @Test func B3_aFormatWithoutADigestIsCaught() throws {
+  @Test func RB3_aFormatWithoutADigestIsCaught() throws {
     #expect(try findings(saves: [40, 7], mistake: .noSynchronization, checksDigest: false).silentlyWrong > 0)
   }
 

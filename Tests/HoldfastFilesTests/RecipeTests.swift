@@ -12,9 +12,9 @@ import Testing
   import Darwin
 #endif
 
-/// The order of a save's calls, on a simulated disk and as the operating system saw them: B7, C4 and C6.
+/// The order of a save's calls, on a simulated disk and as the operating system saw them: RB7, RC4 and RC6.
 @Suite struct RecipeTests {
-  // MARK: B7, simulated
+  // MARK: RB7, simulated
 
   /// The calls of one save, with the temporary file as `temporary`.
   private func calls(_ options: (SimulatedFileSystem) -> DurableFileOptions, hasFile: Bool, _ expectedByteCount: Int64? = nil) throws
@@ -42,7 +42,7 @@ import Testing
     ["status temporary"] + (hasFile ? ["close store"] : []) + ["unlock .store.lock", "close .store.lock"]
   }
 
-  @Test func B7_anExistingFileIsReplacedInThisOrderAndNoOther() throws {
+  @Test func RB7_anExistingFileIsReplacedInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "status temporary", "copyAttributes store", "setPermissions temporary"]
       + ["write temporary", "write temporary", "write temporary"]
@@ -50,7 +50,7 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true) == expected)
   }
 
-  @Test func B7_aNewFileIsMadeInThisOrderAndNoOther() throws {
+  @Test func RB7_aNewFileIsMadeInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "setPermissions temporary", "allocate temporary"]
       + ["write temporary", "write temporary", "write temporary", "setSize temporary"]
@@ -58,15 +58,15 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: false, 3_000_000) == expected)
   }
 
-  @Test func B7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
+  @Test func RB7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
     let full = try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true)
     let fast = try calls({ DurableFileOptions(durability: .fast, fileSystem: $0) }, hasFile: true)
     #expect(fast == full.filter { $0 != "synchronize /" } && fast.count == full.count - 1)
   }
 
-  // MARK: B7, C4 and C6, as the operating system saw them
+  // MARK: RB7, RC4 and RC6, as the operating system saw them
 
-  @Test func B7_theOperatingSystemSeesTheSameOrder() async throws {
+  @Test func RB7_theOperatingSystemSeesTheSameOrder() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, []) { file in try file.replace([UInt8](repeating: 2, count: 1_500_000)) }
@@ -80,7 +80,7 @@ import Testing
   }
 
   /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.
-  @Test func C4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
+  @Test func RC4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
@@ -97,7 +97,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func C6_theOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
+  @Test func RC6_theOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
@@ -114,11 +114,11 @@ import Testing
     #expect(RealFile.read(folder.file()) == [3])
   }
 
-  // MARK: C4
+  // MARK: RC4
 
   #if os(Linux)
     /// In a process of its own, so that the signals hit nobody else.
-    @Test func C4_aThousandSignalsASecondDisturbNoSave() async {
+    @Test func RC4_aThousandSignalsASecondDisturbNoSave() async {
       let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let folder = TemporaryFolder()
         let store = try TestStore(folder.file())
@@ -131,10 +131,10 @@ import Testing
         }
         storm.stop()
         precondition(folder.names == [".store.lock", "store"])
-        print("c4: \(store.generation) saves, \(storm.count) signals")
+        print("RC4: \(store.generation) saves, \(storm.count) signals")
       }
       let lines = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
-      for line in lines where line.hasPrefix("c4") { print(line) }
+      for line in lines where line.hasPrefix("RC4") { print(line) }
     }
   #endif
 }

@@ -25,7 +25,7 @@ import Testing
     try expectRefusal(.notFound, of: folder.file("nowhere/harbour.sqlite"), in: folder)
   }
 
-  @Test func E3_anEmptyFileIsANewStore() throws {
+  @Test func RE3_anEmptyFileIsANewStore() throws {
     try TemporaryFolder.write([], to: path)
     try Harbour.makeFile(path)
     let context = try Harbour.context(.sqlite(at: path))
@@ -33,42 +33,42 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func E3_anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
+  @Test func RE3_anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
     try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(createsIfMissing: false))
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func E3_aFolderIsRefused() throws {
+  @Test func RE3_aFolderIsRefused() throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func E3_aPipeIsRefusedAndNotWaitedFor() throws {
+  @Test func RE3_aPipeIsRefusedAndNotWaitedFor() throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
   @Test(arguments: OtherKind.allCases)
-  private func E3_aFileOfSomethingElseIsRefused(kind: OtherKind) throws {
+  private func RE3_aFileOfSomethingElseIsRefused(kind: OtherKind) throws {
     try TemporaryFolder.write(kind.bytes, to: path)
     try expectRefusal(.notAStore, of: path, in: folder)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func E3_aDatabaseOfAnotherProgramIsRefused() throws {
+  @Test func RE3_aDatabaseOfAnotherProgramIsRefused() throws {
     try TemporaryFolder.write([], to: path)
     try BareDatabase.change(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Anna')")
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func C7_aFileThatCannotBeReadIsRefused() async throws {
+  @Test func RC7_aFileThatCannotBeReadIsRefused() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0) == 0)
     try await expectNotPermitted(path)
   }
 
-  @Test func C7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
+  @Test func RC7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     try Harbour.makeFile(inner + "/harbour.sqlite")
@@ -77,7 +77,7 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  @Test func C7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
+  @Test func RC7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     #expect(chmod(inner, 0o555) == 0)
@@ -103,7 +103,7 @@ import Testing
 
   // MARK: Another model, another version
 
-  @Test func E4_anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
+  @Test func RE4_anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
     try Harbour.makeFile(path)
     var entities = Harbour.entities
     entities[0].attributes.append(AttributeDescription("flag", .string, isOptional: true))
@@ -133,20 +133,20 @@ import Testing
     try expectSound()
   }
 
-  @Test func E4_aNewerLayoutIsRefused() throws {
+  @Test func RE4_aNewerLayoutIsRefused() throws {
     try Harbour.makeFile(path)
     try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_VERSION = 2")
     let error = try expectRefusal(.newerFormat, of: path, in: folder)
     #expect(error?.reason.contains("2") == true)
   }
 
-  @Test func E4_aNewerMarkOfThisFrameworkIsRefused() throws {
+  @Test func RE4_aNewerMarkOfThisFrameworkIsRefused() throws {
     try Harbour.makeFile(path)
     try editMetadata { try $0.replace("Holdfast 1 ", by: "Holdfast 2 ") }
     try expectRefusal(.newerFormat, of: path, in: folder)
   }
 
-  @Test func E4_newerVersionHashesAreRefused() throws {
+  @Test func RE4_newerVersionHashesAreRefused() throws {
     try Harbour.makeFile(path)
     // Another mark, so that the hashes are looked at; and the only small 3 of the list is the kind of the hashes.
     try editMetadata {
@@ -204,7 +204,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
+  @Test func RE1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
     try Harbour.makeFile(path)
     let list = try metadata()
     var random = SeededGenerator("Changed metadata")

@@ -11,7 +11,7 @@ import Testing
 
   init() throws { folder = TemporaryFolder() }
 
-  @Test func E2_aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
+  @Test func RE2_aFileCutAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Cut files", folder, rounds: 40)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
@@ -37,7 +37,7 @@ import Testing
     Job.show(child)
   }
 
-  @Test func E1_aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
+  @Test func RE1_aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
     let job = Job("Changed bytes", folder, rounds: 300)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
@@ -65,7 +65,7 @@ import Testing
     Job.show(child)
   }
 
-  @Test func E1_aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
+  @Test func RE1_aLogWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     await #expect(processExitsWith: .failure) { [path = folder.file("whole") as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }

@@ -33,7 +33,7 @@ import Testing
 
   /// A disk of its own of one megabyte; only root may make one.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()
@@ -49,7 +49,7 @@ import Testing
   }
 
   /// Whatever space there is: a save succeeds or changes nothing.
-  @Test func C5_aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
+  @Test func RC5_aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()

@@ -12,11 +12,11 @@ import Testing
 
 /// A process that saves through the stack is killed at random instants, 80 times in all, 600 times with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct KillTests {
-  @Test func A1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
+  @Test func RA1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
     try await kill(rounds: TestTier.count(60, full: 500), journal: .wal)
   }
 
-  @Test func A1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
+  @Test func RA1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
     try await kill(rounds: TestTier.count(20, full: 100), journal: .delete)
   }
 
@@ -28,7 +28,7 @@ import Testing
       "UPDATE ZSHIP SET ZLOG = 'x' WHERE ZNUMBER = 7",
       "DELETE FROM Z_3SHIPS WHERE rowid = (SELECT max(rowid) FROM Z_3SHIPS)",
     ])
-  func A1_whatTheRoundsLookForWouldShow(change: String) throws {
+  func RA1_whatTheRoundsLookForWouldShow(change: String) throws {
     let folder = TemporaryFolder()
     try Harbour.makeFile(folder.file())
     #expect(try victim(folder).survey().fault == nil)

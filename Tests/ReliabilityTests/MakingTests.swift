@@ -21,7 +21,7 @@ import Testing
 
   /// A process that comes too late to make the file opens the one that is there.
   @Test(arguments: MakingTests.stores)
-  func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+  func RD1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
     let rounds = TestTier.count(12, full: 200)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<MakingTests.processes {
@@ -46,7 +46,7 @@ import Testing
 
   /// In one process only one of them can have the store open; the others are told so, and open it later.
   @Test(arguments: MakingTests.stores)
-  func D1_threadsThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+  func RD1_threadsThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
     let path = folder.file("harbour")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<MakingTests.processes {

@@ -178,7 +178,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func D3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedError() throws {
+  @Test func RD3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedError() throws {
     let context = try context()
     try Voyage.saveNext(context)
     for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }

@@ -19,7 +19,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func C7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: journal))
     try ReadOnlyPlace.forbid(folder)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -30,7 +30,7 @@ import Testing
   }
 
   /// The name is part of a URI then.
-  @Test func C7_aClosedStoreOpensWhateverItsPathLooksLike() async throws {
+  @Test func RC7_aClosedStoreOpensWhateverItsPathLooksLike() async throws {
     let path = folder.file("50% & more? #1 ü.sqlite?immutable=0")
     try Harbour.makeFile(path)
     #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o555) == 0)
@@ -42,7 +42,7 @@ import Testing
   }
 
   /// The folder could be written, but what SQLite makes there it could not remove again.
-  @Test func C7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
+  @Test func RC7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o1777) == 0)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func C7_aClosedStoreOpensOnAReadOnlyDisk(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC7_aClosedStoreOpensOnAReadOnlyDisk(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -73,7 +73,7 @@ import Testing
 
   /// The index of the log can't be made there, so SQLite has one in memory.
   @Test(arguments: [true, false])
-  func C7_aLogIsReadWithItsIndexAndWithoutIt(hasIndex: Bool) async throws {
+  func RC7_aLogIsReadWithItsIndexAndWithoutIt(hasIndex: Bool) async throws {
     try await makeKilled()
     if !hasIndex { #expect(unlink(path + "-shm") == 0) }
     try ReadOnlyPlace.forbid(folder)
@@ -85,7 +85,7 @@ import Testing
     #expect(try folder.snapshot() == before)
   }
 
-  @Test func C7_aJournalThatCannotBeRolledBackIsAnErrorThatSaysSo() async throws {
+  @Test func RC7_aJournalThatCannotBeRolledBackIsAnErrorThatSaysSo() async throws {
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete))
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let database = try BareDatabase(path)
@@ -102,7 +102,7 @@ import Testing
   }
 
   /// A user who can write there does so while the store is read without locks.
-  @Test func C7_whatAnotherUserWritesMeanwhileIsRead() async throws {
+  @Test func RC7_whatAnotherUserWritesMeanwhileIsRead() async throws {
     guard System.isRoot else { return print("Skipped: only root can be two users.") }
     try Harbour.makeFile(path)
     try ReadOnlyPlace.forbid(folder)
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test func C7_aFetchDuringWhichAnotherUserWritesIsAnErrorThatCanBeRetried() async throws {
+  @Test func RC7_aFetchDuringWhichAnotherUserWritesIsAnErrorThatCanBeRetried() async throws {
     guard System.isRoot else { return print("Skipped: only root can be two users.") }
     try Harbour.makeFile(path)
     try ReadOnlyPlace.forbid(folder)

@@ -101,7 +101,7 @@ import Testing
   // MARK: The database
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_savesIntoAFileThatWasRemovedAreRefused(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_savesIntoAFileThatWasRemovedAreRefused(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     #expect(unlink(path) == 0)
     try expectRefusals(context)
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
-  func D3_aBackupThatIsMovedIntoItsPlaceStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+  func RD3_aBackupThatIsMovedIntoItsPlaceStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(kind, journal), to: folder.file("restored"))
     for _ in 0..<2 { try Voyage.saveNext(context) }
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
-  func D3_aBackupThatIsCopiedOverItStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+  func RD3_aBackupThatIsCopiedOverItStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
     let context = try opened(journal)
     let backup = try backup(kind, journal)
     for _ in 0..<2 { try Voyage.saveNext(context) }
@@ -136,7 +136,7 @@ import Testing
 
   /// Nothing else may have the saves that are in the log.
   @Test(arguments: Backup.allCases)
-  func D3_theLogOfAnOverwrittenFileIsKeptUnderAnotherNameAndNotApplied(kind: Backup) throws {
+  func RD3_theLogOfAnOverwrittenFileIsKeptUnderAnotherNameAndNotApplied(kind: Backup) throws {
     let context = try opened(.wal)
     let backup = try backup(kind, .wal)
     try Voyage.saveNext(context)
@@ -153,7 +153,7 @@ import Testing
   }
 
   /// A copy from before an update has the same size and the same first page as the file.
-  @Test func D3_aCopyThatDiffersInNoPartOfItsFirstPageIsRecognised() throws {
+  @Test func RD3_aCopyThatDiffersInNoPartOfItsFirstPageIsRecognised() throws {
     try Harbour.makeFile(store(.wal), saves: 9)
     try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 76")
     let backup = try TemporaryFolder.read(path)
@@ -171,7 +171,7 @@ import Testing
   }
 
   /// Nobody can tell it from an overwritten file, so nothing may be lost by it.
-  @Test func D3_afterATouchAllSavesAreInTheFileAndTheKeptLog() throws {
+  @Test func RD3_afterATouchAllSavesAreInTheFileAndTheKeptLog() throws {
     let context = try opened(.wal)
     try waitForClock()
     #expect(utimes(path, nil) == 0)
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func D3_aFileThatWasOverwrittenAndThenMovedIsLeftAlone(isNoticed: Bool) throws {
+  func RD3_aFileThatWasOverwrittenAndThenMovedIsLeftAlone(isNoticed: Bool) throws {
     let context = try opened(.wal)
     let backup = try backup(.other, .wal)
     try Voyage.saveNext(context)
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test(arguments: [0, 100, 5000])
-  func D3_aFileThatWasTruncatedIsNotWrittenTo(length: Int) throws {
+  func RD3_aFileThatWasTruncatedIsNotWrittenTo(length: Int) throws {
     let context = try opened(.wal)
     try waitForClock()
     #expect(truncate(path, off_t(length)) == 0)
@@ -209,7 +209,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_aReplacedFileIsNotCompacted(journal: SQLiteStoreOptions.JournalMode, inPlace: Bool) throws {
+  func RD3_aReplacedFileIsNotCompacted(journal: SQLiteStoreOptions.JournalMode, inPlace: Bool) throws {
     try Harbour.makeFile(store(journal))
     let backup = try backup(.other, journal)
     let store = SQLiteStore(path: path, options: SQLiteStoreOptions(journalMode: journal))
@@ -230,7 +230,7 @@ import Testing
   }
 
   /// After a crash the log's index says that a checkpoint was begun, which must not hide that the file is overwritten.
-  @Test func D3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUntouched() async throws {
+  @Test func RD3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUntouched() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -246,7 +246,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_aFileThatIsPutBackIsSavedToAgain(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_aFileThatIsPutBackIsSavedToAgain(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     #expect(rename(path, folder.file("elsewhere")) == 0)
     _ = try? Voyage.changeNext(context)
@@ -260,7 +260,7 @@ import Testing
 
   /// The log stays at the old path, so closing moves its pages into the file, wherever that is.
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_aFileThatWasMovedAwayHasAllSavesWhenTheStoreIsClosed(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+  func RD3_aFileThatWasMovedAwayHasAllSavesWhenTheStoreIsClosed(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
     let context = try opened(journal)
     let backup = isReplaced ? try backup(.older, journal) : []
     try Voyage.saveNext(context)
@@ -275,7 +275,7 @@ import Testing
   }
 
   /// A reader has the log of the old file open as well.
-  @Test func D3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
+  @Test func RD3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -294,7 +294,7 @@ import Testing
   // MARK: The log
 
   @Test(arguments: ["-wal", "-shm"])
-  func D3_aLogOrIndexThatWasRemovedIsAnErrorAndNoSaveIsLost(suffix: String) throws {
+  func RD3_aLogOrIndexThatWasRemovedIsAnErrorAndNoSaveIsLost(suffix: String) throws {
     let context = try opened(.wal)
     #expect(unlink(path + suffix) == 0)
     _ = try Voyage.changeNext(context)
@@ -305,7 +305,7 @@ import Testing
   }
 
   @Test(arguments: ["-wal", "-shm"])
-  func D3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUntouched(suffix: String) throws {
+  func RD3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUntouched(suffix: String) throws {
     let context = try opened(.wal)
     try TemporaryFolder.write(try TemporaryFolder.read(path + suffix), to: folder.file("copy"))
     #expect(rename(folder.file("copy"), path + suffix) == 0)
@@ -313,7 +313,7 @@ import Testing
     try expectSound(saves: 12, .wal)
   }
 
-  @Test func D3_aLogThatWasTruncatedIsNotWrittenTo() throws {
+  @Test func RD3_aLogThatWasTruncatedIsNotWrittenTo() throws {
     let context = try opened(.wal)
     #expect(truncate(path + "-wal", 0) == 0)
     try expectRefusals(context)
@@ -323,7 +323,7 @@ import Testing
   // MARK: The folder
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_savesInAFolderThatWasRemovedOrReplacedAreRefused(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+  func RD3_savesInAFolderThatWasRemovedOrReplacedAreRefused(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
     let inner = folder.file("inner"), path = inner + "/harbour.sqlite"
     #expect(mkdir(inner, 0o700) == 0)
     let options = SQLiteStoreOptions(journalMode: journal)
@@ -353,7 +353,7 @@ import Testing
   // MARK: What is no replacement
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_whatOtherProgramsCommitWithSQLiteIsAnOrdinaryWrite(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_whatOtherProgramsCommitWithSQLiteIsAnOrdinaryWrite(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     for save in 13..<25 {
       let other = try BareDatabase(path)
@@ -371,7 +371,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_aBackupThatIsRestoredBySQLiteIsAnOrdinaryWriteUnlessItIsOfAnotherStore(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_aBackupThatIsRestoredBySQLiteIsAnOrdinaryWriteUnlessItIsOfAnotherStore(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(.older, journal), to: folder.file("older"))
     try TemporaryFolder.write(try backup(.other, journal), to: folder.file("other"))
@@ -388,7 +388,7 @@ import Testing
     try expectSound(saves: 5, journal)
   }
 
-  @Test func D3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
+  @Test func RD3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
     let context = try opened(.wal)
     try TemporaryFolder.write(try backup(.other, .wal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)
@@ -402,7 +402,7 @@ import Testing
 
   /// What was opened is read to the end, also by those who have the file open already.
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(.other, journal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)

@@ -92,7 +92,7 @@ import Testing
   ]
 
   @Test(arguments: Kind.all)
-  func H2_everyValueOfAnAttributeComesBackBitForBit(kind: Kind) throws {
+  func RH2_everyValueOfAnAttributeComesBackBitForBit(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     var ids: [[ManagedObjectID]] = []
@@ -132,7 +132,7 @@ import Testing
   }
 
   /// Without the option that keeps their digits, SQLite has numbers for decimals, which do not have all of them.
-  @Test func H2_aDecimalThatSQLiteWouldRoundIsRefusedAndEveryOtherComesBack() throws {
+  @Test func RH2_aDecimalThatSQLiteWouldRoundIsRefusedAndEveryOtherComesBack() throws {
     let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file()))
     let samples = try #require(Self.samples.first { $0.0 == "price" }).1
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test(arguments: Kind.all)
-  func H2_typedAccessorsKeepTheSameValues(kind: Kind) throws {
+  func RH2_typedAccessorsKeepTheSameValues(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test(arguments: Kind.all)
-  func H2_aNegativeZeroIsZeroEverywhere(kind: Kind) throws {
+  func RH2_aNegativeZeroIsZeroEverywhere(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -228,7 +228,7 @@ import Testing
   ]
 
   @Test(arguments: Kind.all, Self.refused)
-  func H2_aValueThatDoesNotFitIsRefusedAndTheContextGoesOn(kind: Kind, refused: Refused) throws {
+  func RH2_aValueThatDoesNotFitIsRefusedAndTheContextGoesOn(kind: Kind, refused: Refused) throws {
     let place = try Place(kind)
     let context = try place.context()
     let (other, ship) = (context.insert(Ship.self), context.insert(Ship.self))
@@ -257,7 +257,7 @@ import Testing
 
   /// Not all stores can say "not a number": it comes back as it was, or is refused.
   @Test(arguments: Kind.all, ["length", "draught", "price"])
-  func H2_notANumberIsKeptOrRefused(kind: Kind, key: String) throws {
+  func RH2_notANumberIsKeptOrRefused(kind: Kind, key: String) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -290,7 +290,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func H2_aValueLargerThanTheStoresLimitIsRefused() throws {
+  @Test func RH2_aValueLargerThanTheStoresLimitIsRefused() throws {
     let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(maximumValueBytes: 1 << 20)))
     let ship = context.insert(Ship.self)

@@ -17,7 +17,7 @@ import Testing
 @Suite(.serialized) struct ExternalCrashTests {
   /// 30 times, 500 with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.all)
-  func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
+  func RA5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
     let rounds = TestTier.count(30, full: 500)
     let gallery = try GalleryFolder(kind)
     let random = SeededGenerator("External data, kill \(kind), \(rounds) rounds")
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
-  func B1_afterAPowerLossEveryNamedFileIsThereAndNoOther(kind: FileStore, durability: DurableFileOptions.Durability) throws {
+  func RB1_afterAPowerLossEveryNamedFileIsThereAndNoOther(kind: FileStore, durability: DurableFileOptions.Durability) throws {
     for step in PowerLostGallery.Step.allCases {
       var lost = PowerLostGallery(kind, step, durability)
       try lost.run()
@@ -45,7 +45,7 @@ import Testing
 
   /// Every call to the system fails once, and from then on, with each of a few errors.
   @Test(arguments: FileStore.wholeFile, [ENOSPC, EIO, EACCES])
-  func C1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
+  func RC1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
     var injected = 0
     for operation in StoreFileOperation.allCases {
       var call = 1
@@ -84,7 +84,7 @@ import Testing
 
   /// A disk of a megabyte; only root may make one.
   @Test(arguments: FileStore.all)
-  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
+  func RC5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all, Harm.allCases)
-  func X15_aFileThatIsNotAsItWasIsAnErrorWhenItsValueIsAskedFor(kind: FileStore, harm: Harm) throws {
+  func RX15_aFileThatIsNotAsItWasIsAnErrorWhenItsValueIsAskedFor(kind: FileStore, harm: Harm) throws {
     let gallery = try GalleryFolder(kind)
     let names = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 10), Gallery.bytes(3, 4000)])
     let name = try #require(names[0])
@@ -94,7 +94,7 @@ import Testing
   }
 
   /// Every byte of a file is under its digest.
-  @Test func E1_everyFlippedByteOfAFileIsFound() throws {
+  @Test func RE1_everyFlippedByteOfAFileIsFound() throws {
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 1500)])[0])
     let path = gallery.data + "/" + name
@@ -126,7 +126,7 @@ import Testing
     "x'02' || CAST('0123456789AB8DEF8123456789ABCDEF....' AS BLOB) || x'00'", "x'02' || zeroblob(100000)",
     "x'02' || CAST('01234567-89AB-8DEF-8123-456789ABCDE/' AS BLOB) || x'00'",
   ])
-  func X15_aColumnThatNamesNoFileIsRefusedWithItsRow(column: String) throws {
+  func RX15_aColumnThatNamesNoFileIsRefusedWithItsRow(column: String) throws {
     let gallery = try GalleryFolder(.sqlite(.wal))
     _ = try gallery.make([Gallery.bytes(1, 10)])
     try BareDatabase.change(gallery.path, "UPDATE ZPHOTO SET ZIMAGE = CAST(\(column) AS BLOB)")
@@ -141,7 +141,7 @@ import Testing
     "external:01234567-89AB-8DEF-8123-456789ABCDEF ", "EXTERNAL:01234567-89AB-8DEF-8123-456789ABCDEF",
     "external:01234567-89AB-8DEF-8123-456789ABCDE/",
   ])
-  func X15_aTextThatNamesNoFileIsRefusedWithItsStore(text: String) throws {
+  func RX15_aTextThatNamesNoFileIsRefusedWithItsStore(text: String) throws {
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
     let file = String(decoding: try TemporaryFolder.read(gallery.path), as: UTF8.self)
@@ -193,7 +193,7 @@ import Testing
 
   /// Only notes of this store's own form are followed, and only names in them.
   @Test(arguments: FileStore.all)
-  func X15_notesOfSavesLeadNowhereElse(kind: FileStore) throws {
+  func RX15_notesOfSavesLeadNowhereElse(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
     let context = try gallery.open()

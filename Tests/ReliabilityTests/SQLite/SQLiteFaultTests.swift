@@ -18,7 +18,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteFaults.Work.allCases)
-  func C2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
+  func RC2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode, work = work as SQLiteFaults.Work] in
       try SQLiteFaults(folder: folder, journal: journal, work: work).run()
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func C6_whatFailedToSynchronizeIsWrittenAgainBeforeAnotherSynchronizationIsBelieved(journal: SQLiteStoreOptions.JournalMode) async {
+  func RC6_whatFailedToSynchronizeIsWrittenAgainBeforeAnotherSynchronizationIsBelieved(journal: SQLiteStoreOptions.JournalMode) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
       try SQLiteFaults(folder: folder, journal: journal, work: .saving).runSynchronization()
@@ -108,7 +108,7 @@ struct SQLiteFaults {
       }
     }
     demand(cases >= 15, "Only \(cases) cases")
-    print("REPORT C2, \(journal), \(work): \(cases) cases of \(counts.values.reduce(0, +)) calls")
+    print("REPORT RC2, \(journal), \(work): \(cases) cases of \(counts.values.reduce(0, +)) calls")
   }
 
   /// A file with twelve saves, and how often the work makes each call.
@@ -269,6 +269,6 @@ struct SQLiteFaults {
       demand(trusted.isEmpty, "Synchronization \(nth) failed, and the next one of an open file was believed: \(trusted)")
       try context?.persistentStoreCoordinator.close()
     }
-    print("REPORT C6, \(journal): \(count) synchronizations")
+    print("REPORT RC6, \(journal): \(count) synchronizations")
   }
 }

@@ -20,7 +20,7 @@ import Testing
 
   /// 10,000 states with `HOLDFAST_TESTS=full`.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteStoreOptions.Durability.allCases)
-  func B4_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(
+  func RB4_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(
     journal: SQLiteStoreOptions.JournalMode, durability: SQLiteStoreOptions.Durability
   ) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -34,19 +34,19 @@ import Testing
       // A save with less durability may be lost, and must be if the power losses are real ones.
       let mayLose = durability == .normal && journal == .wal
       demand(mayLose ? losses.lost > 0 : losses.lost == 0, "\(losses.lost) of \(losses.states) states lack a save that had returned")
-      print("REPORT B4, \(journal), \(durability): \(losses.states) states, \(losses.lost) lack a save that had returned")
+      print("REPORT RB4, \(journal), \(durability): \(losses.states) states, \(losses.lost) lack a save that had returned")
     }
     report(child)
   }
 
   /// What the test above has to find: a disk that does not do what it is asked for.
-  @Test func B4_aDiskThatSynchronizesNothingIsFound() async {
+  @Test func RB4_aDiskThatSynchronizesNothingIsFound() async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [folder = folder.path as String] in
       var losses = SQLitePowerLosses(folder: folder, journal: .delete, durability: .full)
       losses.synchronizes = false
       try losses.run()
       demand(losses.lost > 0 || losses.wrong != nil, "Every state is whole, and none lacks a save.")
-      print("REPORT B4, nothing synchronized: \(losses.lost) of \(losses.states) states lack a save; \(losses.wrong?.prefix(100) ?? "")")
+      print("REPORT RB4, nothing synchronized: \(losses.lost) of \(losses.states) states lack a save; \(losses.wrong?.prefix(100) ?? "")")
     }
     report(child)
   }
@@ -74,7 +74,7 @@ struct SQLitePowerLosses {
 
   mutating func run() throws {
     WatchedFileSystem.install()
-    let random = SeededGenerator("B4, \(journal), \(durability)")
+    let random = SeededGenerator("RB4, \(journal), \(durability)")
     let workloads = TestTier.count(2, full: 10)
     for workload in 0..<workloads {
       let before = 12 + workload * 3

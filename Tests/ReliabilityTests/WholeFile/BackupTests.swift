@@ -21,14 +21,16 @@ import Testing
 
   // MARK: Several processes
 
-  @Test(arguments: FileStore.wholeFile) func D1_twoProcessesThatKeepBackupsLeaveTheLastVersionsInTheirOrder(store: FileStore) async throws {
+  @Test(arguments: FileStore.wholeFile)
+  func RD1_twoProcessesThatKeepBackupsLeaveTheLastVersionsInTheirOrder(store: FileStore) async throws {
     try Counting.begin(store, path)
     try await runTwoProcesses(store, saves: 60, failing: 0, seed: 0)
     #expect(try versions(store, path) == [120, 119, 118, 117])
   }
 
-  @Test(arguments: FileStore.wholeFile) func C1_twoProcessesThatKeepBackupsLoseNothingThoughCallsFail(store: FileStore) async throws {
-    let random = SeededGenerator("C1, two processes with backups, \(store)")
+  @Test(arguments: FileStore.wholeFile)
+  func RC1_twoProcessesThatKeepBackupsLoseNothingThoughCallsFail(store: FileStore) async throws {
+    let random = SeededGenerator("RC1, two processes with backups, \(store)")
     try Counting.begin(store, path)
     let reports = try await runTwoProcesses(store, saves: 40, failing: 60, seed: random.seed)
     #expect(reports.allSatisfy { $0.faults > 0 }, "\(reports)")
@@ -81,9 +83,9 @@ import Testing
     }
   }
 
-  // MARK: C1
+  // MARK: RC1
 
-  @Test(arguments: FileStore.wholeFile) func C1_everyFailingCallOfASaveThatKeepsBackupsLosesNothing(store: FileStore) throws {
+  @Test(arguments: FileStore.wholeFile) func RC1_everyFailingCallOfASaveThatKeepsBackupsLosesNothing(store: FileStore) throws {
     let disk = SimulatedFileSystem()
     try Harbour.makeFile(Ring.description(store, SimulatedHarbour.path, disk, count: 2), saves: 5)
     let files = disk.names.map { ($0, disk.contents(of: $0) ?? []) }
@@ -97,7 +99,7 @@ import Testing
         cases[operation, default: 0] += 1
       }
     }
-    print("C1, \(store), with backups: \(cases.values.reduce(0, +)) cases")
+    print("RC1, \(store), with backups: \(cases.values.reduce(0, +)) cases")
     // Moving two versions on takes two names, a status of each, and a link.
     #expect(cases[.link] == 1 && cases[.rename] == 2 && (cases[.statusOfName] ?? 0) >= 5, "\(cases)")
   }

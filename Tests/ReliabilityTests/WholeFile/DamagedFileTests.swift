@@ -55,23 +55,23 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E1_everyChangedByteIsRefused(store: FileStore) throws {
+  func RE1_everyChangedByteIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
-    var random = SeededGenerator("E1, \(store), bytes")
+    var random = SeededGenerator("RE1, \(store), bytes")
     for place in whole.indices {
       var bytes = whole
       bytes[place] ^= UInt8.random(in: 1...255, using: &random)
       try expectRefusal(bytes, store, "byte \(place) became \(bytes[place])")
     }
     try expectOpen(whole, store)
-    print("E1, \(store): \(whole.count) bytes")
+    print("RE1, \(store): \(whole.count) bytes")
   }
 
   /// All bits of every nineteenth byte, others in every run; of every byte with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
-  func E1_everyChangedBitIsRefused(store: FileStore) throws {
+  func RE1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
-    var random = SeededGenerator("E1, \(store), bits")
+    var random = SeededGenerator("RE1, \(store), bits")
     let step = TestTier.count(19, full: 1)
     for place in stride(from: Int.random(in: 0..<step, using: &random), to: whole.count, by: step) {
       for bit in 0..<8 {
@@ -83,14 +83,14 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E2_everyMissingEndIsRefused(store: FileStore) throws {
+  func RE2_everyMissingEndIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     for length in whole.indices { try expectRefusal(Array(whole[..<length]), store, "\(length) bytes") }
-    print("E2, \(store): \(whole.count) ends")
+    print("RE2, \(store): \(whole.count) ends")
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E2_whatIsAppendedOrPutBeforeIsRefused(store: FileStore) throws {
+  func RE2_whatIsAppendedOrPutBeforeIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     let texts = ["\n", " ", "\t", "{}", "<!-- -->", "<!-- xxh64:0123456789abcdef -->\n", "\"}\n", "\u{FEFF}"].map { Array($0.utf8) }
     for junk in texts + [[0], [0xFF], Array(repeating: 0, count: 4096), Array(whole.suffix(8)), Array(whole.suffix(40)), whole] {
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E2_blocksOfZerosOrAtEachOthersPlacesAreRefused(store: FileStore) throws {
+  func RE2_blocksOfZerosOrAtEachOthersPlacesAreRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     for size in [512, 64, 7] {
       for start in stride(from: 0, to: whole.count, by: size) {
@@ -120,7 +120,7 @@ import Testing
 
   /// The beginning of one save and the end of the next, or the other way round.
   @Test(arguments: FileStore.wholeFile)
-  func E2_partsOfTwoSavesAreRefused(store: FileStore) throws {
+  func RE2_partsOfTwoSavesAreRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     let harbour = SimulatedHarbour(store, contents: whole)
     let context = try harbour.context()
@@ -140,7 +140,7 @@ import Testing
 
   /// What a later version of a program saves whose model has more, or other things.
   @Test(arguments: FileStore.wholeFile)
-  func E4_anUnknownEntityOrAttributeIsRefusedAndTheFileLeftAlone(store: FileStore) throws {
+  func RE4_anUnknownEntityOrAttributeIsRefusedAndTheFileLeftAlone(store: FileStore) throws {
     var entities = Harbour.entities
     let ship = try #require(entities.firstIndex { $0.name == "Ship" })
     entities[ship].attributes.append(AttributeDescription("colour", .string, isOptional: true))

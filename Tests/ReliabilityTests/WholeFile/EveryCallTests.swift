@@ -17,7 +17,7 @@ import Testing
 
   /// A process is killed instead of each call that opening, saving twice and closing make, one after the other.
   @Test(arguments: FileStore.all, EveryCall.Start.allCases)
-  func A2_aProcessThatIsKilledAtAnyCallLosesNoAcknowledgedSaveAndTearsNone(store: FileStore, start: EveryCall.Start) async throws {
+  func RA2_aProcessThatIsKilledAtAnyCallLosesNoAcknowledgedSaveAndTearsNone(store: FileStore, start: EveryCall.Start) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore, start = start as EveryCall.Start] in
       try EveryCall(store: store, folder: folder, start: start).run()
@@ -27,7 +27,7 @@ import Testing
 
   /// The order in which a save writes, and that it writes nothing else.
   @Test(arguments: FileStore.wholeFile)
-  func B7_theOperatingSystemSeesTheRecipeOfASaveAndNothingElse(store: FileStore) async throws {
+  func RB7_theOperatingSystemSeesTheRecipeOfASaveAndNothingElse(store: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
       try GoldenTrace(store: store, folder: folder).run()
@@ -64,7 +64,7 @@ struct EveryCall {
     }
     // A number of calls that is another in each run is that of what the libraries of the system look up.
     demand(kills >= 40 / step && ends * 10 <= kills, "\(kills) kills, \(ends) processes came to their end")
-    print("REPORT A2, \(store), \(start), from call \(first), each \(step): killed at \(kills) calls of \(whole.calls.count)")
+    print("REPORT RA2, \(store), \(start), from call \(first), each \(step): killed at \(kills) calls of \(whole.calls.count)")
   }
 
   /// Opens, saves twice and closes in a process that is watched.
@@ -139,7 +139,7 @@ struct GoldenTrace {
     demand(run.lines.filter { $0.hasPrefix("fsync") }.allSatisfy { $0.contains("= 0") }, "\(run.lines)")
     let created = run.lines.count { $0.contains("O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") }
     demand(created == 1, "\(created) files were made")
-    print("REPORT B7, \(store): \(writing.count) calls that write, \(pieces) pieces")
+    print("REPORT RB7, \(store): \(writing.count) calls that write, \(pieces) pieces")
   }
 
   /// A call that changes, synchronizes or locks something; nil for any other.

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func G4_aFileOfTheLargestSizeIsReadAndALargerOneRefused(store: FileStore) throws {
+  func RG4_aFileOfTheLargestSizeIsReadAndALargerOneRefused(store: FileStore) throws {
     let contents = try SimulatedHarbour.contents(store)
     for largest in [contents.count + 1, contents.count] {
       let context = try Harbour.context(description(SimulatedHarbour(store, contents: contents), largest))
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func G4_aFileOfTheLargestSizeIsWrittenAndALargerOneRefused(store: FileStore) throws {
+  func RG4_aFileOfTheLargestSizeIsWrittenAndALargerOneRefused(store: FileStore) throws {
     // The same save of the same file has the same size each time.
     let contents = try SimulatedHarbour.contents(store)
     let size = try saved(SimulatedHarbour(store, contents: contents), .max).contents?.count ?? 0

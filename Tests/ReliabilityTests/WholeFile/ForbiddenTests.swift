@@ -17,7 +17,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile)
-  func C7_everyCombinationOfRightsIsASaveOrATypedErrorAndReadOnlyLeavesNoFile(store: FileStore) async throws {
+  func RC7_everyCombinationOfRightsIsASaveOrATypedErrorAndReadOnlyLeavesNoFile(store: FileStore) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
@@ -32,7 +32,7 @@ import Testing
         }
       }
       demand(report.saved >= 2 && report.refused >= 20 && report.read >= 4, "\(report)")
-      print("REPORT C7, \(store): \(report)")
+      print("REPORT RC7, \(store): \(report)")
     }
     report(child)
   }
@@ -40,7 +40,7 @@ import Testing
   #if os(Linux)
     /// Root has all rights on such a disk, and still may not write.
     @Test(arguments: FileStore.wholeFile)
-    func C7_onAReadOnlyDiskAStoreOpensReadOnlyAndEverySaveIsATypedError(store: FileStore) async throws {
+    func RC7_onAReadOnlyDiskAStoreOpensReadOnlyAndEverySaveIsATypedError(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a read-only disk.") }
       let path = folder.file("harbour")
       try Harbour.makeFile(store.description(at: path))
@@ -66,14 +66,14 @@ import Testing
           try context.persistentStoreCoordinator.close()
         } catch let error as StoreError { demand(error.code == .notPermitted && error.path == path, "\(error)") }
         demand(try FileManager.default.contentsOfDirectory(atPath: folder) == ["harbour"], "Something was made.")
-        print("REPORT C7, \(store): a read-only disk")
+        print("REPORT RC7, \(store): a read-only disk")
       }
       report(child)
     }
 
     /// What even root may not change.
     @Test(arguments: FileStore.wholeFile, [true, false])
-    func C7_anImmutableFileOrFolderIsATypedErrorAndTheSameSaveSucceedsLater(store: FileStore, isFolder: Bool) throws {
+    func RC7_anImmutableFileOrFolderIsATypedErrorAndTheSameSaveSucceedsLater(store: FileStore, isFolder: Bool) throws {
       let path = folder.file("harbour")
       try Harbour.makeFile(store.description(at: path))
       let context = try Harbour.context(store.description(at: path))

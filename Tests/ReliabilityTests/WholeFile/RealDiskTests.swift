@@ -18,8 +18,8 @@ import Testing
 
   init() throws { folder = TemporaryFolder() }
 
-  @Test(arguments: FileStore.wholeFile) func C3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
-    let random = SeededGenerator("C3 on a real disk, \(store)")
+  @Test(arguments: FileStore.wholeFile) func RC3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
+    let random = SeededGenerator("RC3 on a real disk, \(store)")
     let disturbed = DisturbedFileSystem(POSIXFileSystem(), seed: random.seed)
     let (path, shortPath) = (folder.file("harbour"), folder.file("short"))
     // Of one store, so that the files are equal to the last byte.
@@ -49,7 +49,7 @@ import Testing
   }
 
   /// The disk says once that it could not keep what was written. Nobody asks it a second time for the same file.
-  @Test(arguments: FileStore.wholeFile) func C6_theSystemIsNotAskedASecondTimeToSynchronizeAFileOfAStore(store: FileStore) async throws {
+  @Test(arguments: FileStore.wholeFile) func RC6_theSystemIsNotAskedASecondTimeToSynchronizeAFileOfAStore(store: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
       try FailedSynchronization(store: store, path: folder + "/harbour").run(notes: folder + ".trace")
@@ -93,6 +93,6 @@ private struct FailedSynchronization {
     let context = try Harbour.context(store.description(at: path))
     let found = try Voyage.check(context), fault = try store.fault(at: path)
     demand(found == (13, nil) && fault == nil, "\(found) \(fault ?? "")")
-    print("REPORT C6, \(store): \(calls.count) synchronizations")
+    print("REPORT RC6, \(store): \(calls.count) synchronizations")
   }
 }

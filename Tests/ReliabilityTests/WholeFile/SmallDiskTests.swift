@@ -17,7 +17,7 @@ import Testing
 
   #if os(Linux)
     @Test(arguments: FileStore.wholeFile)
-    func C5_onADiskOfAnySizeASaveIsWholeOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
+    func RC5_onADiskOfAnySizeASaveIsWholeOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
@@ -29,14 +29,14 @@ import Testing
           try SmallDisk(store: store, folder: folder, options: "size=\(kilobytes)k").run(&report)
         }
         demand(report.refused >= 2 && report.whole >= 2, "\(report)")
-        print("REPORT C5, \(store): sizes of a disk: \(report)")
+        print("REPORT RC5, \(store): sizes of a disk: \(report)")
       }
       report(child)
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was seen outside the process.")
     }
 
     @Test(arguments: FileStore.wholeFile)
-    func C5_onADiskOfFewFilesASaveIsWholeOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
+    func RC5_onADiskOfFewFilesASaveIsWholeOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
@@ -44,7 +44,7 @@ import Testing
         var report = SmallDisk.Report()
         for files in 1...8 { try SmallDisk(store: store, folder: folder, options: "size=1m,nr_inodes=\(files)").run(&report) }
         demand(report.refused >= 1 && report.whole >= 1, "\(report)")
-        print("REPORT C5, \(store): numbers of files on a disk: \(report)")
+        print("REPORT RC5, \(store): numbers of files on a disk: \(report)")
       }
       report(child)
     }

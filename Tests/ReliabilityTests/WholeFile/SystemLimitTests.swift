@@ -21,7 +21,7 @@ import Testing
   #if os(Linux)
     /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `HOLDFAST_TESTS=full`.
     @Test(arguments: FileStore.wholeFile)
-    func C4_signalsDisturbNoSave(store: FileStore) async {
+    func RC4_signalsDisturbNoSave(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore, saves = TestTier.count(500, full: 10_000) as Int] in
         let path = folder + "/harbour"
@@ -42,14 +42,14 @@ import Testing
         demand(try Voyage.check(again) == (save, nil), "The saves are not there.")
         try again.persistentStoreCoordinator.close()
         demand(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".harbour.lock", "harbour"], "Something is left.")
-        print("REPORT C4, \(store): \(save) saves, \(storm.count) signals, no error")
+        print("REPORT RC4, \(store): \(save) saves, \(storm.count) signals, no error")
       }
       report(child)
     }
 
     /// From a process that can open nothing to one that can open all that it needs.
     @Test(arguments: FileStore.wholeFile)
-    func C8_tooFewDescriptorsAreATypedErrorAndNoneIsLeftOpen(store: FileStore) async {
+    func RC8_tooFewDescriptorsAreATypedErrorAndNoneIsLeftOpen(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
         let path = folder + "/harbour"
@@ -90,14 +90,14 @@ import Testing
         demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
         demand(try Voyage.check(opened) == (38, nil), "The open store lost a save.")
         try opened.persistentStoreCoordinator.close()
-        print("REPORT C8, \(store): of 38 budgets of descriptors \(refused) too small, \(saved) enough")
+        print("REPORT RC8, \(store): of 38 budgets of descriptors \(refused) too small, \(saved) enough")
       }
       report(child)
     }
 
     /// The largest file that the process may write: the save that would be larger is refused, and the old file stays.
     @Test(arguments: FileStore.wholeFile)
-    func C8_aLargestFileOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
+    func RC8_aLargestFileOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
         // A program that wants to go on ignores this signal, as one that writes to pipes ignores another.
@@ -125,7 +125,7 @@ import Testing
         }
         try context.persistentStoreCoordinator.close()
         demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
-        print("REPORT C8, \(store): of \(refused + saved) largest files \(refused) too small, \(saved) enough")
+        print("REPORT RC8, \(store): of \(refused + saved) largest files \(refused) too small, \(saved) enough")
       }
       report(child)
     }

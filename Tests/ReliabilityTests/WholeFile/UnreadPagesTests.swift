@@ -45,10 +45,10 @@ import Testing
     }
   }
 
-  // MARK: C1
+  // MARK: RC1
 
   @Test(arguments: FileStore.wholeFile, Reading.allCases)
-  func C1_everyFailingReadWhileOpenIsATypedErrorAndTheSameRequestSucceedsLater(store: FileStore, reading: Reading) throws {
+  func RC1_everyFailingReadWhileOpenIsATypedErrorAndTheSameRequestSucceedsLater(store: FileStore, reading: Reading) throws {
     let sample = try Sample(store), count = sample.readCounts[reading] ?? 0
     #expect((count > 0) == (Self.readsLater(store) && reading.readsPages))
     for nth in 1..<count + 1 {
@@ -76,7 +76,7 @@ import Testing
 
   /// An object whose row could not be read has no values; what is set on it then is not written over its row.
   @Test(arguments: FileStore.wholeFile.filter(readsLater))
-  func C1_anObjectThatCouldNotBeReadIsNotSavedWithValuesItNeverHad(store: FileStore) throws {
+  func RC1_anObjectThatCouldNotBeReadIsNotSavedWithValuesItNeverHad(store: FileStore) throws {
     let sample = try Sample(store), harbour = SimulatedHarbour(store, contents: sample.contents)
     let context = try harbour.context()
     let ship = try #require(context.object(with: sample.ids.ship) as? Ship)
@@ -93,7 +93,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  // MARK: D3
+  // MARK: RD3
 
   /// What somebody does to the bytes of a file without putting another one in its place.
   enum Overwriting: String, CaseIterable, Codable, Sendable {
@@ -130,7 +130,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases)
-  func D3_whatIsReadOfAFileThatWasOverwrittenInPlaceIsRightOrATypedError(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_whatIsReadOfAFileThatWasOverwrittenInPlaceIsRightOrATypedError(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let contents = overwriting == .earlierVersion ? try Overwriting.changed(sample.contents, store) { try Voyage.saveNext($0) } : nil
     let answers = try contents.map { try SampleAnswers(store, $0, sample.ids).answers } ?? sample.answers
@@ -159,7 +159,7 @@ import Testing
 
   /// Nobody who has read a part only writes a file from that part: the save is refused, and what is there stays as it is.
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases.filter { ![.laterVersion, .earlierVersion].contains($0) })
-  func D3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedAndSucceedsWhenItWasPutBack(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedAndSucceedsWhenItWasPutBack(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
@@ -192,7 +192,7 @@ import Testing
   /// A version that somebody copies over the bytes of the file takes from a store the pages that it has not read. Then it cannot tell
   /// whether the version follows from its own, and says so; it neither takes the version over nor writes over it.
   @Test(arguments: FileStore.wholeFile)
-  func D3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
+  func RD3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
     let sample = try Sample(store)
     let later = try Overwriting.laterVersion.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")

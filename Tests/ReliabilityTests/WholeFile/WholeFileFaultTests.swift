@@ -53,10 +53,10 @@ import Testing
     }
   }
 
-  // MARK: C1, saving
+  // MARK: RC1, saving
 
   @Test(arguments: FileStore.wholeFile, Self.numbers)
-  func C1_everyFailingCallOfASaveIsATypedErrorAndLosesNothing(store: FileStore, number: Int32) throws {
+  func RC1_everyFailingCallOfASaveIsATypedErrorAndLosesNothing(store: FileStore, number: Int32) throws {
     let contents = try SimulatedHarbour.contents(store)
     let made = try calls(ofSaveWith: contents, store)
     #expect(Set(made.keys).isSuperset(of: [.openLockFile, .lock, .create, .write, .synchronize, .rename, .setPermissions, .statusOfName]))
@@ -70,7 +70,7 @@ import Testing
         }
       }
     }
-    print("C1, \(store), saving: \(cases) cases with errno \(number)")
+    print("RC1, \(store), saving: \(cases) cases with errno \(number)")
     #expect(cases > 20)
   }
 
@@ -127,10 +127,10 @@ import Testing
     #expect(harbour.disk.openCount == 0, "\(name): something stays open")
   }
 
-  // MARK: C1, opening
+  // MARK: RC1, opening
 
   @Test(arguments: FileStore.wholeFile, [true, false])
-  func C1_everyFailingCallOfOpeningIsATypedErrorAndMakesNothingHalf(store: FileStore, exists: Bool) throws {
+  func RC1_everyFailingCallOfOpeningIsATypedErrorAndMakesNothingHalf(store: FileStore, exists: Bool) throws {
     let contents = exists ? try SimulatedHarbour.contents(store) : nil
     let sample = SimulatedHarbour(store, contents: contents)
     let made = try Self.calls(sample.disk) { try sample.context().persistentStoreCoordinator.close() }
@@ -144,7 +144,7 @@ import Testing
         cases += 1
       }
     }
-    print("C1, \(store), \(exists ? "opening" : "making"): \(cases) cases")
+    print("RC1, \(store), \(exists ? "opening" : "making"): \(cases) cases")
   }
 
   private func checkOpening(
@@ -168,10 +168,10 @@ import Testing
     #expect(try harbour.found() == (contents == nil ? 1 : 13, nil), "\(name)")
   }
 
-  // MARK: C1, metadata
+  // MARK: RC1, metadata
 
   @Test(arguments: FileStore.wholeFile)
-  func C1_everyFailingCallOfWritingMetadataIsATypedErrorAndLosesNothing(store: FileStore) throws {
+  func RC1_everyFailingCallOfWritingMetadataIsATypedErrorAndLosesNothing(store: FileStore) throws {
     let contents = try SimulatedHarbour.contents(store)
     let sample = SimulatedHarbour(store, contents: contents)
     let opened = try sample.context()
@@ -207,18 +207,18 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  // MARK: C1, the folder
+  // MARK: RC1, the folder
 
   /// The file has been replaced, but nobody knows whether a power loss brings the old one back.
   @Test(arguments: FileStore.wholeFile)
-  func C1_afterAnUnconfirmedSaveTheNextOneMeetsNoConflictWithItself(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveTheNextOneMeetsNoConflictWithItself(store: FileStore) throws {
     let (context, harbour) = try unconfirmed(store)
     try goOn(context, harbour, "unconfirmed")
   }
 
   /// Nor does the store know which file it has saved: it reads it anew, and finds what it has written.
   @Test(arguments: FileStore.wholeFile)
-  func C1_afterAnUnconfirmedSaveOfAFileThatCannotBeToldNothingIsLost(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveOfAFileThatCannotBeToldNothingIsLost(store: FileStore) throws {
     let statuses = try calls(ofSaveWith: try SimulatedHarbour.contents(store), store)[.status] ?? 0
     let (context, harbour) = try unconfirmed(store, FileFault(.status, nth: statuses, .error(EIO)))
     #expect(try Voyage.check(context) == (13, nil))
@@ -227,7 +227,7 @@ import Testing
 
   /// What somebody else saves meanwhile stays, also when a save that could not be confirmed is repeated.
   @Test(arguments: FileStore.wholeFile)
-  func C1_anUnconfirmedSaveThatIsRepeatedTakesNothingFromSomebodyElse(store: FileStore) throws {
+  func RC1_anUnconfirmedSaveThatIsRepeatedTakesNothingFromSomebodyElse(store: FileStore) throws {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     let context = try harbour.context()
     let mine = try ship(10, context)
@@ -276,12 +276,12 @@ import Testing
     return (context, harbour)
   }
 
-  // MARK: C3
+  // MARK: RC3
 
   /// 10,000 saves with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
-  func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
-    let random = SeededGenerator("C3, \(store)")
+  func RC3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
+    let random = SeededGenerator("RC3, \(store)")
     // Of one store, so that the files are equal to the last byte.
     let contents = try SimulatedHarbour.contents(store, saves: 1)
     let (whole, short) = (SimulatedHarbour(store, contents: contents), SimulatedHarbour(store, contents: contents))
@@ -313,7 +313,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func C3_oneByteAtATimeIsEnough(store: FileStore) throws {
+  func RC3_oneByteAtATimeIsEnough(store: FileStore) throws {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     harbour.disk.inject(FileFault(.read, .short(1), isPersistent: true))
     harbour.disk.inject(FileFault(.write, .short(1), isPersistent: true))
@@ -324,10 +324,10 @@ import Testing
     #expect(harbour.disk.count(of: .write) > (harbour.contents?.count ?? .max))
   }
 
-  // MARK: C6
+  // MARK: RC6
 
   @Test(arguments: FileStore.wholeFile)
-  func C6_whatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
+  func RC6_whatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
     for number in Self.numbers {
       let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
       let context = try harbour.context()

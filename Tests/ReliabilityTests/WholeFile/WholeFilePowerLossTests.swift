@@ -13,7 +13,7 @@ import Testing
 /// Power losses at every instant of a voyage on a simulated disk, through the whole stack.
 @Suite(.serialized) struct WholeFilePowerLossTests {
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
-  func B1_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
+  func RB1_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
     for saves in [0, 3, 6, 12] {
       var losses = PowerLosses(store, durability)
       try losses.record(after: saves, 1)
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(store: FileStore) throws {
+  func RB2_aSaveThatHasReturnedSurvivesEveryPowerLoss(store: FileStore) throws {
     for (before, saves) in [(0, 2), (5, 3)] {
       var losses = PowerLosses(store, .full)
       try losses.record(after: before, saves)
@@ -34,14 +34,14 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func B2_withFastDurabilityAnOlderSaveMayComeBackButNoMixture(store: FileStore) throws {
+  func RB2_withFastDurabilityAnOlderSaveMayComeBackButNoMixture(store: FileStore) throws {
     var losses = PowerLosses(store, .fast)
     try losses.record(after: 5, 3)
     #expect(losses.acceptsOnlyWholeSaves && losses.stale > 0, "\(losses)")
   }
 
   @Test(arguments: FileStore.wholeFile, AlteredFileSystem.Mistake.allCases)
-  func B3_everyWrongRecipeIsCaught(store: FileStore, mistake: AlteredFileSystem.Mistake) throws {
+  func RB3_everyWrongRecipeIsCaught(store: FileStore, mistake: AlteredFileSystem.Mistake) throws {
     var losses = PowerLosses(store, .full)
     try losses.record(after: 5, 1, mistake)
     switch mistake {

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
+  func RE3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
     #expect(OtherKinds.all.count >= 40)
     for (name, bytes) in OtherKinds.all {
       try TemporaryFolder.write(bytes, to: path)
@@ -43,7 +43,7 @@ import Testing
 
   /// Each kind's file, offered to each other kind; also by who trusts what is edited by hand.
   @Test(arguments: FileStore.all, FileStore.all)
-  func E3_theFileOfAnotherStoreIsRefused(store: FileStore, other: FileStore) throws {
+  func RE3_theFileOfAnotherStoreIsRefused(store: FileStore, other: FileStore) throws {
     if store == other { return }
     try Harbour.makeFile(other.description(at: path))
     // What else the other store left does not matter to this one.
@@ -63,25 +63,25 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_anEmptyFileIsRefused(store: FileStore) throws {
+  func RE3_anEmptyFileIsRefused(store: FileStore) throws {
     try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aFolderIsRefused(store: FileStore) throws {
+  func RE3_aFolderIsRefused(store: FileStore) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
+  func RE3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
+  func RE3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
     let disk = ReadCountingFileSystem()
     let file = DurableFileOptions(fileSystem: disk)
     for device in ["/dev/null", "/dev/zero", "/dev/tty"] {
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_linksThatGoInCirclesOrNowhereAreRefused(store: FileStore) throws {
+  func RE3_linksThatGoInCirclesOrNowhereAreRefused(store: FileStore) throws {
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "other")
     try FileManager.default.createSymbolicLink(atPath: folder.file("other"), withDestinationPath: "harbour")
     try expectRefusal(.notAStore, by: store)
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
+  func RE3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
     try TemporaryFolder.write([0x7B], to: path)
     #expect(truncate(path, 1 << 40) == 0)
     // Its bytes are not compared: there are a million million of them.
