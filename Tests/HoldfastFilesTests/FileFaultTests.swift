@@ -10,13 +10,13 @@ import Testing
   import Darwin
 #endif
 
-/// Calls that fail or do less than was asked for, on a simulated disk: RC1, RC3 and RC6.
+/// Calls that fail or transfer less than requested, on a simulated disk: RC1, RC3 and RC6.
 @Suite struct FileFaultTests {
   private static let numbers = [EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EACCES, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG]
-  /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
+  /// Calls whose failure doesn't fail a save: they only clean up.
   private static let harmless: Set<StoreFileOperation> = [.names, .unlink, .close, .unlock]
 
-  /// What a store goes through in each case: it is opened, read, and saved once.
+  /// The work of each case: a store is opened, read and saved once.
   private static func run(_ disk: SimulatedFileSystem, _ body: (TestStore) throws -> Void = { _ in }) throws -> TestStore {
     let store = try TestStore("/store", DurableFileOptions(lockTimeout: 0, fileSystem: disk))
     defer { store.close() }
@@ -28,7 +28,7 @@ import Testing
     return store
   }
 
-  /// A disk with a store of another user, a temporary file that a killed process left, and a lock file.
+  /// A disk with another user's store and a temporary file that a killed process left.
   private static func disk() throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
@@ -56,7 +56,7 @@ import Testing
             break
           }
           cases += 1
-          try check(disk, operation, number, error, "\(operation) \(nth) fails with \(number)\(isPersistent ? " for good" : "")")
+          try check(disk, operation, number, error, "\(operation) \(nth) fails with \(number)\(isPersistent ? " from then on" : "")")
         }
       }
     }
@@ -80,18 +80,18 @@ import Testing
       let isWithoutRights = number == EACCES && [.setOwner, .copyAttributes].contains(operation)
       #expect(Self.harmless.contains(operation) || isWithoutRights || operation == .status, "\(name): no error")
     }
-    #expect(disk.openCount == 0, "\(name): something stays open")
+    #expect(disk.openCount == 0, "\(name): a descriptor stays open")
     let temporary = disk.names.filter { $0.hasSuffix(".tmp") }
     #expect(operation == .unlink || operation == .names || temporary.isEmpty || isStillStale(temporary), "\(name): \(disk.names)")
 
-    // Once the disk is well again, the same save succeeds, and nothing of the first one is left.
+    // Without the fault, the same save succeeds, and the failed save left no file.
     disk.clearFaults()
     _ = try Self.run(disk)
     #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 70) && disk.names == [".store.lock", "store"], "\(name)")
     #expect(disk.openCount == 0)
   }
 
-  /// Whether no save came so far as to remove what the killed process had left.
+  /// Whether no save got far enough to remove the temporary file of the killed process.
   private func isStillStale(_ temporary: [String]) -> Bool { temporary == [".store.0123456789abcdef.tmp"] }
 
   @Test func RC1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func RC1_whenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
+  @Test func RC1_whenTheFolderIsNotSynchronizedTheNewContentsAreInPlaceAndKnown() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
@@ -121,7 +121,7 @@ import Testing
     try store.save()
     #expect(disk.contents(of: "store") == TestImage.encode(3, byteCount: 40))
 
-    // A file system that cannot do it at all is no error.
+    // A file system that doesn't support synchronizing folders isn't an error.
     for number in [EINVAL, ENOTSUP] {
       disk.inject(FileFault(.synchronize, nth: 2, .error(number)))
       try store.save()
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func RC1_aSaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
+  @Test func RC1_aSaveWhoseFinalStatusCallFailsIsFoundAsAChangeOfTheSameGeneration() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     let before = disk.count(of: .status)
@@ -152,7 +152,7 @@ import Testing
       let byteCount = round * 37 % 251
       try store.save(byteCount: byteCount)
       guard disk.contents(of: "store") == TestImage.encode(UInt64(round), byteCount: byteCount) else {
-        Issue.record("Save \(round) is not what was written.")
+        Issue.record("Save \(round) differs from the bytes that were written.")
         return
       }
       if round % 10 == 0 { try store.reload() }
