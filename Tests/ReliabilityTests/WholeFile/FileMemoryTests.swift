@@ -14,7 +14,7 @@ import TestSupport
     }
 
     @Test(arguments: FileStore.wholeFile, Shape.allCases)
-    func openingAndReadingTakesNoMoreMemoryThanIsSaid(store: FileStore, shape: Shape) async throws {
+    func openingAndReadingTakesNoMoreMemoryThanDocumented(store: FileStore, shape: Shape) async throws {
       let folder = TemporaryFolder(), path = folder.file("file")
       try FileOfShape(shape: shape, store: store, path: path).make()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

@@ -83,7 +83,7 @@ import Testing
   // MARK: RD3, a later version
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aLaterVersionInItsPlaceIsMergedWithTheNextSave(store: FileStore) async throws {
+  func RD3_aLaterVersionIsMergedByTheNextSave(store: FileStore) async throws {
     let context = try opened(store)
     let own = try ships(context)
     own[0].name = "Ours"
@@ -99,7 +99,7 @@ import Testing
 
   /// Nobody can know what keys are set aside beside a copy of the file, so the keys are found in the file that came.
   @Test(arguments: FileStore.wholeFile)
-  func RD3_newObjectsHereAndInALaterVersionFromElsewhereBothStay(store: FileStore) async throws {
+  func RD3_newObjectsHereAndInALaterVersionAreBothKept(store: FileStore) async throws {
     let context = try opened(store)
     let own = (100..<103).map { number in
       let ship = context.insert(Ship.self)
@@ -135,7 +135,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_whatBothHaveChangedIsAConflictThatNamesTheObjects(store: FileStore) async throws {
+  func RD3_objectsChangedByBothAreAConflictThatNamesThem(store: FileStore) async throws {
     for deletes in [false, true] {
       for name in ["harbour", ".harbour.lock"] { try? FileManager.default.removeItem(atPath: folder.file(name)) }
       let context = try opened(store)
@@ -161,7 +161,7 @@ import Testing
 
   /// The same bytes in another file are no change that matters.
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aCopyOfItselfInItsPlaceIsNoConflict(store: FileStore) throws {
+  func RD3_replacingTheFileWithItsCopyIsNotAConflict(store: FileStore) throws {
     let context = try opened(store)
     try Voyage.saveNext(context)
     try TemporaryFolder.write(try TemporaryFolder.read(path), to: folder.file("copy"))
@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_anOlderVersionThatSomebodyPutBackIsNotOverwrittenUnseen(store: FileStore) throws {
+  func RD3_aRestoredOlderVersionIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     let older = try TemporaryFolder.read(path)
     try Voyage.saveNext(context)
@@ -191,7 +191,7 @@ import Testing
 
   /// Both have gone on from the same copy, so equal versions of a row are not the same row.
   @Test(arguments: FileStore.wholeFile, [0, 1, 3])
-  func RD3_aVersionThatWentItsOwnWayIsNotOverwrittenUnseen(store: FileStore, further: Int) throws {
+  func RD3_aDivergedVersionIsNotOverwritten(store: FileStore, further: Int) throws {
     let context = try opened(store)
     let ship = try ships(context)[0]
     let copy = TemporaryFolder()
@@ -227,7 +227,7 @@ import Testing
   // MARK: RD3, something else
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_anotherStoreInItsPlaceIsNotOverwritten(store: FileStore) throws {
+  func RD3_anotherStoreAtThePathIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     try Harbour.makeFile(store.description(at: folder.file("other")), saves: 3)
@@ -241,7 +241,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aFileThatWasCutOffIsNotOverwrittenAndCanBePutBack(store: FileStore) throws {
+  func RD3_aTruncatedFileIsNotOverwrittenAndCanBeRestored(store: FileStore) throws {
     let context = try opened(store)
     let whole = try TemporaryFolder.read(path)
     _ = try Voyage.changeNext(context)
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aFileThatWasRemovedIsNotMadeAnewAndCanBePutBack(store: FileStore) throws {
+  func RD3_aRemovedFileIsNotRecreatedAndCanBeRestored(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     #expect(rename(path, folder.file("elsewhere")) == 0)
@@ -283,7 +283,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aFolderOrALinkInItsPlaceIsNotOverwritten(store: FileStore) throws {
+  func RD3_aFolderOrALinkAtThePathIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     #expect(rename(path, folder.file("elsewhere")) == 0)
@@ -301,7 +301,7 @@ import Testing
   // MARK: RD3, rights
 
   @Test(arguments: FileStore.wholeFile)
-  func RD3_otherPermissionsAreKeptByTheNextSave(store: FileStore) throws {
+  func RD3_changedPermissionsAreKeptByTheNextSave(store: FileStore) throws {
     let context = try opened(store)
     for mode in [0o640, 0o444, 0o400] as [mode_t] {
       #expect(chmod(path, mode) == 0)
@@ -316,7 +316,7 @@ import Testing
 
   /// Root may do everything, so this runs in a process that gives its rights up.
   @Test(arguments: FileStore.wholeFile)
-  func RD3_aFileOrFolderThatBecameForbiddenIsATypedError(store: FileStore) async throws {
+  func RD3_aFileOrFolderThatBecameUnwritableIsATypedError(store: FileStore) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     await #expect(processExitsWith: .success) { [folder = folder.path as String, store = store as FileStore] in
       precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
@@ -366,7 +366,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RD4_aForkedProcessMayNotUseAnOpenStoreButMayOpenItAnew(store: FileStore) async throws {
+  func RD4_aForkedProcessMayNotUseAnOpenStoreButMayOpenItItself(store: FileStore) async throws {
     await #expect(processExitsWith: .success) { [path = path as String, store = store as FileStore] in
       try Harbour.makeFile(store.description(at: path))
       let context = try Harbour.context(store.description(at: path))

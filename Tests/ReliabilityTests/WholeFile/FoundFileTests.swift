@@ -10,14 +10,14 @@ import Testing
 @Suite struct FoundFileTests {
   /// Files that say the same as the one that a store has written, and say it otherwise.
   enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
-    case asItWas, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
+    case unchanged, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
     case copiesBefore, copiesInTheType, copiesBehind, keysInReferences, byteOrderMark
     var testDescription: String { rawValue }
 
     /// Whether the first save copies what it finds; nil when it may.
     var isCopied: Bool? {
       switch self {
-      case .asItWas, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences, .byteOrderMark: true
+      case .unchanged, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences, .byteOrderMark: true
       case .descending, .shuffled, .copiesInComments, .entitiesMixed, .severalOnALine: false
       case .onALineOfTheirOwn: nil
       }
@@ -30,7 +30,7 @@ import Testing
     func rewrite(_ text: String, _ store: FileStore) -> String? {
       var random = SeededGenerator("Found files, \(store), \(rawValue)")
       switch (self, store) {
-      case (.asItWas, _): return text
+      case (.unchanged, _): return text
       case (.descending, .json): return FoundText.json(text) { $0.reversed() }
       case (.descending, _): return FoundText.xml(text) { $0.reversed() }
       case (.shuffled, .json): return FoundText.json(text) { $0.shuffled(using: &random) }
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [FileStore.json, .xml], Rewriting.allCases)
-  func aSaveAfterOpeningAFileThatSaysItsObjectsOtherwiseLosesAndDoublesNothing(store: FileStore, rewriting: Rewriting) throws {
+  func aSaveAfterOpeningARewrittenFileLosesAndDuplicatesNothing(store: FileStore, rewriting: Rewriting) throws {
     let disk = SimulatedFileSystem()
     let first = try CopyingFleet.context(store, disk)
     try CopyingFleet.fill(4_000, first)
@@ -82,7 +82,7 @@ import Testing
     try first.persistentStoreCoordinator.close()
     let text = String(decoding: disk.contents(of: "harbour") ?? [], as: UTF8.self)
     guard let rewritten = rewriting.rewrite(text, store) else { return }
-    #expect((rewritten == text) == (rewriting == .asItWas))
+    #expect((rewritten == text) == (rewriting == .unchanged))
     disk.setContents(of: "harbour", FoundText.sealed(rewritten, store))
     if rewriting == .copiesBefore || rewriting == .copiesInTheType {
       let start = try #require(rewritten.range(of: store == .json ? "\"entities\":" : "</databaseInfo>"))
@@ -105,7 +105,7 @@ import Testing
   }
 
   /// Order keys stand apart from the objects, and are written anew: by them, and not by the list, targets stand.
-  @Test func anOrderThatAnXMLFileSaysApartFromTheListStaysWhenTheListIsNotTouched() throws {
+  @Test func anOrderStoredApartFromTheListInAnXMLFileIsKeptIfTheListIsUnchanged() throws {
     let disk = SimulatedFileSystem()
     let first = try CopyingFleet.context(.xml, disk)
     try CopyingFleet.fill(20_000, first)
@@ -141,7 +141,7 @@ import Testing
 
   /// Entities of few objects, whose keys are the same, change in the middle of what is looked at.
   @Test(arguments: [FileStore.json, .xml], [1, 2, 3, 5, 400])
-  func smallEntitiesWithTheSameKeysAreNotTakenForEachOther(store: FileStore, count: Int) throws {
+  func smallEntitiesWithTheSameKeysAreDistinguished(store: FileStore, count: Int) throws {
     let names = (0..<40).map { "Kind\($0)" }
     let model = try ManagedObjectModel(
       entities: names.map { EntityDescription($0, attributes: [AttributeDescription("text", .string, isOptional: true)]) })

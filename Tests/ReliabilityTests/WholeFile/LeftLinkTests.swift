@@ -43,7 +43,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.all, Shape.all)
-  func aFileWithLinksToObjectsThatAreGoneOpensAgain(store: FileStore, shape: Shape) throws {
+  func aFileWithLinksToDeletedObjectsOpensAgain(store: FileStore, shape: Shape) throws {
     for (isReversed, deletesCrew) in [(false, false), (false, true), (true, false), (true, true)] {
       let model = try shape.model(isReversed), path = folder.file("\(isReversed) \(deletesCrew)")
       let (crew, ship) = isReversed ? ("Zoo", "Ark") : ("Crew", "Ship")

@@ -49,7 +49,7 @@ import Testing
   }
 
   /// The disk says once that it could not keep what was written. Nobody asks it a second time for the same file.
-  @Test(arguments: FileStore.wholeFile) func RC6_theSystemIsNotAskedASecondTimeToSynchronizeAFileOfAStore(store: FileStore) async throws {
+  @Test(arguments: FileStore.wholeFile) func RC6_aFileOfAStoreIsNotSynchronizedAgainOnARealDisk(store: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
       try FailedSynchronization(store: store, path: folder + "/harbour").run(notes: folder + ".trace")

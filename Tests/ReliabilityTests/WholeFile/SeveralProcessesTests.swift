@@ -12,7 +12,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile, [2, 8])
-  func RD1_noUpdateOfSeveralProcessesIsLostAndNoKeyGivenTwice(store: FileStore, processes: Int) async throws {
+  func RD1_noUpdateOfSeveralProcessesIsLostAndNoKeyIsUsedTwice(store: FileStore, processes: Int) async throws {
     let saves = TestTier.count(60, full: 500)
     try Counting.begin(store, path)
     let began = Date()
@@ -44,7 +44,7 @@ import Testing
 
   /// Objects that only come and touch nothing that others have: no process waits for another's conflict, and all are there.
   @Test(arguments: FileStore.wholeFile, [2, 4])
-  func RD1_newObjectsOfSeveralEntitiesByAllProcessesAreAllThereWithKeysOfTheirOwn(store: FileStore, processes: Int) async throws {
+  func RD1_newObjectsOfAllProcessesAreSavedWithDistinctKeys(store: FileStore, processes: Int) async throws {
     try Counting.begin(store, path)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<processes {
@@ -68,7 +68,7 @@ import Testing
 
   /// What the sum looks for: a process that goes on with what it had read.
   @Test(arguments: FileStore.wholeFile)
-  func RD1_whatIsNotReadAgainIsAConflictEachTime(store: FileStore) async throws {
+  func RD1_aStaleObjectIsAConflictEachTime(store: FileStore) async throws {
     try Counting.begin(store, path)
     let context = try Harbour.context(store.description(at: path))
     let berth = try #require(try Counting.berths(context).first)

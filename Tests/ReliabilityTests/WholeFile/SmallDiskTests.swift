@@ -17,7 +17,7 @@ import Testing
 
   #if os(Linux)
     @Test(arguments: FileStore.wholeFile)
-    func RC5_onADiskOfAnySizeASaveIsWholeOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
+    func RC5_onADiskOfAnySizeASaveIsCompleteOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: FileStore.wholeFile)
-    func RC5_onADiskOfFewFilesASaveIsWholeOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
+    func RC5_onADiskOfFewInodesASaveIsCompleteOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in

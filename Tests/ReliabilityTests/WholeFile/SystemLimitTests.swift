@@ -97,7 +97,7 @@ import Testing
 
     /// The largest file that the process may write: the save that would be larger is refused, and the old file stays.
     @Test(arguments: FileStore.wholeFile)
-    func RC8_aLargestFileOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
+    func RC8_aFileSizeLimitOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
         // A program that wants to go on ignores this signal, as one that writes to pipes ignores another.

@@ -130,7 +130,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases)
-  func RD3_whatIsReadOfAFileThatWasOverwrittenInPlaceIsRightOrATypedError(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_readingAFileThatWasOverwrittenInPlaceIsCorrectOrATypedError(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let contents = overwriting == .earlierVersion ? try Overwriting.changed(sample.contents, store) { try Voyage.saveNext($0) } : nil
     let answers = try contents.map { try SampleAnswers(store, $0, sample.ids).answers } ?? sample.answers
@@ -159,7 +159,7 @@ import Testing
 
   /// Nobody who has read a part only writes a file from that part: the save is refused, and what is there stays as it is.
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases.filter { ![.laterVersion, .earlierVersion].contains($0) })
-  func RD3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedAndSucceedsWhenItWasPutBack(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedUntilItIsRestored(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)

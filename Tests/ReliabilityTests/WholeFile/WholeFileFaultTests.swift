@@ -108,11 +108,11 @@ import Testing
     }
     let isUntidy = [.names, .unlink].contains(fault.operation)
     #expect(isUntidy || harbour.temporaryNames.allSatisfy { $0 == Self.stale }, "\(name): \(harbour.disk.names)")
-    try goOn(context, harbour, name)
+    try expectUsable(context, harbour, name)
   }
 
   /// Once the disk is well again, the same save succeeds, and so does the next one.
-  private func goOn(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour, _ name: String) throws {
+  private func expectUsable(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour, _ name: String) throws {
     do {
       try context.save()
       #expect(try !context.hasChanges && harbour.found() == (13, nil), "\(name): the repeated save")
@@ -130,7 +130,7 @@ import Testing
   // MARK: RC1, opening
 
   @Test(arguments: FileStore.wholeFile, [true, false])
-  func RC1_everyFailingCallOfOpeningIsATypedErrorAndMakesNothingHalf(store: FileStore, exists: Bool) throws {
+  func RC1_everyFailingCallOfOpeningIsATypedErrorAndLeavesNoPartialFile(store: FileStore, exists: Bool) throws {
     let contents = exists ? try SimulatedHarbour.contents(store) : nil
     let sample = SimulatedHarbour(store, contents: contents)
     let made = try Self.calls(sample.disk) { try sample.context().persistentStoreCoordinator.close() }
@@ -211,23 +211,23 @@ import Testing
 
   /// The file has been replaced, but nobody knows whether a power loss brings the old one back.
   @Test(arguments: FileStore.wholeFile)
-  func RC1_afterAnUnconfirmedSaveTheNextOneMeetsNoConflictWithItself(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveTheNextSaveHasNoConflictWithIt(store: FileStore) throws {
     let (context, harbour) = try unconfirmed(store)
-    try goOn(context, harbour, "unconfirmed")
+    try expectUsable(context, harbour, "unconfirmed")
   }
 
   /// Nor does the store know which file it has saved: it reads it anew, and finds what it has written.
   @Test(arguments: FileStore.wholeFile)
-  func RC1_afterAnUnconfirmedSaveOfAFileThatCannotBeToldNothingIsLost(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveOfAnUnidentifiedFileNothingIsLost(store: FileStore) throws {
     let statuses = try calls(ofSaveWith: try SimulatedHarbour.contents(store), store)[.status] ?? 0
     let (context, harbour) = try unconfirmed(store, FileFault(.status, nth: statuses, .error(EIO)))
     #expect(try Voyage.check(context) == (13, nil))
-    try goOn(context, harbour, "unconfirmed and unknown")
+    try expectUsable(context, harbour, "unconfirmed and unknown")
   }
 
   /// What somebody else saves meanwhile stays, also when a save that could not be confirmed is repeated.
   @Test(arguments: FileStore.wholeFile)
-  func RC1_anUnconfirmedSaveThatIsRepeatedTakesNothingFromSomebodyElse(store: FileStore) throws {
+  func RC1_aRepeatedUnconfirmedSaveKeepsChangesOfOtherProcesses(store: FileStore) throws {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     let context = try harbour.context()
     let mine = try ship(10, context)
@@ -327,7 +327,7 @@ import Testing
   // MARK: RC6
 
   @Test(arguments: FileStore.wholeFile)
-  func RC6_whatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
+  func RC6_aFileThatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
     for number in Self.numbers {
       let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
       let context = try harbour.context()

@@ -27,7 +27,7 @@ import Testing
 
   /// A store that says too early that it has saved.
   @Test(arguments: FileStore.wholeFile)
-  func RA1_theRoundsFindAStoreThatLosesAcknowledgedSaves(store: FileStore) async throws {
+  func RA1_theRoundsDetectAStoreThatLosesAcknowledgedSaves(store: FileStore) async throws {
     let report = try await report(store, .beforeSaving, rounds: 200)
     #expect(report.faults.count == 1 && report.kills < 200, "\(report)")
     #expect(report.faults.first?.contains("acknowledged") == true, "\(report)")
@@ -36,7 +36,7 @@ import Testing
   private enum Harm: CaseIterable { case olderFile, shipGone, logChanged, linkGone, half, temporaryFile }
 
   @Test(arguments: FileStore.wholeFile, Harm.allCases)
-  private func RA1_theRoundsFindEveryHarm(store: FileStore, harm: Harm) throws {
+  private func RA1_theRoundsDetectEveryHarm(store: FileStore, harm: Harm) throws {
     let victim = victim(store)
     try Harbour.makeFile(store.description(at: victim.path))
     let older = try TemporaryFolder.read(victim.path)

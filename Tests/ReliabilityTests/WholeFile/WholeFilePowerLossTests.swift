@@ -13,7 +13,7 @@ import Testing
 /// Power losses at every instant of a voyage on a simulated disk, through the whole stack.
 @Suite(.serialized) struct WholeFilePowerLossTests {
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
-  func RB1_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
+  func RB1_everyStateAfterAPowerLossOpensAndHasEntireSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
     for saves in [0, 3, 6, 12] {
       var losses = PowerLosses(store, durability)
       try losses.record(after: saves, 1)
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RB2_withFastDurabilityAnOlderSaveMayComeBackButNoMixture(store: FileStore) throws {
+  func RB2_withFastDurabilityAnOlderSaveMayComeBackButNeverAMixture(store: FileStore) throws {
     var losses = PowerLosses(store, .fast)
     try losses.record(after: 5, 3)
     #expect(losses.acceptsOnlyWholeSaves && losses.stale > 0, "\(losses)")
@@ -122,7 +122,7 @@ private struct PowerLosses: CustomStringConvertible {
       if isTooNew { tooNew += 1 }
       if isTooNew || isStale && durability == .full { note(state, "\(saves) saves") }
       // That takes as long as all else, so not every state is written to.
-      if isNew || state.eventCount % 3 == 0 && continued < 40 { try goOn(state, saves) }
+      if isNew || state.eventCount % 3 == 0 && continued < 40 { try expectUsable(state, saves) }
     case .mixture(let fault):
       mixed += 1
       note(state, fault)
@@ -151,7 +151,7 @@ private struct PowerLosses: CustomStringConvertible {
   }
 
   /// The store can be used as if nothing had happened, and what the lost save left behind goes.
-  private mutating func goOn(_ state: CrashState, _ saves: Int) throws {
+  private mutating func expectUsable(_ state: CrashState, _ saves: Int) throws {
     continued += 1
     let context = try Harbour.context(
       store.description(at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: 0, fileSystem: state.fileSystem)))

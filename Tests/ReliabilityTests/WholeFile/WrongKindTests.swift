@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RE3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
+  func RE3_filesOfFortyOtherTypesAreRefusedAndUnchanged(store: FileStore) throws {
     #expect(OtherKinds.all.count >= 40)
     for (name, bytes) in OtherKinds.all {
       try TemporaryFolder.write(bytes, to: path)
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func RE3_linksThatGoInCirclesOrNowhereAreRefused(store: FileStore) throws {
+  func RE3_circularAndDanglingLinksAreRefused(store: FileStore) throws {
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "other")
     try FileManager.default.createSymbolicLink(atPath: folder.file("other"), withDestinationPath: "harbour")
     try expectRefusal(.notAStore, by: store)
