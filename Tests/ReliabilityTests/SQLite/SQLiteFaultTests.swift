@@ -47,7 +47,7 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct SQLiteFaults {
   /// The work during which calls fail.
   enum Work: String, CaseIterable, Codable, Sendable {

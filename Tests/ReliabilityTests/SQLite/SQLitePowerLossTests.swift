@@ -52,7 +52,7 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct SQLitePowerLosses {
   let folder: String
   let journal: SQLiteStoreOptions.JournalMode

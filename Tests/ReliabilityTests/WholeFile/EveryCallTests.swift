@@ -36,7 +36,7 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct EveryCall {
   /// Whether a file exists when the traced process begins.
   enum Start: String, CaseIterable, Codable, Sendable {
@@ -105,7 +105,7 @@ struct EveryCall {
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct GoldenTrace {
   let store: FileStore
   let folder: String

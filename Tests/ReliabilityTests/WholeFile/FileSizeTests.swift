@@ -3,7 +3,7 @@ import HoldfastAtomicStore
 import HoldfastStoreConformance
 import Testing
 
-/// The largest file that a whole-file store reads and writes.
+/// The maximum file size that a whole-file store reads and writes.
 @Suite struct FileSizeTests {
   private func description(_ harbour: SimulatedHarbour, _ largest: Int) -> StoreDescription {
     harbour.store.description(
@@ -27,7 +27,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile)
   func RG4_aFileOfTheLargestSizeIsWrittenAndALargerOneRefused(store: FileStore) throws {
-    // The same save of the same file has the same size each time.
+    // Repeating a save of the same file gives the same size.
     let contents = try SimulatedHarbour.contents(store)
     let size = try saved(SimulatedHarbour(store, contents: contents), .max).contents?.count ?? 0
     #expect(size > contents.count)
@@ -43,7 +43,7 @@ import Testing
       #expect([.tooLarge, .unstorableValue].contains(error.code) && error.path == SimulatedHarbour.path && context.hasChanges, "\(error)")
       #expect(harbour.contents == contents && harbour.temporaryNames.isEmpty)
     }
-    // What fits is saved.
+    // A save that fits succeeds.
     context.rollback()
     try context.persistentStoreCoordinator.close()
     let other = try Harbour.context(description(harbour, size))

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Somebody else replaces, cuts off, removes or locks away the file of a store that is open, or opens it a second time.
+/// Another program replaces, truncates, removes or forbids access to the file of an open store, or the file is opened a second time.
 @Suite struct ForeignChangeTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
@@ -26,8 +26,8 @@ import Testing
     try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
   }
 
-  /// Copies the folder, lets another process change the copy, and renames the copy's file over the store's own. What the lock file
-  /// says of keys stays in the copy.
+  /// Copies the folder, changes the copy in another process, and renames the copy's file over the store's file. Keys reserved in the copy's
+  /// lock file are lost.
   private func replaceByLaterVersion(_ store: FileStore, _ change: Change) async throws {
     let copy = folder.path + "-copy"
     try FileManager.default.copyItem(atPath: folder.path, toPath: copy)
@@ -45,7 +45,7 @@ import Testing
   enum Change: Codable, Sendable {
     case rename(Int64, String)
     case delete(Int64)
-    /// New ships with these numbers.
+    /// Inserts ships with these numbers.
     case insert([Int64])
 
     func make(_ context: ManagedObjectContext) throws {
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  /// Refuses a save, and leaves the store as it is.
+  /// Expects a save to be refused and to leave the store unchanged.
   @discardableResult
   private func expectRefusedSave(_ context: ManagedObjectContext, _ codes: [StoreError.Code], _ comment: String = "") throws -> StoreError {
     let before = try folder.snapshot().filter { !$0.key.hasPrefix(".") }
@@ -74,7 +74,7 @@ import Testing
     #expect(context.hasChanges)
     #expect(try folder.snapshot().filter { !$0.key.hasPrefix(".") } == before, "\(comment)")
     #expect(try folder.snapshot().keys.allSatisfy { !$0.hasSuffix(".tmp") }, "\(comment)")
-    // What was read before can still be read.
+    // The contents read before are still readable.
     let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
     #expect(try Voyage.check(reader) == (12, nil), "\(comment)")
     return error
@@ -97,7 +97,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// Nobody can know what keys are set aside beside a copy of the file, so the keys are found in the file that came.
+  /// Keys reserved beside a copy of the file are unknown here, so new keys are chosen after reading the new file.
   @Test(arguments: FileStore.wholeFile)
   func RD3_newObjectsHereAndInALaterVersionAreBothKept(store: FileStore) async throws {
     let context = try opened(store)
@@ -159,7 +159,7 @@ import Testing
     }
   }
 
-  /// The same bytes in another file are no change that matters.
+  /// Another file with the same bytes isn't a change.
   @Test(arguments: FileStore.wholeFile)
   func RD3_replacingTheFileWithItsCopyIsNotAConflict(store: FileStore) throws {
     let context = try opened(store)
@@ -189,7 +189,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Both have gone on from the same copy, so equal versions of a row are not the same row.
+  /// Two copies diverged, so rows with equal versions may differ.
   @Test(arguments: FileStore.wholeFile, [0, 1, 3])
   func RD3_aDivergedVersionIsNotOverwritten(store: FileStore, further: Int) throws {
     let context = try opened(store)
@@ -224,7 +224,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  // MARK: RD3, something else
+  // MARK: RD3, other files
 
   @Test(arguments: FileStore.wholeFile)
   func RD3_anotherStoreAtThePathIsNotOverwritten(store: FileStore) throws {
@@ -298,7 +298,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  // MARK: RD3, rights
+  // MARK: RD3, permissions
 
   @Test(arguments: FileStore.wholeFile)
   func RD3_changedPermissionsAreKeptByTheNextSave(store: FileStore) throws {
@@ -314,13 +314,13 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Root may do everything, so this runs in a process that gives its rights up.
+  /// Root may do everything, so this runs in a process that drops its rights.
   @Test(arguments: FileStore.wholeFile)
   func RD3_aFileOrFolderThatBecameUnwritableIsATypedError(store: FileStore) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     await #expect(processExitsWith: .success) { [folder = folder.path as String, store = store as FileStore] in
-      precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
-      // A folder of its own, since rights in the other one are not its to take.
+      precondition(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.")
+      // A new folder, because the process can't change the permissions of the other one.
       let inner = folder + "/inner"
       precondition(mkdir(inner, 0o700) == 0)
       let path = inner + "/harbour"
@@ -356,7 +356,7 @@ import Testing
       let error = try #require(throws: StoreError.self, "\(name)") { try Harbour.context(store.description(at: folder.file(name))) }
       #expect(error.code == .alreadyOpen && error.path == path, "\(name): \(error)")
     }
-    // The attempts took nothing from the store that is open, not even its lock.
+    // The attempts don't affect the open store, not even its lock.
     #expect(try Voyage.saveNext(context) == 13)
     try context.persistentStoreCoordinator.close()
     let again = try Harbour.context(store.description(at: folder.file("link")))
@@ -376,7 +376,7 @@ import Testing
       var status: Int32 = 0
       waitpid(child, &status, 0)
       precondition(status == 0, "The child ended with \(status).")
-      // The child saved a voyage of its own, so this one is a conflict; the store is not used up.
+      // The child saved too, so this save is a conflict. The store stays usable.
       do {
         try context.save()
         preconditionFailure("The child's save was overwritten.")
@@ -392,7 +392,7 @@ import Testing
 }
 
 private enum ForkedChild {
-  /// 0 when everything is as it should be.
+  /// 0 if every check passes.
   static func outcome(_ context: ManagedObjectContext, _ store: FileStore, _ path: String) -> Int32 {
     do {
       try context.save()

@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-/// Processes that save into one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
+/// Processes that save to one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct WholeFileKillTests {
   private static let rounds = TestTier.count(60, full: 500)
 
@@ -22,10 +22,10 @@ import Testing
     let report = try await report(store, .afterSaving, rounds: Self.rounds)
     #expect(report.faults == [])
     #expect(report.kills == Self.rounds)
-    #expect(Self.rounds < 20 || report.acknowledged > Self.rounds / 4, "The processes hardly got to save.")
+    #expect(Self.rounds < 20 || report.acknowledged > Self.rounds / 4, "Too few saves were made.")
   }
 
-  /// A store that says too early that it has saved.
+  /// A process that acknowledges saves too early.
   @Test(arguments: FileStore.wholeFile)
   func RA1_theRoundsDetectAStoreThatLosesAcknowledgedSaves(store: FileStore) async throws {
     let report = try await report(store, .beforeSaving, rounds: 200)
@@ -90,7 +90,7 @@ import Testing
     let seconds = Int(Date().timeIntervalSince(began).rounded())
     print(
       "\(store), \(order): \(report.kills) kills in \(seconds) s, \(report.acknowledged) acknowledged saves found, "
-        + "\(report.unacknowledged) times one more, \(report.faults.count) faults")
+        + "\(report.unacknowledged) times an unacknowledged one, \(report.faults.count) faults")
     return report
   }
 }
