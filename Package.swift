@@ -133,7 +133,7 @@ let package = Package(
         "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
-      ]),
+      ], exclude: ["README.md"]),
     .testTarget(name: "ArchitectureTests"),
     // Its cases are files that must not compile, so the build excludes them.
     .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),

@@ -11,12 +11,12 @@ import Testing
   import Darwin
 #endif
 
-/// Lengths, counts and numbers within sections that cannot be, in files whose digests are right: X17. What the directory says of
+/// Lengths, counts and numbers within sections that cannot be, in files whose digests are right: RX17. What the directory says of
 /// sections ``BinaryDamageTests`` changes.
 ///
 /// Each test is a process of its own, so that the memory that it takes is its own.
 @Suite struct BinaryHostileSectionTests {
-  @Test func X17_anyByteOfAnySectionMayBeAnother() async {
+  @Test func RX17_anyByteOfAnySectionMayBeAnother() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func X17_numbersOfARowsSectionMayBeAnything() async {
+  @Test func RX17_numbersOfARowsSectionMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func X17_numbersOfLinksAndListsMayBeAnythingAndOfAnyLength() async {
+  @Test func RX17_numbersOfLinksAndListsMayBeAnythingAndOfAnyLength() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -73,7 +73,7 @@ import Testing
   }
 
   /// Counts, keys and ranges of sections that say in themselves what the directory says.
-  @Test func X17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
+  @Test func RX17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func X17_entriesOfAnIndexMayBeAnything() async {
+  @Test func RX17_entriesOfAnIndexMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -204,7 +204,7 @@ private final class Hostile {
     let after = Memory.now
     // A file is a few kilobytes; what is asked for and never touched shows in the second number.
     #expect(after.resident - before.resident <= 4 << 20 && after.reserved - before.reserved <= 96 << 20, "\(before), \(after)")
-    print("X17: \(hostile.tried) files, \(hostile.refused) refused")
+    print("RX17: \(hostile.tried) files, \(hostile.refused) refused")
     #expect(hostile.refused > 20 && hostile.refused <= hostile.tried)
   }
 

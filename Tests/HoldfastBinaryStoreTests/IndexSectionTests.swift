@@ -62,8 +62,8 @@ import Testing
     }
   }
 
-  /// G4: what is written can be read, and no more.
-  @Test func G4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
+  /// RG4: what is written can be read, and no more.
+  @Test func RG4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Note", attributes: [AttributeDescription("text", .string)], uniquenessConstraints: [["text"]])
     ])
