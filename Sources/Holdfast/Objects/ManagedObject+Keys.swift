@@ -75,7 +75,7 @@ extension ManagedObject {
     // The save finds out whose it is.
     if case .objectID = value, attribute.type == .objectID { return value }
     guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
-      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value is not a \(attribute.type.rawValue).")
+      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
     if attribute.type == .transformable { managedObjectContext.forgetRefusedValue(self, attribute.slot) }
     return fitting

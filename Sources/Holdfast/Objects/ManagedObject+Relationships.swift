@@ -10,7 +10,7 @@ extension ManagedObject {
   }
 
   /// The ID of the object that the to-one relationship in a slot leads to; nil also when that object is being deleted. One
-  /// load, without making the object, unless the relationship leads to an entity with sub-entities: then the object is made,
+  /// load, without making the object, unless the relationship leads to an entity with subentities: then the object is made,
   /// since only its row tells of which entity it is.
   public final func toOneID(_ slot: Int) -> ManagedObjectID? {
     guard let link = toOneLink(slot) else { return nil }

@@ -70,6 +70,6 @@ extension ManagedObject {
   }
 
   private func wrongType(_ key: String) -> ContextError {
-    ContextError(.wrongType, objectID: id, property: key, reason: "The value is not of the property's type.")
+    ContextError(.wrongType, objectID: id, property: key, reason: "The value isn't of the property's type.")
   }
 }

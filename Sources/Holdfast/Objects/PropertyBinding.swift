@@ -221,7 +221,7 @@ enum ClassBinding {
   ) -> String? {
     switch (binding.kind, property) {
     case (.attribute(let types, _), .attribute(let attribute)):
-      if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
+      if !types.contains(attribute.type) { return "The model's type is \(attribute.type.rawValue), which the Swift type can't hold." }
       return slotDifference(binding.slot, attribute.slot)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot)

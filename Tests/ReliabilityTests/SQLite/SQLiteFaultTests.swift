@@ -187,7 +187,7 @@ struct SQLiteFaults {
     guard let error, let context else { return [13] }
     let isSaved = error.code == .durabilityUnknown
     demand(fault.call != .write || error.code != .outcomeUnknown, "\(fault): \(error)")
-    // Keys are set aside in a commit of their own, without which nothing is saved.
+    // Keys are allocated in a separate commit; if it fails, nothing is saved.
     let isOfSave = !error.operation.contains("aside")
     demand(fault.code != FailedCall.synchronizeFolder || isSaved == isOfSave && fault.number == EIO, "\(fault): \(error)")
     demand(context.hasChanges != isSaved, "\(fault): \(error), and the context has \(context.hasChanges ? "" : "no ")changes")

@@ -129,7 +129,7 @@ struct GoldenTrace {
       writing[$0]
     }
     let expected = [
-      // Keys of new objects are set aside in the lock file first.
+      // Keys of new objects are first allocated in the lock file.
       "openat .harbour.lock", "flock .harbour.lock LOCK_EX|LOCK_NB", "pwrite64 .harbour.lock", "flock .harbour.lock LOCK_UN",
       // The data go to the disk before the name, and the name before the save returns.
       "openat .harbour.lock", "flock .harbour.lock LOCK_EX|LOCK_NB", "openat temporary", "fchmod temporary", "pwrite64 temporary",

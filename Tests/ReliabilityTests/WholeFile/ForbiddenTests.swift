@@ -83,7 +83,7 @@ import Testing
         try context.persistentStoreCoordinator.close()
         return print("Skipped: chattr is not there, or makes nothing immutable here.")
       }
-      // The lock file has the keys that are set aside.
+      // The lock file contains the allocated keys.
       func snapshot() throws -> [String: [UInt8]] { try folder.snapshot().filter { $0.key != ".harbour.lock" } }
       let before = try snapshot()
       let error = #expect(throws: StoreError.self) { try context.save() }

@@ -97,7 +97,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// Nobody can know what keys are set aside beside a copy of the file, so the keys are found in the file that came.
+  /// A copy of the file has its own lock file with allocated keys, so the keys are read from the copied file.
   @Test(arguments: FileStore.wholeFile)
   func D3_newObjectsHereAndInALaterVersionFromElsewhereBothStay(store: FileStore) async throws {
     let context = try opened(store)
