@@ -129,7 +129,7 @@ struct IdentityMap {
 
   private mutating func growDense(to needed: Int) {
     guard needed > denseCapacity else { return }
-    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("There is no memory for \(needed) registered objects.") }
+    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("Out of memory for \(needed) registered objects.") }
     dense = grown.assumingMemoryBound(to: Unmanaged<ManagedObject>?.self)
     denseCapacity = needed
   }
@@ -146,7 +146,7 @@ struct IdentityMap {
     var slots = 32
     while slots < needed * 2 { slots *= 2 }
     release(table)
-    guard let fresh = calloc(slots, 4) else { preconditionFailure("There is no memory for an identity map.") }
+    guard let fresh = calloc(slots, 4) else { preconditionFailure("Out of memory for an identity map.") }
     table = fresh.assumingMemoryBound(to: UInt32.self)
     mask = slots - 1
     lineShift = UInt64(64 - (slots / 16).trailingZeroBitCount)

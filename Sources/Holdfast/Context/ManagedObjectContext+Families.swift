@@ -32,7 +32,7 @@ extension ManagedObjectContext {
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
       .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
-      reason: "It should lead to objects of \(entities[entity].name), and leads to \(object.id). Another program or a fault has changed "
+      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. Another program or a fault has changed "
         + "the file.")
     noteUnread(object.id, error)
     return nil
