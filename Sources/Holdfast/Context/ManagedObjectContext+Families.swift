@@ -32,8 +32,8 @@ extension ManagedObjectContext {
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
       .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
-      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. Another program or a fault has changed "
-        + "the file.")
+      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. Another program or a fault "
+        + "has changed the file.")
     noteUnread(object.id, error)
     return nil
   }
