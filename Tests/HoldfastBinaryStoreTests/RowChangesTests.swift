@@ -51,7 +51,7 @@ import Testing
     #expect(changes([30, 12, 20, 60]).changes(in: part).map(\.key) == [13, 21, 31])
   }
 
-  /// Keys that were set aside are used later than those behind them.
+  /// Allocated keys may be used after higher ones.
   @Test func aRowWhoseKeyLiesBetweenThoseOfASectionIsWritten() throws {
     let file = try BinaryTestFile()
     let store = BinaryStore.make(at: file.path)

@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// Somebody who has another lock file, beside a copy, uses the keys that were set aside here.
+/// A copy has its own lock file, so another process can use the keys that were allocated here.
 @Suite struct JSONTakenKeyTests {
   private let file: JSONFile
   private let copy: JSONFile

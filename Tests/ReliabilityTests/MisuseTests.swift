@@ -57,7 +57,7 @@ import Testing
       let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: .memory())
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Journal.self]).insert(Ship.self)
     }
-    Misuse.expect("Ship is not among the classes that were bound to the model; pass it to the container.", child)
+    Misuse.expect("Ship isn't bound to the model; pass it to the container.", child)
   }
 
   @Test func aClassThatWasNotBoundIsNotFetched() async {
@@ -73,7 +73,7 @@ import Testing
       let (context, _) = try Misuse.contexts()
       _ = context.insert(Whale.self)
     }
-    Misuse.expect("The model has no entity Whale, for which Whale stands.", child)
+    Misuse.expect("The model has no entity Whale, the entity of class Whale.", child)
   }
 
   // MARK: Requests
@@ -105,7 +105,7 @@ import Testing
       context.reset()
       ship.name = "Ghost"
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
   @Test func anObjectIsNotChangedAfterItsInsertionWasRolledBack() async {
@@ -115,7 +115,7 @@ import Testing
       context.rollback()
       ship.tons = 1
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
   @Test func aRelationshipIsNotSetToAnObjectThatWasReset() async {
@@ -125,7 +125,7 @@ import Testing
       context.reset()
       context.insert(Ship.self).berth = berth
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
   @Test func readingAnObjectAfterResetIsAllowed() throws {

@@ -6,18 +6,19 @@
   import Darwin
 #endif
 
-/// The keys of the objects at one end of a to-many relationship: a set in a plain array, with a hash index from 32 keys
-/// on. Owned by hand: whoever holds it calls ``destroy()`` once. 40 bytes; up to four keys lie in it, since most objects
-/// have few links and each step to another place of the heap is a wait for memory.
+/// The keys of the objects at one end of a to-many relationship: a set in a plain array, with a hash index from 32 keys on.
+///
+/// The owner calls ``destroy()`` once. The struct has 40 bytes and stores up to four keys inline: most objects have few links, and each
+/// heap access waits for memory.
 struct LinkList {
   private(set) var count: Int32 = 0
-  /// The room for keys is 2 to this power; 0 while they lie in ``storage``.
+  /// The capacity for keys is 2 to this power; 0 while they are in ``storage``.
   private var shift: UInt8 = 0
-  /// Whether there is an index.
+  /// Whether the list has an index.
   private var isIndexed = false
-  /// A byte of the holder's own, because there is room for it.
+  /// One byte for the owner, in otherwise unused memory.
   var tag: UInt8 = 0
-  /// Up to four keys; or the address of the array and that of the index.
+  /// Up to four keys, or the addresses of the array and the index.
   private var storage: (UInt, UInt, UInt, UInt) = (0, 0, 0, 0)
 
   private static let inlineCapacity = 4
@@ -25,7 +26,7 @@ struct LinkList {
 
   init() {}
 
-  /// A list of keys that are known to be different.
+  /// Creates a list of distinct keys.
   init(copying keys: UnsafeBufferPointer<Int64>) {
     reserve(keys.count)
     withRoom { room in if let source = keys.baseAddress { room.update(from: source, count: keys.count) } }
@@ -42,10 +43,10 @@ struct LinkList {
 
   private var capacity: Int { shift == 0 ? LinkList.inlineCapacity : 1 << Int(shift) }
 
-  /// The array beyond four keys.
+  /// The array of more than four keys.
   private var base: UnsafeMutablePointer<Int64>? { UnsafeMutablePointer(bitPattern: storage.0) }
 
-  /// Open addressing over positions in the array, each plus one; made when membership is first asked of a long list.
+  /// An open-addressing table of array positions plus one, created by the first membership test of a long list.
   private var index: UnsafeMutablePointer<UInt32>? { isIndexed ? UnsafeMutablePointer(bitPattern: storage.1) : nil }
 
   /// Calls a closure with the keys.
@@ -56,13 +57,13 @@ struct LinkList {
 
   var keys: [Int64] { withKeys { Array($0) } }
 
-  /// Calls a closure with where the keys lie.
+  /// Calls a closure with the address of the keys.
   @inline(__always) private mutating func withRoom<Result>(_ body: (UnsafeMutablePointer<Int64>) -> Result) -> Result {
     if shift > 0, let base { return body(base) }
     return withUnsafeMutableBytes(of: &storage) { body($0.assumingMemoryBound(to: Int64.self).baseAddress!) }
   }
 
-  /// Appends a key that is known not to be in the list.
+  /// Appends a key that isn't in the list.
   mutating func append(_ key: Int64) {
     if Int(count) == capacity { reserve(capacity * 2) }
     let place = Int(count)
@@ -80,7 +81,7 @@ struct LinkList {
 
   mutating func contains(_ key: Int64) -> Bool { position(of: key) != nil }
 
-  /// Removes a key; the last one takes its place.
+  /// Removes a key; the last key takes its position.
   mutating func remove(_ key: Int64) -> Bool {
     guard let place = position(of: key) else { return false }
     let last = Int(count) - 1
@@ -99,7 +100,7 @@ struct LinkList {
     dropIndex()
   }
 
-  /// Replaces every key by what a function says of it; those of which it says something negative go.
+  /// Replaces every key with the result of a function, and removes keys with a negative result.
   mutating func translate(_ translation: (Int64) -> Int64) {
     dropIndex()
     let count = Int(count)
@@ -126,7 +127,7 @@ struct LinkList {
     let wasIndexed = isIndexed
     dropIndex()
     let power = Int.bitWidth - (needed - 1).leadingZeroBitCount
-    guard let grown = realloc(shift == 0 ? nil : base, 8 << power) else { preconditionFailure("There is no memory for \(needed) links.") }
+    guard let grown = realloc(shift == 0 ? nil : base, 8 << power) else { preconditionFailure("Out of memory for \(needed) links.") }
     if shift == 0 { withUnsafeBytes(of: storage) { grown.copyMemory(from: $0.baseAddress!, byteCount: Int(count) * 8) } }
     storage.0 = UInt(bitPattern: grown)
     shift = UInt8(power)
@@ -154,7 +155,7 @@ struct LinkList {
   }
 
   private mutating func buildIndex() {
-    guard let fresh = calloc(mask + 1, 4) else { preconditionFailure("There is no memory for an index of links.") }
+    guard let fresh = calloc(mask + 1, 4) else { preconditionFailure("Out of memory for an index of links.") }
     storage.1 = UInt(bitPattern: fresh)
     isIndexed = true
     for place in 0..<Int(count) { insertIntoIndex(position: place) }
@@ -183,7 +184,7 @@ struct LinkList {
     index[slot] = UInt32(position + 1)
   }
 
-  /// Takes a position out and moves later entries of its run up, so that no marker of removed entries is needed.
+  /// Removes a position and moves later entries of its run up, so that no removal marks are needed.
   private func removeFromIndex(position: Int) {
     guard let index, let base, var hole = slot(of: base[position]) else { return }
     let mask = mask
@@ -200,34 +201,35 @@ struct LinkList {
   }
 }
 
-/// What an object knows of one to-many relationship beyond what its result group answers: 48 bytes.
+/// The state of one to-many relationship of an object beyond its group's answer: 48 bytes.
 struct ToManyState {
-  /// What the list is based on.
+  /// The basis of the list.
   enum Base: UInt8 {
-    /// Nothing was recorded: the store, or the group's answer, says it all.
+    /// Nothing was recorded: the store or the group's answer has all links.
     case untouched
-    /// The content is not known; additions and removals wait for it.
+    /// The destinations aren't in memory; recorded changes apply when they are read.
     case unfired
-    /// ``contents`` is all there is, and before the changes there was what it says without them.
+    /// ``contents`` is complete. Without the recorded changes it is the stored state.
     case fired
-    /// ``contents`` is all there is, and in the store there is nothing yet.
+    /// ``contents`` is complete, and the store has no links yet.
     case new
   }
 
-  /// What was added and removed since the last save.
+  /// The changes since the last save.
   private struct Changes {
     var added = LinkList()
     var removed = LinkList()
-    /// The targets of an ordered relationship in their order, once that is known: always with ``contents``, but for a new
-    /// object to which targets were only appended.
+    /// The destinations of an ordered relationship in order, once known.
+    ///
+    /// Always set together with ``contents``, except for a new object whose destinations were only appended.
     var order: OrderedList?
-    /// Whether targets were moved since the last save.
+    /// Whether destinations were moved since the last save.
     var isMoved = false
   }
 
-  /// All keys, when ``base`` is fired or new.
+  /// All keys, if ``base`` is fired or new.
   var contents = LinkList()
-  /// Unused when ``base`` is new, and not there before the first change otherwise.
+  /// Allocated by the first change; unused if ``base`` is new.
   private var changes: UnsafeMutablePointer<Changes>?
 
   var base: Base {
@@ -237,31 +239,31 @@ struct ToManyState {
 
   var isKnown: Bool { base == .fired || base == .new }
 
-  /// The targets of an ordered relationship in their order; nil while that is not known or plainly that of ``contents``.
+  /// The destinations of an ordered relationship in order; nil if unknown or equal to ``contents``.
   var order: OrderedList? { changes?.pointee.order }
 
-  /// Takes the targets of an ordered relationship, which is known, in their order.
+  /// Sets the order of the destinations, which are in memory.
   mutating func setOrder(_ order: OrderedList) { recorded().pointee.order = order }
 
-  /// Notes that targets were moved.
+  /// Records that destinations were moved.
   mutating func noteMove() { recorded().pointee.isMoved = true }
 
-  /// Whether targets of an ordered relationship were added, removed or moved since the last save.
+  /// Whether destinations of an ordered relationship were added, removed or moved since the last save.
   var isReordered: Bool { isChanged || changes?.pointee.isMoved ?? false }
 
-  /// All targets, of an ordered relationship in their order.
+  /// All destinations, in order for an ordered relationship.
   var keys: [Int64] { order?.keys ?? contents.keys }
 
-  /// Added since the last save; of a new object, everything in ``contents`` is instead.
+  /// The keys added since the last save. For a new object, ``contents`` has them instead.
   var added: [Int64] { changes?.pointee.added.keys ?? [] }
 
-  /// Removed since the last save.
+  /// The keys removed since the last save.
   var removed: [Int64] { changes?.pointee.removed.keys ?? [] }
 
-  /// Whether a target was removed while the targets are not known.
+  /// Whether a destination was removed while the destinations weren't in memory.
   func isRemovedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
 
-  /// Whether a target was added while the others are not known.
+  /// Whether a destination was added while the others weren't in memory.
   func isAddedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.added.contains(key) ?? false }
 
   /// Whether anything was added or removed since the last save.
@@ -288,10 +290,10 @@ struct ToManyState {
     return fresh
   }
 
-  /// Records a new target. False when it is known to be there already.
+  /// Records a new destination. Returns false if it is already there.
   ///
-  /// - Parameter isNew: whether the other end did not have the link. Then a new object has none either; of others this list may have
-  ///   been read later, and have it.
+  /// - Parameter isNew: Whether the other end didn't have the link. A new object then doesn't have it either; another object's list may
+  ///   have been read later and contain it.
   mutating func add(_ key: Int64, isNew: Bool) -> Bool {
     if isKnown {
       if let order, order.contains(key) { return false }
@@ -301,9 +303,9 @@ struct ToManyState {
     }
     if base == .untouched { base = .unfired }
     let recorded = recorded()
-    // While the content is not known, the removal that is taken back may have removed nothing.
+    // While the destinations aren't in memory, the reverted removal may have removed nothing.
     if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired {
-      // It comes back to another place.
+      // The destination returns to another position.
       if recorded.pointee.order != nil { recorded.pointee.isMoved = true }
       return true
     }
@@ -311,7 +313,7 @@ struct ToManyState {
     return true
   }
 
-  /// Records that a target is gone. False when it is known not to be there.
+  /// Records that a destination was removed. Returns false if it isn't there.
   mutating func remove(_ key: Int64) -> Bool {
     if isKnown {
       guard contents.remove(key) else { return false }
@@ -325,22 +327,23 @@ struct ToManyState {
     return true
   }
 
-  /// Whether an addition of a target, or a removal, is recorded.
+  /// Whether the addition or removal of a destination is recorded.
   func isRecorded(_ key: Int64, isAddition: Bool) -> Bool {
     guard let changes else { return false }
     return isAddition ? changes.pointee.added.contains(key) : changes.pointee.removed.contains(key)
   }
 
-  /// Records a change of which the known targets say what comes of it already, because they were read before somebody else made or
-  /// cut the link: the other end knows that it is one.
+  /// Records a change that the destinations in memory already include.
+  ///
+  /// They were read before another context changed the link; the other end recorded it as a change.
   mutating func recordUnheard(_ key: Int64, isAddition: Bool) {
     let recorded = recorded()
     if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
   }
 
-  /// Takes what the store says and applies what was recorded before it was known. Only what makes a difference stays recorded.
+  /// Sets the destinations from the store's answer and applies recorded changes. Changes without an effect are dropped.
   ///
-  /// - Returns: whether all of it stays. What does not may still be recorded by the other end.
+  /// - Returns: Whether all changes are kept. The other end may still have dropped ones recorded.
   mutating func fire(_ keys: UnsafeBufferPointer<Int64>) -> Bool {
     contents.destroy()
     contents = LinkList(copying: keys)
@@ -352,13 +355,13 @@ struct ToManyState {
     return idleRemovals.isEmpty && idleAdditions.isEmpty
   }
 
-  /// Whether targets of an ordered relationship were moved since the last save.
+  /// Whether destinations of an ordered relationship were moved since the last save.
   var isMoved: Bool { changes?.pointee.isMoved ?? false }
 
-  /// Forgets that targets were moved: they have been put back.
+  /// Clears the record of moves, after they were reverted.
   mutating func forgetMove() { changes?.pointee.isMoved = false }
 
-  /// Forgets what was recorded of a target while the targets are not known: its end of the link says what there is.
+  /// Removes the record of a destination while the destinations aren't in memory; its end of the link is authoritative.
   mutating func forgetUnseen(_ key: Int64) {
     guard base == .unfired, let changes else { return }
     _ = changes.pointee.added.remove(key)
@@ -366,7 +369,7 @@ struct ToManyState {
     if !isChanged { base = .untouched }
   }
 
-  /// Forgets all targets, so that they are read again, and keeps what was added, in the order that it had, and removed.
+  /// Discards all destinations, so that they are read again. Keeps removed keys, and added keys in their order.
   mutating func forgetContents() {
     if !isKnown { return }
     if let order, added.count > 1 {
@@ -382,7 +385,7 @@ struct ToManyState {
     changes?.pointee.order = nil
   }
 
-  /// Takes back what was recorded since the last save.
+  /// Reverts the changes recorded since the last save.
   mutating func revert() {
     if let order {
       order.revert()
@@ -402,7 +405,7 @@ struct ToManyState {
     if let order { setOrder(order) }
   }
 
-  /// Forgets what was recorded, after it was saved.
+  /// Clears the recorded changes after a save.
   mutating func settle() {
     let order = order
     order?.settle()

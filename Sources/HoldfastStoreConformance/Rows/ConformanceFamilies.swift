@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// A model with inheritance, and rows for it.
 ///
-/// `Animal` is an abstract root entity with the sub-entities `Bird` (with `Parrot`) and `Cat`. `Keeper` has the sub-entity
+/// `Animal` is an abstract root entity with the subentities `Bird` (with `Parrot`) and `Cat`. `Keeper` has the subentity
 /// `HeadKeeper`. Birds and cats both have a `title`, and each entity has a constraint on its own `tag`.
 enum ConformanceFamilies {
   static let model: ManagedObjectModel = {

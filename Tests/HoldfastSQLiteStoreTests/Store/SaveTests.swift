@@ -26,7 +26,7 @@ import Testing
     #expect(try again.insert("Person", [["id": .int64(9)]]) == [4])
   }
 
-  /// Setting keys aside does not wait for the disk; a save does.
+  /// Allocating keys does not wait for the disk; a save does.
   @Test func `commits wait for the disk also after keys could not be set aside`() throws {
     let (folder, tested) = try people()
     let store = try tested.store.opened("look at the writer")
