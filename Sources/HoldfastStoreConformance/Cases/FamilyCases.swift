@@ -38,7 +38,7 @@ enum FamilyCases {
   private static let unique = StoreCapabilities.with { $0.uniqueness = true }
 
   private struct Zoo {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
     let keys: ConformanceFamilies.Keys
 

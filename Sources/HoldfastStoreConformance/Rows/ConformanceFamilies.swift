@@ -58,7 +58,7 @@ enum ConformanceFamilies {
   }
 
   /// Inserts animals and keepers into a store and a graph. Names alternate between entities, so that sorted animals do too.
-  static func zoo(_ store: OpenStore) throws -> (graph: ExpectedGraph, keys: Keys) {
+  static func zoo(_ store: TestedStore) throws -> (graph: ExpectedGraph, keys: Keys) {
     let graph = ExpectedGraph(store)
     let keys = Keys(
       birds: try store.keys("Bird", 5), parrots: try store.keys("Parrot", 4), cats: try store.keys("Cat", 6),
