@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastMemoryStore
 import Testing
 
-/// The article *Attributes* does what it says.
+/// The examples of the article *Attributes* behave as it describes.
 @Suite struct AttributeTests {
   @Test @MainActor func theTrailsInTheNorthAreFound() throws {
     #expect(try northernTrails() == ["Besseggen double(61.5)"])

@@ -6,7 +6,7 @@ import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import Testing
 
-/// The examples in comments do what they say.
+/// The examples in comments behave as they describe.
 @Suite struct CommentTests {
   // MARK: The stack
 

@@ -33,13 +33,13 @@ import Testing
   }
 }
 
-/// A source in which lines are looked for.
+/// A source to search for lines.
 private struct SourceText {
   private let lines: [Substring]
 
   init(_ text: String) { lines = text.split(separator: "\n", omittingEmptySubsequences: false) }
 
-  /// Whether a block's lines follow each other here, all of them indented by the same blanks or none.
+  /// Whether a block's lines follow each other here, all with the same indentation.
   func contains(_ block: String) -> Bool {
     let wanted = block.split(separator: "\n", omittingEmptySubsequences: false)
     guard let first = wanted.first, !first.isEmpty, wanted.count <= lines.count else { return false }

@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastMemoryStore
 import Testing
 
-/// What *Getting started* tells happens, on every store that it names.
+/// The behavior that *Getting started* describes, on every store that it names.
 @Suite struct GettingStartedTests {
   private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-shelf-\(UUID().uuidString)")
 

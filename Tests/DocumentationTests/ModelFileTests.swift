@@ -4,7 +4,7 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// The examples of model files do what they say.
+/// The examples of model files behave as they describe.
 @Suite struct ModelFileTests {
   @Test @MainActor func aZooIsWrittenReadAndGivenVersions() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-zoo-\(UUID().uuidString)")

@@ -3,7 +3,7 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// The examples in comments about property lists do what they say.
+/// The examples in comments about property lists behave as they describe.
 @Suite struct PropertyListExampleTests {
   private static let zoo = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/CompiledModels/zoo.mom")

@@ -15,7 +15,7 @@ import Testing
     #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Walk>()) == 1)
   }
 
-  /// The one line that keeps the first graph in a file.
+  /// The line that keeps the first graph in a file.
   @Test(arguments: ["sqlite", "json"]) @MainActor func theLineThatChangesTheStoreKeepsTheGraph(_ kind: String) throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-first-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

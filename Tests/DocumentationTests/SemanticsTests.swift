@@ -6,7 +6,7 @@ import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import Testing
 
-/// What *The semantics profile* and *Architecture* say that no other test shows in one place.
+/// Statements of *The semantics profile* and *Architecture* that no other test covers in one place.
 @Suite struct SemanticsTests {
   private func withContainers(_ body: (PersistentStoreCoordinator) throws -> Void) throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-semantics-\(UUID().uuidString)")
@@ -52,7 +52,7 @@ import Testing
       let new = context.insert(Book.self)
       new.year = -40_000
       _ = context.insert(Author.self)
-      // New objects first, in the order of their insertion, each by its properties' names; then changed ones.
+      // New objects first, in the order of their insertion, each by its property names. Changed objects follow.
       #expect(failures(of: context) == ["author 1570", "title 1570", "year 1620", "name 1570", "year 1610"])
       context.rollback()
       old.year = 40_000
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  // MARK: What stores are asked
+  // MARK: Requests to stores
 
   private func recording() throws -> (RecordingStore, ManagedObjectContext) {
     let store = RecordingStore(MinimalStore())
@@ -99,10 +99,10 @@ import Testing
     }
     #expect(calls.suffix(2) == ["prepare", "commit"])
     let saving = calls.drop { $0 != "keys" }
-    #expect(saving.filter { $0 == "keys" }.count == 2, "Keys are asked for once for each entity: \(calls)")
+    #expect(saving.filter { $0 == "keys" }.count == 2, "Keys weren't requested once per entity: \(calls)")
     store.clear()
     try context.save()
-    #expect(store.requests.isEmpty, "A save of nothing asks nothing.")
+    #expect(store.requests.isEmpty, "A save without changes sent a request.")
   }
 
   @Test func theWeakestStoreIsAskedForAllRows() throws {

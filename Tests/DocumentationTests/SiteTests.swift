@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The site has what the package offers.
+/// The site contains what the package offers.
 @Suite struct SiteTests {
   /// The library products of the manifest.
   private static let products: [String] = {

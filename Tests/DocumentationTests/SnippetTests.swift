@@ -1,6 +1,6 @@
 import Testing
 
-/// Every block of Swift that a reader sees stands in a file that the compiler sees.
+/// Every Swift code block in the documentation is part of a compiled file.
 @Suite struct SnippetTests {
   private static let compiled = Result { CompiledSources(try Repository.examples.map(Repository.text)) }
 
@@ -29,7 +29,7 @@ import Testing
   private func expectCompiled(_ snippets: [Snippet]) throws {
     let compiled = try Self.compiled.get()
     for snippet in snippets {
-      // Who leaves one out says here which and why.
+      // If you exclude a block from compilation, list it here with the reason.
       let isCoreData = snippet.file == "README.md" && snippet.lines.first == "import CoreData"
       #expect((snippet.excuse != nil) == isCoreData, "\(snippet.file):\(snippet.line)")
       if isCoreData { continue }
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func aBlockWithoutLanguageOrEndIsAnError() {
-    #expect(throws: SnippetError(file: "A.md", line: 2, reason: "The block does not say its language.")) {
+    #expect(throws: SnippetError(file: "A.md", line: 2, reason: "The block has no language.")) {
       try Snippet.all(in: "Text:\n```\na()\n```", of: "A.md")
     }
     #expect(throws: SnippetError(file: "A.md", line: 1, reason: "The block has no end.")) {

@@ -13,7 +13,7 @@ import Testing
     try body(folder.path)
   }
 
-  /// Every kind of relationship: to one, to many, ordered, without inverse, its own inverse, in a family of entities.
+  /// Every kind of relationship: to-one, to-many, ordered, without inverse, its own inverse, in a family of entities.
   private static func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(
@@ -49,7 +49,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// All that a store holds, in words.
+  /// The contents of a store as text.
   private static func contents(_ description: StoreDescription) throws -> [String] {
     let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model(), store: description))
     defer { try? context.persistentStoreCoordinator.close() }

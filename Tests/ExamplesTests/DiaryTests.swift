@@ -8,7 +8,7 @@ import Testing
 @Suite struct DiaryTests {
   private static let busy = StoreError(.locked, operation: "read", reason: "The test says so.", isRetryable: true)
 
-  /// The relationship can't be read, or the rows of its walks.
+  /// The relationship can't be read, or the rows of its walks can't.
   @Test(arguments: [FaultInjectingStore.Call.relationships, .rows])
   func aReadErrorIsReportedOnceAndLaterCallsWork(_ call: FaultInjectingStore.Call) throws {
     let contents = MemoryStoreContents()

@@ -16,7 +16,7 @@ import Testing
     for date in dates { #expect(try run(store, "add", "--date", date) == .success()) }
   }
 
-  // MARK: What it is for
+  // MARK: Normal use
 
   @Test(arguments: ExampleStore.allCases) func aListOfNoWalksPrintsNothing(_ store: ExampleStore) throws {
     #expect(try run(store, "list") == .success())
@@ -67,7 +67,7 @@ import Testing
     #expect(try run(.json, "list") == .success("2026-05-04T07:30:00Z"))
   }
 
-  /// Each of them begins with what it read, so one may find that another was first; then it must say so and change nothing.
+  /// Each process decides on what it read, and may find that another one saved first. Then it must report that and change nothing.
   @Test(arguments: ExampleStore.files) func severalAtATimeLoseNoWalk(_ store: ExampleStore) throws {
     try add(store, "2026-01-01T00:00:00Z")
     let running = try (1...6).map { try Example.dogWalk.start(store.options + ["add", "--date", "2026-05-0\($0)T07:00:00Z"], in: folder) }
@@ -80,7 +80,7 @@ import Testing
     #expect(try run(store, "list").lines == ["2026-01-01T00:00:00Z"] + saved)
   }
 
-  // MARK: What goes wrong
+  // MARK: Errors
 
   /// Nothing on standard output, a sentence on standard error, and an exit status.
   private func expect(_ outcome: Example.Outcome, _ status: Int32, _ sentence: String, _ place: SourceLocation = #_sourceLocation) {

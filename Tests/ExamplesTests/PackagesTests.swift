@@ -10,7 +10,7 @@ import Testing
     try folder.write(PackageFixture.text, to: "index")
   }
 
-  /// Asks a store that has the index of the fixture. A file gets it first; a store in memory reads it for the question.
+  /// Queries a store with the index of the fixture. A file is filled first; a memory store is filled for each query.
   private func ask(_ store: ExampleStore, _ question: [String]) throws -> Example.Outcome {
     if store == .memory { return try Example.packages.run(question + store.options + ["--from", "index"], in: folder) }
     if !folder.exists("store.\(store)") {
@@ -81,9 +81,9 @@ import Testing
     #expect(try ask(store, "info", "spell").lines.contains("Version: 5"))
   }
 
-  // MARK: What the store was asked
+  // MARK: Store requests
 
-  /// A store in memory has its rows at hand and is asked for them one by one; SQLite sends them along with the links.
+  /// A memory store has resident rows, which are requested one by one. SQLite returns them with the links.
   @Test(arguments: [
     (["largest"], [1, 0, 0], [1, 0, 0]), (["largest", "--by-section"], [1, 0, 0], [1, 0, 0]), (["maintainers"], [2, 0, 0], [2, 0, 0]),
     (["what-depends-on", "libbase"], [1, 3, 2], [1, 0, 2]),
@@ -129,7 +129,7 @@ import Testing
     #expect(try ask(store, "what-depends-on", "spell") == .success("editor"))
   }
 
-  // MARK: What goes wrong
+  // MARK: Errors
 
   @Test(arguments: ExampleStore.allCases) func aPackageOfWhichNobodySpeaksIsNoAnswer(_ store: ExampleStore) throws {
     for command in ["info", "what-depends-on"] {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The sessions on the pages about the examples go as the pages say.
+/// The sessions on the pages about the examples have the output that the pages show.
 @Suite struct PageTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -23,10 +23,10 @@ import Testing
     }
   }
 
-  /// A command of a session and what it prints.
+  /// A command of a session and its output.
   private struct Step {
     let command: [String]
-    /// What is piped into it.
+    /// Its standard input.
     var input: String?
     var output = ""
 

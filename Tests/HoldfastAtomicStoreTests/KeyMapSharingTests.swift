@@ -3,7 +3,7 @@ import Testing
 
 @testable import HoldfastAtomicStore
 
-/// What a map says of a copy: which keys have the same values for certain.
+/// Which keys of a map certainly have the same values in a copy.
 @Suite struct KeyMapSharingTests {
   private static func map(_ keys: some Sequence<Int64>, spread: Int = 2) -> KeyMap<RowLocation> {
     var map = KeyMap<RowLocation>(shift: 4, spread: spread)
@@ -34,7 +34,7 @@ import Testing
     var without = map
     without.set(1 << 40, .none)
     #expect(!without.shares(1...10, with: map, allowsSparse: true))
-    // A map that has never had such a key, and one that has got its first.
+    // One map has never had such a key; the other has just received its first.
     let dense = Self.map(1...1_000)
     var first = dense
     first.set(1 << 40, RowLocation(bits: 9))
@@ -48,7 +48,7 @@ import Testing
     #expect(keys.allSatisfy { map[$0].bits == UInt64($0) } && map.count == keys.count)
   }
 
-  /// Pairs of values, by what they are: keys that are not told have the same values in both.
+  /// Compares pairs of old and new values: keys that aren't reported have the same value in both maps.
   @Test func everyKeyWithOtherValuesIsToldWithBoth() {
     for round in 0..<200 {
       var random = SeededGenerator(seed: UInt64(round))

@@ -75,7 +75,7 @@ import Testing
     table.forEachChange(since: before, of: 1, keys: 1...5_000) { _, _ in Issue.record("A row of another entity") }
   }
 
-  /// A page that was let go leaves its number to another one, so that another row has the place of the one before.
+  /// A released page's number is reused by another page, so a new row has the location of an old one.
   @Test func aRowAtThePlaceOfAnotherOneInAPageThatTookItsNumberIsTold() throws {
     var table = empty()
     try insert(1...2, into: &table)

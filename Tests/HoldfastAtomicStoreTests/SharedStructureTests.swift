@@ -4,10 +4,10 @@ import Testing
 
 @testable import HoldfastAtomicStore
 
-/// The structures of the tables against the obvious ones, with copies taken on the way that must not change.
+/// The structures of the tables against simple ones. Copies taken on the way must not change.
 @Suite struct SharedStructureTests {
 
-  /// Keys as stores see them: dense, with gaps, or anywhere.
+  /// Keys as in stores: dense, with gaps, or anywhere.
   enum Keys: CaseIterable {
     case dense, gaps, anywhere, mixed
 
@@ -36,7 +36,7 @@ import Testing
     }
     for (map, model) in copies + [(map, model)] {
       #expect(map.count == model.count)
-      for (key, value) in model where map[key].bits != value { Issue.record("Key \(key) leads to \(map[key].bits), not to \(value).") }
+      for (key, value) in model where map[key].bits != value { Issue.record("Key \(key) has the value \(map[key].bits), not \(value).") }
       var met: [Int64] = []
       map.forEach { key, value in
         met.append(key)
@@ -73,7 +73,7 @@ import Testing
   @Test(arguments: [10, 5_000, 40_000])
   func manyEntriesAtOnceAnswerLikeOneAfterTheOther(_ count: Int) {
     var numbers = SeededGenerator(seed: UInt64(count))
-    // Key 100,000 + n has the values that key n has; a third of them have company, and some different values share a hash.
+    // Key 100,000 + n has the same values as key n. A third of the keys have such a duplicate, and some different values share a hash.
     func values(_ key: Int64) -> Int64 { key % 100_000 }
     var entries = (1...Int64(count)).flatMap { key -> [UniqueIndex.Entry] in
       let hash = UInt64.random(in: 0...0xFFFF_FFFF, using: &numbers) << 32 | UInt64(key % 7)
@@ -110,9 +110,9 @@ import Testing
         for target in targets.prefix(3) { removed.insert(SaveRequest.Link(source: source, target: target)) }
         removed.insert(SaveRequest.Link(source: source, target: 501))
       }
-      // Links that were never there, of keys that may have none at all.
+      // Links that never existed, of keys that may have no links.
       for _ in 0..<50 { removed.insert(SaveRequest.Link(source: keys.next(&numbers), target: 502)) }
-      // Every third time links go and none come, as when objects are deleted.
+      // In every third round, links are only removed, as when objects are deleted.
       if round % 3 == 2 { added = [] }
       added.subtract(removed)
       index.apply(added: added.sorted(), removed: removed.sorted())
@@ -151,10 +151,10 @@ import Testing
         SaveRequest.Link(
           source: Int64.random(in: 1...500, using: &numbers), target: least + Int64.random(in: 0..<greatest, using: &numbers))
       }
-      // Named from the other side, and some of them twice.
+      // Sorted by the other end, with some duplicates.
       links = (links + links.prefix(100)).sorted()
       expectFilled(by: links, isExchanged: true, like: Set(links.map { SaveRequest.Link(source: $0.target, target: $0.source) }))
-      // As the rows of a to-one relationship come.
+      // In the order of a to-one relationship's rows.
       let rows = (0..<2_000).map { SaveRequest.Link(source: least + Int64.random(in: 0..<greatest, using: &numbers), target: 1 + 3 * $0) }
       expectFilled(by: rows, isExchanged: false, like: Set(rows))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HoldfastAtomicStore
 
-/// Tables in which all objects of the store share one space of keys.
+/// Tables in which all objects of the store share one key space.
 @Suite struct StoreKeySpaceTests {
   private let model: ManagedObjectModel
 
@@ -22,7 +22,7 @@ import Testing
       versionHashes: Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) }), nextKeys: nextKeys)
   }
 
-  /// Loads boats that lead to ships, and ports.
+  /// Inserts boats that reference ships, and ports.
   private func load(
     _ keySpace: KeySpace, ships: [Int64], boats: [(Int64, ship: Int64?)], ports: [Int64] = [], nextKeys: [String: Int64] = [:]
   ) throws -> LoadedStore {

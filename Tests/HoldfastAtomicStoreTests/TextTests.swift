@@ -3,7 +3,7 @@ import Testing
 
 @testable import HoldfastAtomicStore
 
-/// What every format of text writes and reads: digits, UUIDs, short numbers.
+/// Text that every format writes and reads: digits, UUIDs, short numbers.
 @Suite struct TextTests {
   private func written(_ put: (TextOutput) -> Void) throws -> String {
     var all: [UInt8] = []
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// Each byte at each place: eight digits are looked at at once, and none may pass for its neighbour.
+  /// Every byte at every position. Eight digits are checked at once, and no other byte may be accepted.
   @Test func whatIsNoHexadecimalDigitIsFoundAtEveryPlaceOfAUUID() {
     let text = Array("01234567-89AB-CDEF-abcd-ef0123456789".utf8)
     var output = [UInt8](repeating: 0, count: 16)

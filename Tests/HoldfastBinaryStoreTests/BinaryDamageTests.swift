@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files that say what cannot be, with digests that say that all is well; the battery of all whole-file stores damages bytes.
+/// Files with impossible contents and valid digests. The tests shared by all whole-file stores cover damaged bytes.
 @Suite struct BinaryDamageTests {
   private let file: BinaryTestFile
   private let whole: [UInt8]
@@ -25,7 +25,7 @@ import Testing
     let rows = BinaryParts(whole, info: { $0.replace("Sign", with: "Lamp") })
     let cases: [(String, BinaryParts, StoreError.Code)] = [
       ("version", version, .newerFormat), ("marks", marks, .newerFormat), ("kind", kind, .newerFormat),
-      // A model that has no such entity is another model.
+      // A model without such an entity is another model.
       ("entity", rows, .incompatibleModel),
     ]
     for (what, changed, code) in cases {
@@ -82,7 +82,7 @@ import Testing
     try #require(found.first).setValue(.string("Volume two"), forKey: "title")
     try context.save()
     try context.persistentStoreCoordinator.close()
-    // The save has made the index anew.
+    // The save has rebuilt the index.
     #expect(file.refusal() == nil)
   }
 

@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files whose sections are right one by one and wrong together: named twice, of what nobody knows, out of order, with gaps.
+/// Files whose sections are valid separately but not together: duplicates, unknown sections, wrong order, gaps.
 @Suite struct BinaryDirectoryTests {
   private let file: BinaryTestFile
   private let image: BinaryImage
@@ -19,7 +19,7 @@ import Testing
     try #require(try image.bytes == file.bytes())
   }
 
-  /// Sees to it that a file is refused, with digests and without, and stays as it is.
+  /// Checks that a file is refused, with digests and without, and isn't changed.
   private func expectRefusal(
     _ image: BinaryImage, _ codes: Set<StoreError.Code>, _ reason: String?, _ name: String,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -46,7 +46,7 @@ import Testing
       info[list] = .array(names + [names[0]])
     }
     try expectRefusal(changed, [.damaged], "twice", "\(list): one more")
-    // In place of another one, so that there are as many as before; of constraints there is only one.
+    // Replaces another name, so that their number stays the same. There is only one constraint.
     if names.count > 1 {
       for place in names.indices.dropFirst() {
         changed = image
@@ -58,13 +58,13 @@ import Testing
         try expectRefusal(changed, [.damaged], "twice", "\(list): \(place)")
       }
     }
-    // What is no name is none twice either.
+    // Values that aren't names aren't reported as duplicates either.
     changed = image
     try changed.changeInfo { $0[list] = .array(names + [.integer(7), .integer(8)]) }
     try expectRefusal(changed, [.damaged], "twice", "\(list): no names")
   }
 
-  /// A constraint that names a property twice is none that the model has, so nobody knows its index.
+  /// The model can't have a constraint that names a property twice, so its index is unknown.
   @Test func theIndexOfAConstraintThatNamesAPropertyTwiceIsOfANewerFormat() throws {
     var changed = image
     try changed.changeInfo { $0["constraints"] = .array([.array([.string("Book"), .string("number"), .string("number")])]) }
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  /// A number that means something of another kind: links of what has none of its own, lists of what has no order.
+  /// A number of another kind of relationship: links for one that stores none itself, lists for an unordered one.
   @Test func linksAndListsOfRelationshipsWithoutSuchAreRefused() throws {
     let names = try relationshipNames()
     for (kind, strangers) in [4: ["Shelf books", "Author books"], 5: ["Shelf signs", "Book similar"]] as [UInt32: [String]] {
@@ -125,7 +125,7 @@ import Testing
         for place in image.places(of: kind) {
           var changed = image
           changed.sections[place].subject = UInt32(number)
-          // Out of order, or in the place of what belongs there, it is damage.
+          // It is damage if it breaks the order or replaces a required section.
           try expectRefusal(changed, [.newerFormat, .damaged], nil, "\(stranger) as \(kind)")
         }
       }
@@ -152,11 +152,11 @@ import Testing
     #expect(refusal.code == .newerFormat && refusal.path == abstract.path, "\(refusal)")
   }
 
-  // MARK: What comes twice, or in another order
+  // MARK: Duplicates and other orders
 
   @Test func aSectionThatIsListedTwiceIsRefused() throws {
     for place in image.sections.indices {
-      // Once more behind itself, with bytes of its own or with the same.
+      // Again behind itself, with a copy of its bytes or sharing them.
       for gap in [0, -image.sections[place].bytes.count] {
         var changed = image
         var copy = image.sections[place]
@@ -164,14 +164,14 @@ import Testing
         changed.sections.insert(copy, at: place + 1)
         try expectRefusal(changed, [.damaged], nil, "\(place), \(gap)")
       }
-      // Once more at the end.
+      // Again at the end.
       var changed = image
       changed.sections.append(image.sections[place])
       try expectRefusal(changed, [.damaged], nil, "\(place) at the end")
     }
   }
 
-  /// Of the info and the model there is one each, whatever the second is called.
+  /// The info and the model exist once, whatever the subject of the second one is.
   @Test(arguments: [1, 2] as [UInt32]) func aSecondInfoOrModelIsOfANewerFormat(kind: UInt32) throws {
     let place = try #require(image.places(of: kind).first)
     var second = image.sections[place]
@@ -205,7 +205,7 @@ import Testing
     try expectRefusal(changed, [.damaged], "don't fill the file", "at the end")
   }
 
-  /// Rows of one key in two sections, of an entity and its sub-entity, which nobody sees who looks at one section.
+  /// Rows with the same key in the sections of an entity and its subentity. Neither section shows the error alone.
   @Test func anObjectInSectionsOfTwoEntitiesIsDamage() throws {
     let rows = image.places(of: 3).map { image.sections[$0] }
     let pair = rows.first { book in rows.contains { $0.subject != book.subject && $0.count == 1 && $0.first == book.last + 1 } }
@@ -214,12 +214,12 @@ import Testing
       image.places(of: 3).first { image.sections[$0].subject != book.subject && image.sections[$0].first == book.last + 1 })
     var changed = image
     (changed.sections[place].first, changed.sections[place].last) = (book.last, book.last)
-    // Without the index, which is not that of the rows either, the rows contradict each other.
+    // Without the index, which doesn't match the rows either, the rows contradict each other.
     try expectRefusal(changed, [.damaged], nil, "\(place)")
     #expect(file.refusal(options: BinaryTestFile.unverified)?.reason.contains("contradicts itself") == true)
   }
 
-  // MARK: What is missing
+  // MARK: Missing sections
 
   @Test func aFileWithoutOneOfItsSectionsIsReadWithoutItOrDamage() throws {
     var opened: [UInt32] = []
@@ -233,9 +233,9 @@ import Testing
         continue
       }
       #expect(refusal.code == .damaged && refusal.path == file.path, "\(kind), \(place): \(refusal)")
-      #expect(kind != 2, "The model is not needed to read the rest.")
+      #expect(kind != 2, "A file without its model was refused.")
     }
-    // Links may lead to objects that are gone; what an index or a list says of rows and links that are there must be.
+    // Links may point to missing objects. An index or a list must match the existing rows and links.
     #expect(Set(opened).isSubset(of: [2, 3, 4]) && opened.contains(2), "\(opened)")
   }
 
@@ -247,7 +247,7 @@ import Testing
     try expectRefusal(changed, [.damaged], "store information or the model is missing", "no info")
   }
 
-  /// The model is read by whoever has none, and by nobody else.
+  /// The model is only read on request.
   @Test func aFileWhoseModelIsNoneOpensAndSaysSoWhenItIsAskedForIt() throws {
     let twice = String(decoding: image.sections[1].bytes, as: UTF8.self).replacingOccurrences(of: "\"sold\"", with: "\"pages\"")
     for bytes in [Array("{}".utf8), [0], [UInt8](repeating: 0x5B, count: 10_000), Array(twice.utf8)] {

@@ -11,17 +11,16 @@ import Testing
   import Darwin
 #endif
 
-/// Lengths, counts and numbers within sections that cannot be, in files whose digests are right: RX17. What the directory says of
-/// sections ``BinaryDamageTests`` changes.
+/// Invalid lengths, counts and numbers within sections, in files with valid digests (RX17). ``BinaryDamageTests`` covers the directory.
 ///
-/// Each test is a process of its own, so that the memory that it takes is its own.
+/// Each test runs in its own process, because it measures memory.
 @Suite struct BinaryHostileSectionTests {
   @Test func RX17_anyByteOfAnySectionMayBeAnother() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
         for place in image.sections.indices where image.sections[place].kind != 2 {
-          // What the file says of itself is a property list, whose reader has tests of its own.
+          // The info is a property list, whose reader has its own tests.
           let values: [UInt8] = image.sections[place].kind == 1 ? [0, 0xFF] : [0, 1, 0x7F, 0x80, 0xFF]
           for byte in image.sections[place].bytes.indices {
             for value in values {
@@ -72,7 +71,7 @@ import Testing
     }
   }
 
-  /// Counts, keys and ranges of sections that say in themselves what the directory says.
+  /// Counts, keys and ranges in the directory that match the section's own contents.
   @Test func RX17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
@@ -86,7 +85,7 @@ import Testing
               ($0.sections[place].first, $0.sections[place].last) = (number, number)
             }
           }
-          // Cut off, or with something behind it.
+          // Truncated, or with extra bytes.
           for count in 0..<image.sections[place].bytes.count where image.sections[place].kind != 2 {
             let isRefused = try hostile.tries("section \(place) has only \(count) bytes", image) {
               $0.sections[place].bytes.removeLast($0.sections[place].bytes.count - count)
@@ -107,7 +106,7 @@ import Testing
           let section = image.sections[place], count = Int(section.count)
           for entry in 0..<count {
             for number in Hostile.numbers {
-              // As they are, and with keys of eight bytes.
+              // Unchanged, and with eight-byte keys.
               try hostile.tries("the digest of entry \(entry) of \(place) became \(number)", image) {
                 $0.sections[place].bytes.set(number, at: 8 * entry, byteCount: 4)
               }
@@ -120,7 +119,7 @@ import Testing
               }
             }
           }
-          // Entries of eight bytes that can be taken for others of twelve.
+          // Entries of eight bytes that could be mistaken for entries of twelve.
           for (narrow, wide) in [(3, 2), (6, 4)] {
             let isRefused = try hostile.tries("\(narrow) entries of \(place) became \(wide)", image) {
               $0.sections[place].bytes = Array((section.bytes + section.bytes + section.bytes).prefix(8 * narrow))
@@ -139,16 +138,16 @@ import Testing
 }
 
 extension BinaryImage {
-  /// The entity whose rows a section has.
+  /// The entity of a section's rows.
   fileprivate func entity(_ place: Int) throws -> ManagedObjectModel.Entity {
     let names = try PropertyList(binary: sections[0].bytes)["entities"]?.array?.compactMap(\.string) ?? []
     return try #require(BinaryStoreProperty.model.entity(named: names[Int(sections[place].subject)]))
   }
 }
 
-/// Tries files one after the other, and measures the memory that this process takes meanwhile.
+/// Opens files one by one and measures the memory that this process uses meanwhile.
 private final class Hostile {
-  /// What programs take for none, for few, for as many as there can be, and for less than none.
+  /// Limits of integer types: zero, small numbers, maximums, and negative numbers.
   static let numbers: [UInt64] = [
     0, 1, 2, 4, 8, 0x7F, 0x80, 0xFE, 0xFF, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 2, 1 << 32 - 1,
     1 << 32, 1 << 32 + 1, 1 << 53, 1 << 62, 1 << 62 + 1, 1 << 63 - 1, 1 << 63, 1 << 63 + 1, .max - 1, .max,
@@ -157,7 +156,7 @@ private final class Hostile {
   private var tried = 0
   private var refused = 0
 
-  /// Rows with values of every type and without, links and lists of several sources, and indexes.
+  /// Rows with and without values of every type, links and lists of several sources, and indexes.
   static func image() throws -> BinaryImage {
     let file = try BinaryTestFile()
     let context = try file.context(BinaryStoreProperty.model)
@@ -187,30 +186,30 @@ private final class Hostile {
     }
     try owners[0].setValue(.objectID(owners[1].objectID), forKey: "one")
     try context.save()
-    // An order key that is not the usual one.
+    // An unusual order key.
     try owners[1].ordered(forKey: "list").move(fromOffsets: [0], toOffset: 2)
     try context.save()
     try context.persistentStoreCoordinator.close()
     return BinaryImage(try file.bytes())
   }
 
-  /// Runs a test, and compares the memory that it takes with the size of its files.
+  /// Runs a test and compares its memory use with the size of its files.
   static func measured(_ body: (Hostile) throws -> Void) throws {
     let hostile = Hostile()
-    // What is made once is there then.
+    // Allocate what is only created once.
     _ = try BinaryStoreProperty.refusal(image().bytes)
     let before = Memory.now
     try body(hostile)
     let after = Memory.now
-    // A file is a few kilobytes; what is asked for and never touched shows in the second number.
+    // A file has a few kilobytes. Memory that is reserved but never used shows in the second number.
     #expect(after.resident - before.resident <= 4 << 20 && after.reserved - before.reserved <= 96 << 20, "\(before), \(after)")
     print("RX17: \(hostile.tried) files, \(hostile.refused) refused")
     #expect(hostile.refused > 20 && hostile.refused <= hostile.tried)
   }
 
-  /// Reads a file in which something has changed.
+  /// Reads a file after a change.
   ///
-  /// - Returns: whether it was refused; nil when nothing has changed.
+  /// - Returns: whether it was refused; nil if the bytes are unchanged.
   @discardableResult
   func tries(_ name: @autoclosure () -> String, _ image: BinaryImage, _ change: (inout BinaryImage) -> Void) throws -> Bool? {
     var changed = image
@@ -229,7 +228,7 @@ private final class Hostile {
     }
   }
 
-  /// The entries of an index with keys of eight bytes.
+  /// The entries of an index, with eight-byte keys.
   static func widened(_ bytes: [UInt8]) -> [UInt8] {
     stride(from: 0, to: bytes.count, by: 8).flatMap { Array(bytes[$0..<$0 + 8]) + [0, 0, 0, 0] }
   }
@@ -237,9 +236,9 @@ private final class Hostile {
 
 /// The memory of this process, in bytes.
 private struct Memory {
-  /// The most that it has used.
+  /// The peak resident size.
   var resident: Int
-  /// The most that it has asked for.
+  /// The peak size of the address space.
   var reserved: Int
 
   static var resident: Int {
@@ -260,7 +259,7 @@ private struct Memory {
   }
 }
 
-/// Where the numbers of a section of rows lie, as the format's article says and by no code of the library.
+/// The positions of the numbers in a section of rows, found as the format's article describes, without code of the library.
 private struct RowsSection {
   struct Field: CustomStringConvertible {
     enum Meaning { case keyWidth, width, lengthWidth, presence, form, external, base, number }
@@ -271,7 +270,7 @@ private struct RowsSection {
     var byteCount: Int
     var description: String { "\(meaning) of \(slot), at \(offset)," }
 
-    /// Whether a number may stand there, as far as can be said without the others.
+    /// Whether a number is valid here, regardless of the other numbers.
     func allows(_ number: UInt64) -> Bool {
       let value = byteCount == 8 ? number : number & (1 << UInt64(8 * byteCount) - 1)
       switch meaning {
@@ -308,7 +307,7 @@ private struct RowsSection {
     return bytes[offset..<offset + byteCount].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// Numbers: a width, a base, and what is added to it for each row.
+  /// Integers: a width, a base, and an offset from it for each row.
   @discardableResult private mutating func whole(_ slot: String, _ width: Field.Meaning = .width) -> [UInt64] {
     let width = take(width, slot, 1), base = take(.base, slot, 8)
     return (0..<count).map { _ in base &+ (width == 0 ? 0 : take(.number, slot, Int(width))) }
@@ -335,7 +334,7 @@ private struct RowsSection {
   }
 }
 
-/// Numbers of seven bits a byte, one behind the other.
+/// Numbers with seven bits per byte, without gaps.
 private struct VaryingNumbers {
   private let bytes: [UInt8]
   private(set) var ranges: [Range<Int>] = []
@@ -353,11 +352,11 @@ private struct VaryingNumbers {
 
   struct Name: CustomStringConvertible {
     var description: String
-    /// Whether the bytes are no number of 64 bits at all.
+    /// Whether the bytes can't be a 64-bit number.
     var isMalformed = false
   }
 
-  /// What may stand in the place of a number.
+  /// Replacements for a number.
   static func hostile(_ value: UInt64) -> [(name: Name, bytes: [UInt8])] {
     let numbers = (Hostile.numbers + [value &+ 1, value &- 1, value << 1, value | 1]).map { (Name(description: "\($0)"), encoded($0)) }
     let ten = (0..<9).map { UInt8(value >> (7 * $0) & 0x7F) | 0x80 }
@@ -382,7 +381,7 @@ private struct VaryingNumbers {
 }
 
 extension [UInt8] {
-  /// Puts the lowest bytes of a number at a place.
+  /// Writes the lowest bytes of a number at an offset.
   fileprivate mutating func set(_ number: UInt64, at place: Int, byteCount: Int) {
     for byte in 0..<byteCount { self[place + byte] = UInt8(truncatingIfNeeded: number >> UInt64(8 * byte)) }
   }

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// A file as a list of sections, taken apart as the format's article says and by no code of the library, so that a test can put one
-/// together otherwise: lengths and digests are right, and only what the test has changed is wrong.
+/// A file as a list of sections, parsed as the format's article describes, without code of the library. A test can change it and write it
+/// with valid lengths and digests, so only the test's change is wrong.
 struct BinaryImage: Equatable {
   struct Section: Equatable {
     var kind: UInt32
@@ -10,14 +10,14 @@ struct BinaryImage: Equatable {
     var first: UInt64
     var last: UInt64
     var bytes: [UInt8]
-    /// How many zeros lie in front of it. With a negative number it begins so many bytes before the end of the section in front.
+    /// The number of zeros before it. A negative number makes it start inside the preceding section.
     var gap = 0
   }
 
   private let header: [UInt8]
   private let generation: UInt64
   var sections: [Section]
-  /// How many zeros lie between the last section and the directory.
+  /// The number of zeros between the last section and the directory.
   var lastGap = 0
 
   init(_ file: [UInt8]) {
@@ -46,7 +46,7 @@ struct BinaryImage: Equatable {
       places.append((offset, section.bytes.count))
     }
     for (section, place) in zip(sections, places) {
-      // Where sections share bytes, what lies there decides.
+      // If sections share bytes, keep the existing ones.
       let digest = digest(Array(file[place.offset..<min(place.offset + place.byteCount, file.count)]))
       let kind = UInt64(section.kind) | UInt64(section.subject) << 32
       directory.append([
@@ -64,7 +64,7 @@ struct BinaryImage: Equatable {
     return file + directory + footer + mark
   }
 
-  /// Changes what the file says of itself.
+  /// Changes the info of the file.
   mutating func changeInfo(_ change: (inout [String: PropertyList]) -> Void) throws {
     var list = try PropertyList(binary: sections[0].bytes).dictionary ?? [:]
     change(&list)

@@ -4,8 +4,8 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// What files take of memory that say of themselves what cannot be, as the operating system sees it: in a process of its own, because
-/// other tests take memory at the same time.
+/// The memory that files with impossible lengths and counts take, as reported by the operating system. Runs in its own process, because
+/// other tests allocate memory at the same time.
 @Suite struct BinaryMemoryTests {
   #if os(Linux)
     private static let numbers: [UInt64] = [
@@ -20,7 +20,7 @@ import Testing
         try context.persistentStoreCoordinator.close()
         let whole = try file.bytes()
         let entryCount = BinaryParts(whole).entryCount
-        // What is taken once, whatever the file says, is taken here; and that the measure shows what a reader takes, if it takes it.
+        // Allocate first what any file needs, and check that the measurement shows an allocation.
         try file.open()
         var (shown, ones) = (0, [UInt8]())
         shown = try ProcessMemory.taken { ones = Array(repeating: 1, count: 8 << 20) }
@@ -32,8 +32,7 @@ import Testing
           guard changed.bytes != whole else { return }
           try file.write(changed.bytes)
           var refusal: StoreError?
-          // The code of a refusal is loaded when it runs for the first time, which counts as memory. What a file makes a reader take, it takes
-          // each time.
+          // The code of a refusal is loaded on its first run, which counts as memory. Memory taken because of the file is taken every time.
           let first = try ProcessMemory.taken { refusal = file.refusal() }
           let taken = try first <= 1 << 20 ? first : ProcessMemory.taken { refusal = file.refusal() }
           demand(taken <= 1 << 20, "\(name): \(taken) bytes")
@@ -48,13 +47,13 @@ import Testing
           for entry in 0..<entryCount {
             for field in [1, 2, 4, 5, 6] {
               let changed = BinaryParts(whole, directory: { $0.set(number, at: entry * 56 + 8 * field) })
-              // What an index covers, and how many there are of what is one, nobody has to believe.
+              // The reader may ignore the range of an index, and the count of a section that exists once.
               try check(changed, "entry \(entry) \(field) \(number)", mustBeRefused: false)
             }
           }
         }
         demand(refused > entryCount * 20, "\(refused) were refused.")
-        // Nor is room reserved that is not used: the least that such a number asks for are 2 GiB.
+        // Unused address space isn't reserved either. Such a number would reserve at least 2 GiB.
         let reserved = ProcessMemory.peakOfAddresses - addresses
         demand(reserved < 1 << 30, "\(reserved) bytes of addresses")
         print("REPORT RX17: \(refused) files, at most \(most >> 10) KiB taken")

@@ -5,8 +5,8 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files in which random bytes are others, opened without regard to digests: whatever is read is right for the model or refused, and
-/// what can be read whole can be changed, saved and opened again.
+/// Files with random changed bytes, opened without checking digests. What is read conforms to the model or is refused. What can be read
+/// completely can be changed, saved and opened again.
 @Suite struct BinaryMutationTests {
   private let file: BinaryTestFile
   private let whole: [UInt8]
@@ -33,7 +33,7 @@ import Testing
       }
       try? FileManager.default.removeItem(atPath: file.folder.appendingPathComponent(".store.holdfast.lock").path)
       try file.write(changed)
-      // Page by page first, where nobody has compared one with another.
+      // Page by page first, before pages are compared with each other.
       try readPages()
       if file.refusal(options: BinaryTestFile.unverified) != nil { continue }
       opened += 1
@@ -70,7 +70,7 @@ import Testing
     let context = try file.context(options: BinaryTestFile.unverified)
     for entity in ["Book", "Author", "Shelf", "Sign"] {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity)) {
-        // A value may name a file that is not there, and a text be no URI.
+        // A value may name a missing file, and a text may be an invalid URI.
         for slot in object.entity.slots where slot.name != "scan" && slot.name != "page" { _ = try object.value(forKey: slot.name) }
         for relationship in object.entity.relationships where relationship.isToMany { _ = try object.value(forKey: relationship.name) }
       }
@@ -82,11 +82,11 @@ import Testing
     do {
       try context.save()
     } catch let error as ContextError where [1560, 1570].contains(error.coreDataCode) {
-      // An object lacks a mandatory value.
+      // An object lacks a required value.
     } catch let error as StoreError where error.code == .unstorableValue {
-      // No keys or no generations are left.
+      // No keys or generations are left.
     } catch  where "\(error)".contains("invalidURI") {
-      // A changed object has a text that is no URI.
+      // A changed object has a text that isn't a URI.
     }
     try context.persistentStoreCoordinator.close()
   }

@@ -5,7 +5,7 @@ import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
-/// What is read of a file, and when: as much as an answer needs.
+/// What is read from a file, and when: only what an answer needs.
 @Suite struct BinaryPagingTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -35,7 +35,7 @@ import Testing
     try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store(disk)))
   }
 
-  /// A disk with a file of so many books, every tenth of which is an atlas.
+  /// A disk with a file of the given number of books. Every tenth book is an atlas.
   private static func disk(_ count: Int) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     let context = try context(disk)
@@ -65,7 +65,7 @@ import Testing
       let disk = try Self.disk(count), before = disk.count(of: .read)
       let context = try Self.context(disk)
       let opened = disk.count(of: .read) - before
-      // Beginning, end, directory, and what the file says of itself.
+      // Header, trailer, directory and info.
       #expect(opened == 4)
       let book = try #require(try Self.book(count / 2, context))
       #expect(try book.value(forKey: "title") == .string("Volume \(count / 2)"))
@@ -86,7 +86,7 @@ import Testing
     try first.persistentStoreCoordinator.close()
 
     let context = try Self.context(disk), before = disk.count(of: .read)
-    // The first of all books, of all atlases, and two further ones.
+    // The first page of all books, the first one of all atlases, and two further ones.
     for (id, number) in zip(ids, [0, 9, 1_000, 2_999]) {
       let book = try context.existingObject(with: id)
       #expect(try book.value(forKey: "title") == .string("Volume \(number)") && book.entity.name == (number % 10 == 9 ? "Atlas" : "Book"))
@@ -113,7 +113,7 @@ import Testing
     let pages = BinaryParts(disk.contents(of: "library") ?? []).entries.filter { $0.kind == 3 }.count
     let context = try Self.context(disk), before = disk.count(of: .read)
     #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).count == 3_000)
-    // The shelf's page was not needed.
+    // The shelf's page wasn't needed.
     #expect(pages > 5 && disk.count(of: .read) - before == pages - 1)
     #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Atlas")).count == 300)
     #expect(disk.count(of: .read) - before == pages - 1)

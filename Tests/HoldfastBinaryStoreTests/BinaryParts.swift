@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// The parts of a file, taken apart as the format's article says and by no code of the library, so that a test can change one and give
-/// all digests that follow from it.
+/// The sections of a file, parsed as the format's article describes, without code of the library. A test can change one and write all
+/// dependent digests.
 struct BinaryParts {
   struct Entry {
     var kind: Int
@@ -10,7 +10,7 @@ struct BinaryParts {
     var byteCount: Int
   }
 
-  /// The file with the change, and right digests.
+  /// The file with the change and valid digests.
   let bytes: [UInt8]
   let entries: [Entry]
   var entryCount: Int { entries.count }
@@ -41,18 +41,18 @@ struct BinaryParts {
   }
 }
 
-/// XXH64, which tests of its own compare with published values.
+/// XXH64. Separate tests compare it with published values.
 func digest(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { ContentDigest.value(of: $0) } }
 
 extension [UInt8] {
-  /// The little-endian number of 64 bits at a place.
+  /// The little-endian 64-bit number at an offset.
   func number(at place: Int) -> UInt64 { self[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
   mutating func set(_ number: UInt64, at place: Int) {
     for byte in 0..<8 { self[place + byte] = UInt8(truncatingIfNeeded: number >> UInt64(8 * byte)) }
   }
 
-  /// Replaces a text by one of the same length, wherever it stands.
+  /// Replaces a text by one of the same length, wherever it occurs.
   mutating func replace(_ text: String, with other: String) {
     let (old, new) = (Array(text.utf8), Array(other.utf8))
     for place in 0...(count - old.count) where Array(self[place..<place + old.count]) == old {

@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// The files from which the fuzzer starts. They are made anew by this test where `HOLDFAST_MAKES_SEEDS` is set.
+/// The fuzzer's seed files. With `HOLDFAST_MAKES_SEEDS` set, this test regenerates them.
 @Suite struct BinarySeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/BinaryStores")

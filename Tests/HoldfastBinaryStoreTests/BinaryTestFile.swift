@@ -19,7 +19,7 @@ enum BinaryFileFormat: WholeFileFormat {
 typealias BinaryTestFile = WholeFileFixture<BinaryFileFormat>
 
 extension WholeFileFixture where Format == BinaryFileFormat {
-  /// How many bytes rows take in memory, without text.
+  /// The bytes that rows take in memory, without text.
   static func rowByteCount(_ model: ManagedObjectModel, _ counts: [String: Int]) throws -> Int {
     counts.reduce(0) { $0 + $1.value * (model.entity(named: $1.key)?.layout.fixedByteCount ?? 0) }
   }
@@ -30,7 +30,7 @@ enum Library {
   static let model = Bookshelf.model(
     adding: [AttributeDescription("scan", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)])
 
-  /// Saves a small graph that has every kind of value and link, and a large value.
+  /// Saves a small graph with every kind of value and link, and a large value.
   static func fill(_ context: ManagedObjectContext) throws {
     try Bookshelf.fill(context) { book, number in
       try book.setValue(.data(Data(repeating: UInt8(number), count: number == 1 ? 200_000 : 3)), forKey: "scan")

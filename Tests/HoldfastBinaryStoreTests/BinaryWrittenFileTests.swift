@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// What is written: the bytes that the format's article shows, and every value again.
+/// Written files: the bytes that the format's article shows, and every value again.
 @Suite struct BinaryWrittenFileTests {
   private func values(_ context: ManagedObjectContext) throws -> [ManagedObjectID: [String: StoreValue]] {
     var found: [ManagedObjectID: [String: StoreValue]] = [:]
@@ -19,7 +19,7 @@ import Testing
     var random = SeededGenerator("Columns")
     let file = try BinaryTestFile()
     let context = try file.context()
-    // In some stretches values are alike, close together, far apart, there or missing.
+    // In different ranges, values are equal, close together, far apart, present or missing.
     for stretch in 0..<12 {
       let width = Int64(1) << Int64.random(in: 0...62, using: &random), base = Int64.random(in: -width...width, using: &random)
       let share = [0.0, 0.1, 0.5, 1][Int.random(in: 0...3, using: &random)]
@@ -83,7 +83,7 @@ import Testing
       return file
     }
     let (first, second) = (try files[0].bytes(), try files[1].bytes())
-    // Values in files of their own have names by chance.
+    // External values have random file names.
     let different = zip(first, second).enumerated().filter { $0.offset >= 32 && $0.element.0 != $0.element.1 }
     #expect(first.count == second.count && different.count <= 16 + 8 + 8 + 8)
   }

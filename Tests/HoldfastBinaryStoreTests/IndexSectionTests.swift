@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastBinaryStore
 
-/// A section of an index from which entries go and to which others come.
+/// An index section from which entries are removed and to which others are added.
 @Suite struct IndexSectionTests {
   private static func part(_ section: IndexSections.Section) -> FilePart {
     FilePart(kind: 0, subject: 0, offset: 0, byteCount: section.bytes.count, digest: 0, count: section.count, first: 0, last: 0)
@@ -31,7 +31,7 @@ import Testing
       func entries(_ count: Int, from first: Int64) -> [IndexSections.Entry] {
         (0..<count).map { index in
           let isFar = round % 3 == 2 && Int.random(in: 0..<10, using: &random) == 0
-          // Few digests, so that many are alike.
+          // Few digests, so that many are equal.
           return IndexSections.Entry(
             digest: UInt64.random(in: 0...(round % 2 == 0 ? 3 : .max), using: &random), key: first + Int64(index) + (isFar ? 1 << 40 : 0))
         }
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  /// RG4: what is written can be read, and no more.
+  /// RG4: the maximum is the same for writing and for reading.
   @Test func RG4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Note", attributes: [AttributeDescription("text", .string)], uniquenessConstraints: [["text"]])
@@ -81,7 +81,7 @@ import Testing
         do throws(StoreError) { try IndexSections.checkCount(count, schema.uniqueConstraints[0]) } catch { refusal = error }
         sections.append((count, isRead, refusal))
       }
-      // Digests that are alike cannot be divided.
+      // Entries with equal digests can't be divided.
       let largest = try #require(sections.max { $0.count < $1.count })
       #expect(largest.count == count && largest.isRead == (count <= most), "\(count)")
       #expect(largest.refusal?.code == (count <= most ? nil : .unstorableValue), "\(count)")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastBinaryStore
 
-/// A section that is made from the one that it replaces has the bytes of one that is made of all its rows.
+/// A section patched from its previous version has the same bytes as one encoded from all its rows.
 @Suite struct PagePatcherTests {
   private let model: ManagedObjectModel
   private let entity: ManagedObjectModel.Entity
@@ -26,7 +26,7 @@ import Testing
 
   // MARK: Values
 
-  /// What the values of a column are like.
+  /// The distribution of a column's values.
   private enum Likeness: CaseIterable {
     case missing, seldom, mostly, always, alike, far, whole
   }
@@ -93,7 +93,7 @@ import Testing
       let likenesses = entity.layout.columns.map { _ in Likeness.allCases.randomElement(using: &random) ?? .always }
       func values(_ other: Bool) -> [StoreValue] {
         zip(entity.layout.columns, likenesses).map { column, likeness in
-          // Now and then a value of another likeness, so that forms change.
+          // Sometimes a value of another distribution, so that the encoding changes.
           let isOther = other && Int.random(in: 0..<40, using: &random) == 0
           return Self.value(column, isOther ? Likeness.allCases.randomElement(using: &random) ?? likeness : likeness, prefix, &random)
         }
@@ -172,7 +172,7 @@ import Testing
     #expect(patch(Array(gone.prefix(2)), section[...]) == 1)
     #expect(patch(gone, section[...]) == nil)
     #expect(patch([RowChange(key: 15, old: old[0], new: nil)], section[...]) == nil)
-    // Bytes that are no section of so many rows are refused.
+    // Bytes that can't be a section with this number of rows are refused.
     for count in 0..<section.count { #expect(patch([gone[0]], section[..<count]) == nil) }
     #expect(patch([gone[0]], section[...], count: 4) == nil)
     #expect(patch([gone[0]], (section + [0])[...]) == nil)

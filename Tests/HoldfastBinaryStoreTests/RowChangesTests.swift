@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastBinaryStore
 
-/// Which sections are kept, by what has changed in their rows.
+/// Which sections are kept, depending on the changes in their rows.
 @Suite struct RowChangesTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -33,7 +33,7 @@ import Testing
     let rows = try Self.batch(1...200, identity)
     func changes(_ changed: [Int], new: [Int] = []) -> RowChanges {
       var changes = RowChanges()
-      // As a table tells them that has keys far beyond all others: in no order.
+      // Unsorted, as from a table that contains keys far beyond all others.
       for index in new.reversed() { changes.append(nil, rows.pointer(index)) }
       for index in changed.reversed() { changes.append(rows.pointer(index), nil) }
       changes.sort()
@@ -51,7 +51,7 @@ import Testing
     #expect(changes([30, 12, 20, 60]).changes(in: part).map(\.key) == [13, 21, 31])
   }
 
-  /// Allocated keys may be used after higher ones.
+  /// Reserved keys may be used later than the keys after them.
   @Test func aRowWhoseKeyLiesBetweenThoseOfASectionIsWritten() throws {
     let file = try BinaryTestFile()
     let store = BinaryStore.make(at: file.path)

@@ -5,7 +5,7 @@ import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
-/// Which sections a small save writes anew. What it leaves in the file the battery of all whole-file stores compares.
+/// Which sections a small save rewrites. The tests shared by all whole-file stores compare the contents.
 @Suite struct SmallSaveTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -64,7 +64,7 @@ import Testing
         context = try Self.context(disk)
       }
       let ship = try #require(try Self.all("Ship", context).first)
-      // The first save reads whatever of the file is not read yet.
+      // The first save reads everything that hasn't been read yet.
       try ship.setValue(.string("Changed before"), forKey: "name")
       try context.save()
       let before = disk.contents(of: "harbour") ?? [], readings = disk.count(of: .read)
@@ -76,7 +76,7 @@ import Testing
         Set(BinaryParts(bytes).entries.map { Array(bytes[$0.offset..<$0.offset + $0.byteCount]) })
       }
       let (old, new) = (sections(before), sections(after))
-      // Rows with neighbouring keys are written anew, too, but no links and no indexes.
+      // Rows with adjacent keys are rewritten as well, but no links and no indexes.
       #expect(new.subtracting(old).count <= 6 && new.count > 20, "\(new.subtracting(old).count) of \(new.count)")
       #expect(copied >= new.count - 10 && copied < new.count, "\(copied) of \(new.count)")
     }

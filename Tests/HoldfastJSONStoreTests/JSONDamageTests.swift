@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files that are not as they were written: all of them are refused with a typed error, and left as they are.
+/// Damaged files are refused with a typed error and not changed.
 @Suite struct JSONDamageTests {
   private let file: JSONFile
   private let whole: [UInt8]
@@ -50,7 +50,7 @@ import Testing
     #expect(try file.bytes() == whole)
   }
 
-  // MARK: Changed on purpose
+  // MARK: Deliberate changes
 
   @Test func aFileThatWasEditedByHandSaysHowToOpenItAndIsSealedByTheNextSave() throws {
     let edited = String(decoding: whole, as: UTF8.self).replacingOccurrences(of: "\"name\":\"Ada\"", with: "\"name\": \"Ada Lovelace\"")
@@ -79,7 +79,7 @@ import Testing
     #expect(file.refusal(options: JSONFile.unverified) == nil)
     try file.write(bare.replacingOccurrences(of: ",\"", with: " ,\r\n\t\"").replacingOccurrences(of: ":[", with: " : [ "))
     #expect(file.refusal(options: JSONFile.unverified) == nil)
-    // The members of the document have an order, which a tool that sorts them loses.
+    // The members of the document are ordered. A tool that sorts them breaks the order.
     try file.write(Array(pretty))
     #expect(file.refusal(options: JSONFile.unverified)?.code == .notAStore)
   }

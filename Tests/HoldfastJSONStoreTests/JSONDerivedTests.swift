@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// A derived value changes without the version of its row: that is one history, and what both have counted is counted.
+/// A derived value changes without its row's version. Such versions are one history, and the counts of both processes add up.
 @Suite struct JSONDerivedTests {
   private static let model: ManagedObjectModel = {
     do {
@@ -56,7 +56,7 @@ import Testing
     try context.save()
   }
 
-  /// What another process saves: in a copy, which takes the place of the file.
+  /// Saves as another process would: in a copy, which replaces the file.
   private func saveElsewhere(_ body: (ManagedObjectContext) throws -> Void) throws {
     try copy.write(try file.bytes())
     let context = try Self.context(copy)
@@ -98,7 +98,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  @Test func `a copy that went its own way is one still`() throws {
+  @Test func `a copy that has diverged is still detected`() throws {
     let context = try Self.context(file), other = try Self.context(copy)
     try Self.walk(1, context)
     try Self.dog(context).setValue(.string("Max"), forKey: "name")

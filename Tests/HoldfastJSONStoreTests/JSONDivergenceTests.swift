@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// A file is copied, and both go on: neither is taken for a later version of the other. What came of one by saves always is.
+/// Two copies of a file diverge. Neither is accepted as a later version of the other; a version saved from one always is.
 @Suite struct JSONDivergenceTests {
   private let file: JSONFile
   private let copy: JSONFile
@@ -32,7 +32,7 @@ import Testing
     try copy.write(try file.bytes())
   }
 
-  /// Books by their titles, shelves by row, signs by text, authors by name.
+  /// Books by title, shelves by row, signs by text, authors by name.
   private static func objects(_ entity: String, _ context: ManagedObjectContext) throws -> [ManagedObject] {
     let keys: [String: PropertyPath] = ["Book": "title", "Shelf": "row", "Sign": "text", "Author": "name"]
     return try context.fetch(
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  /// Makes changes in the copy, a save for each.
+  /// Makes changes in the copy, with a save for each.
   private func saveInCopy(_ changes: [Change]) throws {
     let context = try copy.context()
     for change in changes {
@@ -86,16 +86,16 @@ import Testing
 
   @Test(
     arguments: [
-      // Links alone.
+      // Only links.
       ([.similar01], [.similar02]), ([.similar01], [.similar02, .rename]), ([.similarPairs], [.similarOtherPairs]),
       ([.similarPairs], [.similarOtherPairs, .newShelf]), ([.notSimilar01], [.similar02]), ([.similar01, .similarPairs], [.similar02]),
       ([.author0], [.author1, .newShelf]),
       // Links without inverse.
       ([.signHere], [.signThere]), ([.signHere], [.otherSign]), ([.signHere], [.otherSign, .newShelf]),
       ([.signHere], [.signThere, .newShelf]),
-      // Order alone.
+      // Only the order.
       ([.firstToSecond], [.firstToLast]), ([.firstToSecond], [.firstToLast, .rename]), ([.rename, .firstToSecond], [.firstToLast]),
-      // Objects that are new or gone.
+      // New or deleted objects.
       ([.newSign], [.newShelf]), ([.newSign], [.newShelf, .rename]), ([.newSign], [.newOtherSign]), ([.newSign], [.newOtherSign, .rename]),
       ([.newSign, .rename], [.newShelf]), ([.deleteSign], [.newShelf]), ([.rename], [.deleteSign, .newShelf]),
     ] as [([Change], [Change])])
@@ -134,7 +134,7 @@ import Testing
     #expect(try body(file.bytes()) == body(before))
   }
 
-  /// Two take turns, each with several saves of any kind, and neither is ever told that the other went its own way.
+  /// Two processes take turns, each with several arbitrary saves. Neither ever gets the error for diverged copies.
   @Test(arguments: 0..<3) func versionsOfOneHistoryAreNeverRefused(_ round: Int) throws {
     var random = SeededGenerator("Versions of one history, \(round)")
     let context = try file.context()

@@ -19,7 +19,7 @@ enum JSONFileFormat: WholeFileFormat {
 typealias JSONFile = WholeFileFixture<JSONFileFormat>
 
 extension WholeFileFixture where Format == JSONFileFormat {
-  /// Gives a file that was changed by hand the digest that belongs to it.
+  /// Updates the digest of a file that was edited by hand.
   static func sealed(_ text: String) -> [UInt8] {
     var body = text
     if let end = body.range(of: ",\n\"digest\"") { body = String(body[..<end.lowerBound]) }
@@ -33,6 +33,6 @@ extension WholeFileFixture where Format == JSONFileFormat {
 enum Library {
   static let model = Bookshelf.model()
 
-  /// Saves a small graph that has every kind of value and link.
+  /// Saves a small graph with every kind of value and link.
   static func fill(_ context: ManagedObjectContext) throws { try Bookshelf.fill(context) }
 }

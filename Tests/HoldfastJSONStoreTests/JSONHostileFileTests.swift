@@ -6,7 +6,7 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// RX11: files made to hurt. Each is refused, or read exactly.
+/// RX11: malicious files. Each is refused, or read exactly.
 @Suite struct JSONHostileFileTests {
   private let file: JSONFile
   private let text: String
@@ -86,7 +86,7 @@ import Testing
     options.wholeFile.file.largestByteCount -= 1
     let refusal = try #require(file.refusal(options: options))
     #expect(refusal.code == .tooLarge && refusal.path == file.path && refusal.operation == "open the store", "\(refusal)")
-    // A terabyte of nothing.
+    // A sparse file of one terabyte.
     try file.write("")
     let handle = try #require(FileHandle(forWritingAtPath: file.path))
     try handle.truncate(atOffset: 1 << 40)
@@ -140,7 +140,7 @@ import Testing
     ] as [[UInt8]])
   func RX11_whatIsNoTextIsRefused(_ bytes: [UInt8]) throws {
     #expect(try refusal(replacing: "\"name\":\"Ada\"", by: Array("\"name\":\"".utf8) + bytes + Array("\"".utf8))?.code == .damaged)
-    // The same where only the one check of the bytes looks.
+    // The same in a range that only the check of all bytes reads.
     let inModel = Array("\"model\":{\"a\":\"".utf8) + bytes + Array("\",".utf8)
     #expect(try refusal(replacing: "\"model\":{", by: inModel)?.code == .damaged)
   }
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test func RX11_aPairOfSurrogatesMayLieAcrossPieces() throws {
-    // The pieces in which a file is gone over have 65,536 bytes.
+    // The file is checked in chunks of 65,536 bytes.
     for shift in 0..<14 {
       let start = try #require(text.range(of: "\"name\":\"Ada\"")).lowerBound.utf16Offset(in: text) + 8
       let fill = String(repeating: "x", count: 65_536 - start - 12 + shift)
@@ -200,9 +200,9 @@ import Testing
         #expect(refusal == nil)
       }
     }
-    // Permutations of the same parts, which collide wherever a hash only adds or exclusive-ors.
+    // Permutations of the same words, which collide if a hash only uses addition or exclusive-or.
     func colliding(_ number: Int) -> String { (0..<16).map { number >> $0 & 1 == 0 ? "Aa" : "BB" }.joined() }
-    // As long, and different in one place.
+    // The same length, with one difference.
     func other(_ number: Int) -> String { "\(number)" + String(repeating: "x", count: 32 - "\(number)".utf8.count) }
     try expectCost(below: 8, times: { try time(other) }) { try time(colliding) }
   }

@@ -6,7 +6,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files whose numbers are the largest that the format has: what opens is saved and opens again, or the save is refused and says so.
+/// Files with the largest numbers of the format. A file that opens can be saved and opened again, or the save is refused with the reason.
 @Suite struct JSONLimitTests {
   private let file: JSONFile
   private let text: String
@@ -93,18 +93,18 @@ import Testing
 
   // MARK: Options
 
-  /// Something of which a file has so many, and the option that bounds it.
+  /// A count in a file, and the option that limits it.
   struct Limit: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let option: any WritableKeyPath<JSONStore.Options, Int> & Sendable
     let bound: Int
-    /// What stands in the metadata or the model, and what is put in its place.
+    /// A text of the metadata or the model, and its replacement.
     let edit: @Sendable (_ count: Int) -> (String, String)
   }
 
   static let limits: [Limit] = [
     Limit(testDescription: "nesting", option: \.deepestNesting, bound: 20) { count in
-      // The document and the model are two of them.
+      // The document and the model are two levels.
       let arrays = String(repeating: "[", count: count - 2) + String(repeating: "]", count: count - 2)
       return ("\"model\":{", "\"model\":{\"a\":\(arrays),")
     },
@@ -140,7 +140,7 @@ import Testing
 
   // MARK: RX17
 
-  /// Numbers at and beyond the ends of what numbers of some bits can be.
+  /// Numbers at and beyond the limits of integer types.
   static let numbers = [
     "-1", "0", "2147483646", "2147483647", "2147483648", "2147483649", "4294967295", "4294967296", "4294967297", "4611686018427387903",
     "4611686018427387904", "4611686018427387905", "4611686018427387906", "9223372036854775806", "9223372036854775807",
@@ -148,7 +148,7 @@ import Testing
     "18446744073709551615", "18446744073709551616", "-2147483649", "-9223372036854775808", "-9223372036854775809", "1e18", "1e400", "0.5",
   ]
 
-  /// Each number that says which, how many or where, one after the other.
+  /// Each index, count and position, one by one.
   @Test(arguments: numbers) func RX17_aNumberBeyondAllBoundsIsRefusedOrReadAndSaved(_ number: String) throws {
     let pattern = try NSRegularExpression(
       pattern:

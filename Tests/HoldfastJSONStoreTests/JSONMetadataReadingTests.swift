@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Metadata are read without the objects behind them, and so without the digest at the end of the file.
+/// Metadata is read without the objects after it, and therefore without the digest at the end of the file.
 @Suite struct JSONMetadataReadingTests {
   @Test func metadataThatWereEditedByHandAreReadWithoutOpeningAndNotWritten() throws {
     let file = try JSONFile()

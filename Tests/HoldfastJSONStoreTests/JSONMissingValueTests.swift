@@ -5,8 +5,8 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files in which an object lacks what its model says every object has. Whether a value is there is checked by saves, not when a
-/// file is opened, so such a file opens, and can be read and mended.
+/// Files in which an object lacks a value that its model requires. Only saves check required values, so such a file opens and can be read
+/// and repaired.
 @Suite struct JSONMissingValueTests {
   private let file: JSONFile
   private let whole: String
@@ -42,7 +42,7 @@ import Testing
   @Test(arguments: [false, true]) func whatLacksAValueIsRefusedWhenItIsSavedAndLeftAloneUntilThen(hasNulls: Bool) throws {
     try write(hasNulls: hasNulls)
     var context = try Card.context(file)
-    // A save of something else does not look at it.
+    // A save of other objects doesn't check it.
     context.insert(Card.self).fill()
     try context.save()
     let card = try #require(try context.fetch(FetchRequest<Card>()).first { $0.j.isEmpty })
@@ -60,7 +60,7 @@ import Testing
   }
 }
 
-/// An object with a mandatory attribute of each type.
+/// An object with a required attribute of each type.
 private final class Card: ManagedObject {
   override class var entityName: String { "Card" }
   static let types: [AttributeType] = [

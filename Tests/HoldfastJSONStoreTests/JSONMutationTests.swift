@@ -5,12 +5,12 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Files in which random values are others, opened without regard to the digest: what opens can be read whole, changed, saved and
+/// Files with random changed values, opened without checking the digest. A file that opens can be read completely, changed, saved and
 /// opened again.
 @Suite struct JSONMutationTests {
   private let file: JSONFile
   private let text: NSString
-  /// The places of scalars and of lists of keys, but for those of the model.
+  /// The ranges of scalars and lists of keys, except in the model.
   private let places: [NSRange]
 
   private static let values = [
@@ -69,9 +69,9 @@ import Testing
     do {
       try context.save()
     } catch let error as ContextError where [1560, 1570].contains(error.coreDataCode) {
-      // An object lacks a mandatory value.
+      // An object lacks a required value.
     } catch let error as StoreError where error.code == .unstorableValue {
-      // No keys or no generations are left.
+      // No keys or generations are left.
     }
     try context.persistentStoreCoordinator.close()
   }

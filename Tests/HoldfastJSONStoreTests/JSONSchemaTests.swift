@@ -5,7 +5,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// The schema that is published says what is written.
+/// The published schema describes the written files.
 @Suite struct JSONSchemaTests {
   private let schema: [String: Any]
 

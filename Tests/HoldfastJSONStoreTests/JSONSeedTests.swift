@@ -4,7 +4,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// The files from which the fuzzer starts.
+/// The fuzzer's seed files.
 @Suite struct JSONSeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/JSONStores")

@@ -6,20 +6,21 @@ import HoldfastStore
   import TestSupport
 #endif
 
-/// What must hold of any bytes that are opened as a JSON store.
+/// The guarantees for any bytes opened as a JSON store.
 enum JSONStoreProperty {
   static let model = WholeFileProperty.model()
 
   private static let property = WholeFileProperty(
     model: model, description: { .json(at: $0, options: JSONStore.Options(wholeFile: $1)) }, content: objects)
 
-  /// Which rule the bytes break; nil if they break none.
+  /// The violated guarantee; nil if there is none.
   static func violation(_ bytes: [UInt8]) -> String? { property.violation(bytes) }
 
   /// Whether the bytes can't be opened, whatever their digest.
   static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
 
-  /// The objects' range of a file. Saves differ in their generation, which is before it, and so in their digest, which is behind it.
+  /// The range of the objects in a file. Saves differ in their generation, which is before it, and therefore in their digest, which is
+  /// after it.
   private static func objects(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
     let start = bytes.firstRange(of: Array("\"entities\":".utf8)), end = bytes.firstRange(of: Array(",\n\"digest\":".utf8))
     guard let start, let end, start.upperBound <= end.lowerBound else { return nil }

@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// A copy has its own lock file, so another process can use the keys that were allocated here.
+/// Another process, which uses the lock file of a copy, takes keys that this store has reserved.
 @Suite struct JSONTakenKeyTests {
   private let file: JSONFile
   private let copy: JSONFile
@@ -33,7 +33,7 @@ import Testing
     return SaveRequest(entities: [changes])
   }
 
-  /// Makes a later version with new objects out of a copy, and puts it in the file's place.
+  /// Makes a later version with new objects from a copy, and replaces the file with it.
   private func replaceByLaterVersion() throws {
     try copy.write(try file.bytes())
     let context = try copy.context()
@@ -65,7 +65,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Without anybody else it is the caller who used a key twice, and no repetition helps.
+  /// If no other process has saved, the caller has used a key twice, and retrying doesn't help.
   @Test func aKeyThatTheCallerUsesTwiceIsNoChangeOfTheFile() throws {
     let store = JSONStore.make(at: file.path)
     let identity = try store.open(model: Library.model).identity

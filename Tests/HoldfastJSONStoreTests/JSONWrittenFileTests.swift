@@ -6,7 +6,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Whatever is written opens again, also at the limits of what can be read; what could not be read is refused when it is saved.
+/// Written files can be opened again, even at the limits. A save that would write an unreadable file is refused.
 @Suite struct JSONWrittenFileTests {
   private static let pair: ManagedObjectModel = {
     do {
@@ -27,7 +27,7 @@ import Testing
   private let file: JSONFile
   init() throws { file = try JSONFile() }
 
-  /// Lets a file say something else, with the digest that belongs to it.
+  /// Edits the text of a file and updates its digest.
   private func edit(_ old: String, _ new: String) throws {
     let text = try file.text()
     let place = try #require(text.range(of: old), "\(old) is not in\n\(text)")

@@ -3,7 +3,7 @@ import HoldfastModelFile
 import TestSupport
 import Testing
 
-/// Which versions a model on disk has, and which one is current.
+/// The versions of a model on disk, and the current one.
 @Suite struct BundleTests {
   private let folder: TemporaryFolder
 
@@ -115,7 +115,7 @@ import Testing
     let found = try bundle()
     #expect(code { _ = try found.document(version: "Link") } == .notAModel)
     #expect(code { _ = try found.document(version: "In") } == .notAModel)
-    // The path that leads to the model may go through links.
+    // The path to the model may contain links.
     try folder.link("Alias.xcdatamodeld", to: folder.file("Zoo.xcdatamodeld"))
     #expect(try bundle("Alias.xcdatamodeld").document(version: "Zoo").root.name == "model")
   }

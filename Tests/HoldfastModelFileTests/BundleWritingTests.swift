@@ -3,7 +3,7 @@ import HoldfastModelFile
 import TestSupport
 import Testing
 
-/// Models are written so that nothing that was there is lost.
+/// Writing a model never loses existing files.
 @Suite struct BundleWritingTests {
   private let folder: TemporaryFolder
 

@@ -21,7 +21,7 @@ extension Corpus {
     return ((try? FileManager.default.subpathsOfDirectory(atPath: root)) ?? []).sorted()
   }
 
-  /// What a store of Core Data keeps of its model: the cache and the property list of its metadata. The store is copied with its log first.
+  /// The model that a Core Data store contains: the cache and the property list of its metadata. The store and its log are copied first.
   static func store(_ file: String) throws -> (cache: [UInt8]?, metadata: PropertyList) {
     let folder = TemporaryFolder()
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path(file) + end) {

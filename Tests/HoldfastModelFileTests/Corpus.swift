@@ -8,7 +8,7 @@ enum Corpus {
   /// The `contents` files, relative to the root.
   static let contents: [String] = paths { $0.hasSuffix("/contents") }
 
-  /// The outermost folders of models, relative to the root.
+  /// The outermost model folders, relative to the root.
   static let bundles: [String] = paths { path in
     let folders = path.split(separator: "/").filter { $0.hasSuffix(".xcdatamodeld") || $0.hasSuffix(".xcdatamodel") }
     return folders.count == 1 && (path.hasSuffix(".xcdatamodeld") || path.hasSuffix(".xcdatamodel"))

@@ -1,7 +1,7 @@
 import HoldfastModelFile
 import Testing
 
-/// Every file that Xcode wrote is read and written again, and nothing is lost.
+/// Every file that Xcode wrote can be read and written again without loss.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CorpusDocumentTests {
   @Test func thereAreFilesOfEveryXcode() { #expect(Corpus.contents.count >= 69) }
 
@@ -9,7 +9,7 @@ import Testing
     let bytes = try Corpus.bytes(file)
     let document = try ModelDocument(bytes: bytes, path: file)
     let written = try document.serialized()
-    // Three files went through an editor that puts a line break at the end; Xcode writes none.
+    // An editor added a line break at the end of three files. Xcode doesn't write one.
     let expected = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
     #expect(String(decoding: written, as: UTF8.self) == String(decoding: expected, as: UTF8.self))
     #expect(try ModelDocument(bytes: written) == document)
@@ -21,7 +21,7 @@ import Testing
 
   @Test(arguments: Corpus.contents) func attributesInAnyOrderAreWrittenInXcodes(_ file: String) throws {
     let document = try ModelDocument(bytes: Corpus.bytes(file))
-    // The order of the outermost element tells its age.
+    // The attribute order of the root element indicates its age.
     let model = document.root.attributes
     var shuffled = reversed(document.root)
     shuffled.attributes = model

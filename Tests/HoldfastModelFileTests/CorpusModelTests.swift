@@ -3,7 +3,7 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// Every model that Xcode wrote is a model of Holdfast, and nothing that matters to it is lost on the way.
+/// Every model that Xcode wrote can be converted to a model of Holdfast without losing anything relevant.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CorpusModelTests {
   @Test(arguments: Corpus.contents) func aModelLoadsAndSurvivesWritingAndReading(_ file: String) throws {
     let document = try ModelDocument(contentsOf: Corpus.path(file))
@@ -12,7 +12,7 @@ import Testing
     let again = try ModelDocument(bytes: ModelDocument(model).serialized()).model()
     #expect(again.versionChecksum == model.versionChecksum)
     #expect(again.versionIdentifiers == model.versionIdentifiers)
-    // A file that a program wrote may have its properties in another order than Xcode's.
+    // A file written by another program may have its properties in another order than Xcode's.
     let sorted = try ManagedObjectModel(
       entities: model.declarations.map { entity in
         var entity = entity
@@ -23,7 +23,7 @@ import Testing
     #expect(again == sorted)
   }
 
-  /// What is read and written again by way of a model is what Xcode wrote, but for what means nothing at run time.
+  /// A file that is read and written by way of a model is unchanged, except for settings without effect at run time.
   @Test(arguments: Corpus.contents) func aModelSaysAllThatItsFileSays(_ file: String) throws {
     let document = try ModelDocument(contentsOf: Corpus.path(file))
     let written = try ModelDocument(document.model(path: file))
@@ -63,7 +63,7 @@ import Testing
     return element
   }
 
-  /// The children of an entity, with old marks of indexes said in the new way.
+  /// The children of an entity, with old index marks converted to the new form.
   private func indexed(_ entity: ModelElement) -> [ModelElement] {
     var children = entity.children.filter { $0.name != "compoundIndexes" }
     let compound = entity.child(named: "compoundIndexes")?.children.map { $0.children.compactMap { $0["value"] } } ?? []

@@ -6,7 +6,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// A SQLite store that is made for a model has the tables and columns that Core Data makes for it.
+/// A new SQLite store has the same tables and columns as one that Core Data creates for the model.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CreatedSchemaTests {
   /// The columns of each table with their declared types.
   private typealias Schema = [String: [String: String]]
@@ -38,13 +38,13 @@ import Testing
     return try schema(folder.file("new.sqlite"))
   }
 
-  /// What was not there when a framework was younger, and what is no part of the model.
+  /// Tables that older framework versions didn't have, and tables that aren't part of the model.
   private static func isOfTheFramework(_ table: String) -> Bool {
     ["Z_MODELCACHE", "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(table) || table.hasPrefix("sqlite_")
   }
 
-  /// Whether two names differ in the digits at their end alone, which keep columns of several join tables apart and which Core Data
-  /// gives out in either order.
+  /// The names without the digits at their end. The digits distinguish columns of several join tables, and Core Data assigns them in either
+  /// order.
   private static func withoutDigits(_ names: some Sequence<String>) -> [String] {
     names.map { name in String(name.reversed().drop { $0.isNumber }.reversed()) }.sorted()
   }
@@ -61,14 +61,14 @@ import Testing
     #expect(made.count == real.count, "\(made.keys.sorted()) \(real.keys.sorted())")
     for (table, columns) in made {
       if let same = real[table], same == columns { continue }
-      // The join table of a relationship between objects of one kind is named from either side.
+      // A join table between objects of one entity can be named after either side.
       let isLink = table.hasPrefix("Z_")
       let found = real.contains { isLink && Self.withoutDigits($0.value.keys) == Self.withoutDigits(columns.keys) }
       #expect(found, "\(table): \(columns) is \(real[table] ?? [:]) there")
     }
   }
 
-  /// What a program says that shares no code with this one, and was compared with stores of Core Data: tables and their columns.
+  /// The tables and their columns according to an independent program, which was compared with Core Data's stores.
   private static let secondOpinion: [String: [String: Set<String>]] = {
     let program = """
       import sys
@@ -91,7 +91,7 @@ import Testing
   @Test(.enabled(if: VersionHashTests.python != nil, "There is no python3 for a second opinion."), arguments: Corpus.contents)
   func aSecondProgramExpectsTheSameTables(_ contents: String) throws {
     let model = try ModelDocument(contentsOf: Corpus.path(contents)).model()
-    // How Core Data lays composite attributes out was never seen.
+    // No example of Core Data's layout for composite attributes is available.
     if !model.composites.isEmpty { return }
     let said = try #require(Self.secondOpinion[contents])
     let made = try Self.created(model, TemporaryFolder()).filter {

@@ -1,7 +1,7 @@
 import Foundation
 import HoldfastStore
 
-/// A model with everything that declarations can say, in Xcode's order.
+/// A model that uses every setting, in Xcode's order.
 enum FullModel {
   static func model() throws -> ManagedObjectModel {
     var all = FetchRequestDescription("all", entity: "Item", predicateFormat: "text == $text AND whole16 > 5 AND text != \"<&>\"")

@@ -1,7 +1,7 @@
 import HoldfastModelFile
 import Testing
 
-/// Files that are wrong on purpose end in an error that says where.
+/// Invalid files end in an error with the position.
 @Suite struct HostileDocumentTests {
   private func failure(_ bytes: [UInt8], _ options: ModelFileOptions = ModelFileOptions()) -> ModelFileError? {
     do throws(ModelFileError) {
@@ -89,7 +89,7 @@ import Testing
     let found = failure(beginning + Array("=''\n/>".utf8))
     #expect(found?.code == .malformed)
     #expect(found?.line == (beginning.contains(0x0A) ? 2 : 1))
-    // What refuses it is the scan, before the parser sees it.
+    // The scan refuses it before the parser runs.
     #expect(found?.reason.contains("libxml2") == false && found?.reason.contains("It isn't valid XML") == false)
   }
 
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  // MARK: Limits: what is allowed passes, one more does not.
+  // MARK: Limits: the maximum is allowed, one more isn't
 
   @Test func depthIsBounded() {
     func nested(_ depth: Int) -> String {
@@ -140,7 +140,7 @@ import Testing
     #expect(failure("<model a=\"123456\"/>", options)?.code == .tooLarge)
     #expect(failure("<model a=\"" + String(repeating: "x", count: 1 << 20) + "\"/>") == nil)
     #expect(failure("<model a=\"" + String(repeating: "x", count: 12 << 20) + "\"/>")?.code == .tooLarge)
-    // Many large values in one tag, which the parser has to hold at once.
+    // Many large values in one tag, which the parser keeps in memory together.
     let values = (0..<12).map { "a\($0)=\"" + String(repeating: "x", count: 1 << 20) + "\"" }.joined(separator: " ")
     #expect(failure("<model " + values + "/>")?.code == .malformed)
     #expect(failure("<" + String(repeating: "x", count: 1 << 20) + "/>")?.code == .malformed)

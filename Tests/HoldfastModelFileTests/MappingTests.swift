@@ -4,7 +4,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// What elements of a file mean, and how models are written.
+/// The meaning of elements in a file, and how models are written.
 @Suite struct MappingTests {
   private func model(_ text: String) throws -> ManagedObjectModel {
     try ModelDocument(bytes: Array("<model>\(text)</model>".utf8)).model()
@@ -49,7 +49,7 @@ import Testing
     #expect(model.composites[0].elements[0].defaultValue == value)
     #expect(document.convertedDefaults.map(\.path) == ["E.a", "composite C.b"])
     #expect(document.convertedDefaults.allSatisfy { $0.text == text && $0.value == value && $0.correctedText == corrected })
-    // The document keeps the text, and a model's own document has the value as its type spells it.
+    // The document keeps the text. A model's own document has the value in its type's format.
     #expect(try String(decoding: document.serialized(), as: UTF8.self).contains("defaultValueString=\"\(text)\""))
     #expect(try ModelDocument(model).convertedDefaults.isEmpty)
   }
@@ -78,7 +78,7 @@ import Testing
     let text = try attribute("attributeType='String' minValueString='1' maxValueString='64' regularExpressionString='^[a-z]+$'")
     #expect(text.validation == AttributeValidation(minimumLength: 1, maximumLength: 64, regularExpression: "^[a-z]+$"))
     #expect(try attribute("attributeType='Integer 16' minValueString='-3' maxValueString='9'").validation == .range(.int16(-3), .int16(9)))
-    // Left over from another type.
+    // A leftover from another type.
     #expect(try attribute("attributeType='Boolean' minValueString='x' regularExpressionString='y'").validation == .none)
   }
 
@@ -191,7 +191,7 @@ import Testing
     #expect(try identifiers("userDefinedModelVersionIdentifier='2.1'") == ["2.1"])
   }
 
-  // MARK: A model that was built in code
+  // MARK: A model built in code
 
   @Test func aModelBuiltInCodeIsWrittenAndReadAgain() throws {
     let model = try FullModel.model()
@@ -240,7 +240,7 @@ import Testing
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(secondsFromGMT: 0)
     formatter.dateFormat = "yyyy-MM-dd HH:mm:ss"
-    // After 1582 Foundation's calendar is the same.
+    // For dates after 1582, Foundation's calendar agrees.
     let edges = [0, -1, 86_399, 86_400, 59_443_200, 59_529_600, -31_622_400, -13_190_000_000, 252_455_615_999].map(Double.init)
     for seconds in edges + (0..<300).map({ _ in Double.random(in: -13_190_000_000..<252_455_616_000, using: &generator) }) {
       let model = try ManagedObjectModel(entities: [
@@ -260,7 +260,7 @@ import Testing
     let written = try ModelDocument(model)
     #expect(written.root.children[0].children[0]["defaultValueString"] == nil)
     guard case .date(let again) = try written.model().declarations[0].attributes[0].defaultValue else {
-      Issue.record("There is no date.")
+      Issue.record("The default value isn't a date.")
       return
     }
     #expect(again == seconds || again.isNaN && seconds.isNaN)

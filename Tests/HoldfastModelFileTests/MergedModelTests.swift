@@ -3,7 +3,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Several models become one.
+/// Merging several models into one.
 @Suite struct MergedModelTests {
   private func entity(_ name: String, _ attribute: String = "x") -> EntityDescription {
     EntityDescription(name, attributes: [AttributeDescription(attribute, .string)])

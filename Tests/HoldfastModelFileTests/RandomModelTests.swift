@@ -2,9 +2,9 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// A model that was built in code comes back from a file as it was, or is not written.
+/// A model built in code is unchanged after being written to a file and read again, or it isn't written.
 @Suite struct RandomModelTests {
-  /// What is not so; nil when all is well.
+  /// The violated guarantee; nil if there is none.
   private func violation(_ model: ManagedObjectModel, mayBeRefused: Bool) throws -> String? {
     let bytes: [UInt8]
     do { bytes = try ModelDocument(model).serialized() } catch {
@@ -20,7 +20,7 @@ import Testing
     return again.versionDigest == model.versionDigest ? nil : "It has other hashes."
   }
 
-  /// The first place in which the JSON of two models differs.
+  /// The first difference between the JSON of two models.
   private func difference(_ a: ManagedObjectModel, _ b: ManagedObjectModel) -> String {
     guard let a = try? a.canonicalJSON(), let b = try? b.canonicalJSON() else { return "no JSON" }
     let same = zip(a, b).prefix { $0 == $1 }.count
@@ -40,7 +40,7 @@ import Testing
     let seed = UInt64.random(in: 0...UInt64.max / 2)
     var madeCount = 0
     for number in 0..<600 {
-      // Some are refused before they are models.
+      // Some declarations aren't valid models.
       guard let model = try? RandomModels.model(seed: seed + UInt64(number), isOdd: true) else { continue }
       madeCount += 1
       let found = try violation(model, mayBeRefused: true)
@@ -49,7 +49,7 @@ import Testing
     #expect(madeCount > 50)
   }
 
-  /// What a file cannot say of a model, each with the word that names it.
+  /// Settings that a file can't represent, each with the word that names it.
   private static let unsayable: [(word: String, attribute: AttributeDescription)] = {
     var cases: [(String, AttributeDescription)] = [
       ("pattern", AttributeDescription("a", .string, validation: .pattern(""))),

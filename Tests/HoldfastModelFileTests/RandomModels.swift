@@ -2,7 +2,7 @@ import Foundation
 import HoldfastStore
 import TestSupport
 
-/// Models with any setting that declarations can have, in Xcode's order. The odd ones also say what a model file may not be able to.
+/// Models with any combination of settings, in Xcode's order. The odd ones also use settings that a model file may not support.
 struct RandomModels {
   private var generator: SeededGenerator
   private let isOdd: Bool
@@ -10,7 +10,7 @@ struct RandomModels {
   private let entityNames: [String]
   private let compositeNames: [String]
 
-  /// The model of a seed.
+  /// The model for a seed.
   static func model(seed: UInt64, isOdd: Bool) throws -> ManagedObjectModel {
     var models = RandomModels(seed: seed, isOdd: isOdd)
     return try models.model()
@@ -73,7 +73,7 @@ struct RandomModels {
     entity.userInfo = userInfo()
   }
 
-  /// Adds a relationship, and often one that leads back.
+  /// Adds a relationship, and often its inverse.
   private mutating func relate(_ entities: inout [EntityDescription]) {
     let start = Int.random(in: entities.indices, using: &generator), end = Int.random(in: entities.indices, using: &generator)
     var there = relationship(to: entityNames[end])
@@ -135,7 +135,7 @@ struct RandomModels {
   private mutating func element(of composite: Int) -> AttributeDescription {
     var element = attribute()
     element.isTransient = false
-    // A group holds only later ones, so that none holds itself.
+    // A composite contains only later ones, so it can't contain itself.
     if element.type == .composite || element.type == .undefined {
       element = AttributeDescription(element.name, .double)
       if composite + 1 < compositeNames.count { element = .composite(element.name, compositeNames[composite + 1], isOptional: chance(2)) }
@@ -182,7 +182,7 @@ struct RandomModels {
     return (a?.real ?? 0) <= (b?.real ?? 0) ? .range(a, maybe { _ in b } ?? nil) : .range(maybe { _ in b } ?? nil, a)
   }
 
-  /// A value of a type; nil for types that have none that can be written.
+  /// A value of a type; nil for types without writable values.
   private mutating func value(_ type: AttributeType) -> StoreValue? {
     if isOdd, chance(8) { return type == .composite ? nil : .null }
     let real = pick([
@@ -210,7 +210,7 @@ struct RandomModels {
     return Decimal(string: digits) ?? 0
   }
 
-  // MARK: Parts
+  // MARK: Components
 
   private mutating func chance(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &generator) == 0 }
 
@@ -228,7 +228,7 @@ struct RandomModels {
     return elements
   }
 
-  /// A name that nothing else has.
+  /// A unique name.
   private mutating func name() -> String {
     nameCount += 1
     return pick(["a", "B", "_", "class"]) + "\(nameCount)"

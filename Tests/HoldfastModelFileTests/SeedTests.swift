@@ -3,7 +3,7 @@ import HoldfastModelFile
 import TestSupport
 import Testing
 
-/// What the fuzzer starts from, and what it found, keeps to what must hold of all bytes; so does what is close to it.
+/// The fuzzer's seed files and findings, and small changes of them, keep the guarantees for any bytes.
 @Suite struct SeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/ModelContents")

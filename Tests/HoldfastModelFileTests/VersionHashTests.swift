@@ -5,9 +5,9 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Models that are read from files have the version hashes that Core Data gave them.
+/// The version hashes of models read from files equal those that Core Data stored.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct VersionHashTests {
-  /// The stores that Core Data wrote, each with the file of its model, from the table in the corpus's own description.
+  /// The stores that Core Data wrote, each with its model file, from the table in the corpus's description.
   static let stores: [(store: String, contents: String)] = {
     guard let root = Corpus.root, let table = try? String(contentsOfFile: "\(root)/README.md", encoding: .utf8) else { return [] }
     return table.split(separator: "\n").compactMap { line in
@@ -36,7 +36,7 @@ import Testing
     return paths.first { FileManager.default.isExecutableFile(atPath: $0) }
   }()
 
-  /// What a program prints that is given the corpus and its models; nothing without python3.
+  /// The output of a program that gets the corpus and its models; empty without python3.
   static func python(_ program: String) -> String {
     guard let python, let root = Corpus.root else { return "" }
     let process = Process(), output = Pipe()
@@ -50,7 +50,7 @@ import Testing
     return text
   }
 
-  /// What a program that shares no code with this one says: for each file the hash of each entity, digest and checksum.
+  /// The output of an independent program: for each file the hash of each entity, the digest and the checksum.
   private static let secondOpinion: [String: [String: String]] = {
     let program = """
       import base64, sys

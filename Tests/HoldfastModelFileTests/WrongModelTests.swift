@@ -3,7 +3,7 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// Models that make no sense end in an error with the line and the name of what is wrong.
+/// Invalid models end in an error with the line and the name of the element.
 @Suite struct WrongModelTests {
   private func failure(_ text: String, _ options: ModelFileOptions = ModelFileOptions()) -> ModelFileError? {
     do throws(ModelFileError) {
@@ -14,10 +14,10 @@ import Testing
     }
   }
 
-  /// One attribute, which stands in line 3.
+  /// One attribute, in line 3.
   private func attribute(_ text: String) -> String { "<model>\n<entity name=\"Person\">\n<attribute \(text)/></entity></model>" }
 
-  /// For programs that know no type of Holdfast's.
+  /// For programs that don't know Holdfast's error types.
   @Test func foundationShowsTheSentenceAndCocoasNumber() throws {
     let error: any Error = try #require(failure("<model>\n<entity/></model>"))
     let bridged = error as NSError
@@ -101,7 +101,7 @@ import Testing
     #expect(found?.element == "fetch request \"q\"")
   }
 
-  /// What a model says, the line of its first contradiction and the element there.
+  /// A model's contents, and the line and the element of its first contradiction.
   private static let contradictions: [(text: String, line: Int, element: String)] = [
     ("<entity name='A' parentEntity='A'/>", 2, "A"), ("<entity name='A' parentEntity='B'/>\n<entity name='B' parentEntity='A'/>", 2, "A"),
     ("<entity name='A' parentEntity='Gone'/>", 2, "A"), ("<entity name='A'/>\n<entity name='A'/>", 2, "A"),
@@ -129,12 +129,12 @@ import Testing
     let found = try #require(failure("<model>\n\(text)\n</model>"), "\(element)")
     #expect(found.code == .contradictory)
     #expect(found.element == element)
-    // A tag's line is that of its end; an entity's, too.
+    // The reported line is where the tag ends. The same applies to entities.
     #expect(found.line == line, "\(found)")
     #expect(found.cause is ModelError)
   }
 
-  // MARK: Few elements that stand for very much
+  // MARK: Few elements that expand to many
 
   private func chain(_ count: Int, isCircle: Bool = false) -> String {
     "<model>"

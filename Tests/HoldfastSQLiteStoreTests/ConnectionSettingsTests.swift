@@ -25,7 +25,7 @@ import Testing
       ])
     #expect(database.journalMode == .wal)
     database.close()
-    // Byte 20 of the header: nothing is reserved at the end of the pages.
+    // Byte 20 of the header: no bytes are reserved at the end of pages.
     #expect(TestFile.read(folder.file())[20] == 0)
   }
 
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test func openingAFileOfSomebodyElseLeavesEveryByteAsItWas() throws {
-    // Left in rollback mode, so that adopting the log would change the header.
+    // In rollback mode, so that switching to a log would change the header.
     try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete)).close()
     let before = TestFile.read(folder.file())
     let database = try SQLiteDatabase.opened(path: folder.file(), options: SQLiteStoreOptions())

@@ -72,7 +72,7 @@ import Testing
     let database = try SQLiteDatabase.make(folder.file())
     let writer = database.writer
     let isOver = Mutex(false)
-    // A thread of its own: a task would wait until the other tests have left a thread to it, and this one's statement runs as long.
+    // A thread, not a task: a task would wait for a free thread while other tests run, and this statement runs as long.
     Thread.detachNewThread {
       while !isOver.withLock({ $0 }) {
         writer.interrupt()

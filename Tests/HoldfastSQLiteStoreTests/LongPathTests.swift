@@ -6,20 +6,20 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Paths beyond the 512 bytes that SQLite's own file system takes.
+/// Paths longer than 512 bytes, the limit of SQLite's own file system layer.
 @Suite(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fd"))) struct LongPathTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
 
-  /// A path of a certain length below the scratch folder, whose folders are made.
+  /// A path of the given length below the scratch folder. Its folders are created.
   private func path(bytes: Int, nameBytes: Int = 20) throws -> String {
     var parent = folder.url.resolvingSymlinksInPath().path
     let parentBytes = bytes - nameBytes - 1
     while parent.utf8.count < parentBytes {
       let room = parentBytes - parent.utf8.count - 1
       try #require(room > 0)
-      // No folder's name is left with no byte.
+      // Folder names must not be empty.
       parent += "/" + String(repeating: "d", count: room <= 200 ? room : min(200, room - 2))
     }
     try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: [503, 504, 505, 512, 513, 600, 1024, 4080, 4095], SQLiteStoreOptions.JournalMode.allCases)
-  func `a store is made, saved, closed and read at a path of any length that the system allows`(
+  func `a store is created, saved, closed and read at a path of any length that the system allows`(
     bytes: Int, mode: SQLiteStoreOptions.JournalMode
   ) throws {
     let path = try path(bytes: bytes)
@@ -56,7 +56,7 @@ import Testing
     #expect(try files(beside: path) == [name])
   }
 
-  @Test func `the longest name that leaves room for the files beside it is taken, and a longer one refused without making a file`() throws {
+  @Test func `the longest name with room for the companion files is allowed, and a longer one refused without creating a file`() throws {
     for bytes in [480, 2000] {
       let longest = try path(bytes: bytes, nameBytes: 247)
       let tested = try store(longest)
@@ -71,14 +71,14 @@ import Testing
     }
   }
 
-  @Test func `a path beyond the system's limit is refused with the limit`() throws {
+  @Test func `a path longer than the system's limit is refused, and the error names the limit`() throws {
     let path = try path(bytes: 4095) + "x"
     let error = try thrown { _ = try self.store(path) }
     #expect(error.code == .invalidPath && error.reason.contains("4,095"))
     #expect(try files(beside: path) == [])
   }
 
-  @Test func `without the list of descriptors a long path is refused with SQLite's limit`() throws {
+  @Test func `without the list of descriptors, a long path is refused with SQLite's limit`() throws {
     let path = try path(bytes: 505)
     let error = storeError { () throws(StoreError) in try SQLiteFileName(path: path, descriptors: "/nonexistent") }
     #expect(error?.code == .invalidPath && error?.path == path)
@@ -86,7 +86,7 @@ import Testing
     #expect(try files(beside: path) == [])
   }
 
-  @Test func `a path is as long as its folder without links, however short a link makes it`() throws {
+  @Test func `the length of a path counts after resolving links, however short the link is`() throws {
     let path = try path(bytes: 900), link = folder.file("link")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SQLiteFile.split(path).folder)
     let tested = try store(link + "/" + SQLiteFile.split(path).name)
@@ -96,7 +96,7 @@ import Testing
     #expect(try store(path).all("Person").count == 1)
   }
 
-  @Test func `what a store's description reads of a closed file, it reads at a long path`() throws {
+  @Test func `a store's description can read a closed file at a long path`() throws {
     let path = try path(bytes: 700)
     try store(path).store.close()
     let description = StoreDescription.sqlite(at: path)
@@ -107,7 +107,7 @@ import Testing
     #expect(try SQLiteStore.coreDataModelCache(at: path) == nil)
   }
 
-  @Test func `errors name the path, and SQLite's log lines are given it`() throws {
+  @Test func `errors and SQLite's log messages contain the path`() throws {
     let path = try path(bytes: 600)
     try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) }).write(to: URL(fileURLWithPath: path))
     let error = try thrown { _ = try self.store(path) }
@@ -118,7 +118,7 @@ import Testing
     #expect(SQLiteFileName.spelledOut("open(/proc/self/fd/99999/x) - \(name.text)") == "open(/proc/self/fd/99999/x) - \(path)")
   }
 
-  @Test func `the folder's descriptor is closed with the store`() throws {
+  @Test func `closing the store closes the descriptor of its folder`() throws {
     let path = try path(bytes: 600)
     func openFolders() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
@@ -133,7 +133,7 @@ import Testing
     #expect(try openFolders() == 0)
   }
 
-  @Test func `values in files of their own are kept beside a store with a long path`() throws {
+  @Test func `external values are stored beside a store with a long path`() throws {
     let path = try path(bytes: 900)
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -148,7 +148,7 @@ import Testing
     #expect(try again.all("Photo").count == 1)
     try again.store.close()
 
-    // The folder beside the store would be named `.NAME_SUPPORT`, which is one byte too many.
+    // The name of the folder beside the store, `.NAME_SUPPORT`, would be one byte too long.
     let widest = try StoreUnderTest(folder, model, path: try self.path(bytes: 900, nameBytes: 247))
     #expect(try thrown { try widest.insert("Photo", [["bytes": .data(bytes)]]) }.code == .invalidPath)
     #expect(try widest.all("Photo").isEmpty)

@@ -19,7 +19,7 @@ import Testing
       #expect(code(folder.file(name)) == .alreadyOpen, "\(name)")
     }
     #expect(OpenFileRegistry.isOpen(database.file.identity))
-    // SQLite warns of a second name whenever it opens or closes a file.
+    // SQLite logs a warning about a second name whenever it opens or closes a file.
     TestFile.delete(folder.file("hard"))
     database.close()
     #expect(!OpenFileRegistry.isOpen(database.file.identity))
@@ -71,7 +71,7 @@ import Testing
       _ = database.checkpoint.afterCommit()
       #expect(counter.take() == 0)
 
-      // The counter does see what it is there to see.
+      // The counter does count.
       let lease = try database.readers.lease(.request, to: "read")
       #expect(counter.take() > 0)
       lease.end()
@@ -89,7 +89,7 @@ import Testing
       let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
       let error = storeError { () throws(StoreError) in try other.writer.begin(.immediate) }
       precondition(error?.code == .locked, "\(String(describing: error))")
-      // As the last connection that it knows of, it would delete the log if it could not see our locks.
+      // If it couldn't see our locks, it would delete the log as the last known connection.
       other.close()
     }
     try database.writer.commit()

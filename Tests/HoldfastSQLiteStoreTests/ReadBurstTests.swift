@@ -8,7 +8,7 @@ import Testing
 @Suite struct ReadBurstTests {
   private let folder = TemporaryFolder()
 
-  /// Reads in quick succession until the connection keeps its transaction. How often that takes depends on how busy the machine is.
+  /// Reads in quick succession until the connection keeps its transaction. The number of reads depends on the load of the machine.
   private func burst(_ database: SQLiteDatabase) throws -> SQLiteConnection {
     while true {
       let connection = try database.readers.withConnection(to: "read") { connection in
@@ -23,7 +23,7 @@ import Testing
     try database.readers.withConnection(to: "read") { try $0.int64("SELECT count(*) FROM item") }
   }
 
-  /// A connection of its own, as another process has.
+  /// A separate connection, as in another process.
   private func stranger(_ database: SQLiteDatabase) throws -> SQLiteConnection {
     try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
   }
@@ -65,7 +65,7 @@ import Testing
     try database.insert()
     _ = try burst(database)
     let other = try stranger(database)
-    // Fails as locked while somebody reads in the log.
+    // Fails with a locking error while a reader uses the log.
     func restartsLog() throws -> Bool { try other.int64("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
     while try !restartsLog() { usleep(1000) }
     #expect(TestFile.size(folder.file() + "-wal") == 0)
@@ -117,8 +117,8 @@ import Testing
     #expect(!folder.names.contains("store.sqlite-shm"))
   }
 
-  /// A reader that never pauses would otherwise keep the log of a busy writer from ever beginning anew: 6,000 saves of three
-  /// pages each, with a checkpoint after every hundredth, left a log of 117 MB beside such a reader.
+  /// Otherwise, a reader that never pauses would keep a busy writer's log from being reset. With 6,000 saves of three pages each and a
+  /// checkpoint after every hundredth, the log grew to 117 MB beside such a reader.
   @Test func whileTheLogIsLongNoTransactionIsKept() throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
     let other = try stranger(database)
@@ -128,12 +128,12 @@ import Testing
       _ = try Self.count(database)
       try database.readers.withConnection(to: "read") { #expect(!$0.isInTransaction) }
     }
-    // What is in the file already hinders nobody.
+    // After the checkpoint, transactions are kept again.
     #expect(try other.int64("PRAGMA wal_checkpoint(PASSIVE)") == 0)
     _ = try burst(database)
   }
 
-  /// The watcher ends transactions of idle connections on a thread of its own; whoever closes must find all of them.
+  /// The watcher ends transactions of idle connections on its own thread. Closing must still find all connections.
   @Test func aDatabaseThatIsClosedWhileABurstIsEndedIsFreeAtOnce() throws {
     for round in 0..<150 {
       let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))

@@ -128,7 +128,7 @@ import Testing
     let snapshots = [try database.readers.lease(.snapshot, to: "read"), try database.readers.lease(.snapshot, to: "read")]
     try database.readers.withConnection(to: "read") { _ = try $0.int64("SELECT count(*) FROM item") }
     try database.readers.lease(.request, to: "read").end()
-    // And the other way round.
+    // And in reverse order.
     snapshots[0].end()
     try database.readers.withConnection(to: "read") { _ in try database.readers.lease(.snapshot, to: "read").end() }
     withExtendedLifetime(snapshots) {}
@@ -153,7 +153,7 @@ import Testing
     try database.insert()
     for _ in 0..<3 {
       let lease = try database.readers.lease(.snapshot, to: "read")
-      // Left in the middle of its rows.
+      // Stopped before its last row.
       #expect(try lease.connection.statement("SELECT id FROM item").step())
     }
     #expect(database.readers.leasedCount == 0 && database.readers.idleCount == 1)
@@ -202,7 +202,7 @@ import Testing
   }
 }
 
-/// Threads of a test, which may block without keeping anything else from its work.
+/// Threads of a test, which may block without delaying other work.
 private final class Threads: Sendable {
   private let group = DispatchGroup()
   private let thrown = Mutex<[StoreError]>([])
@@ -217,14 +217,14 @@ private final class Threads: Sendable {
     }
   }
 
-  /// What the threads have thrown, once all are done.
+  /// The errors of the threads, after all have finished.
   var errors: [StoreError] {
     group.wait()
     return thrown.withLock { $0 }
   }
 }
 
-/// Waits for what another thread does.
+/// Waits for a condition that another thread fulfills.
 private func waitUntil(_ condition: () -> Bool) {
   while !condition() { usleep(1000) }
 }

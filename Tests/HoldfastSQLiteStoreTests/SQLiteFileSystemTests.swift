@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// What SQLite may open and delete, for files that are put there after a store was opened.
+/// The files that SQLite may open and delete, if they are created after the store was opened.
 @Suite struct SQLiteFileSystemTests {
   private let folder: TemporaryFolder
 
@@ -20,7 +20,7 @@ import Testing
     let path = folder.file("store.sqlite"), victim = folder.file("victim")
     try makeDatabase(path)
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: victim))
-    // Located, and so checked, before the journal is there.
+    // The path is located and checked before the journal exists.
     let file = try SQLiteFile.locate(path, options: SQLiteStoreOptions())
     try plantJournal(path, superJournal: victim)
     let connection = try? SQLiteConnection(file: file, options: SQLiteStoreOptions(), role: .writer, registration: nil)

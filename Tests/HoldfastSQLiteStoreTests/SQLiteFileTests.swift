@@ -77,7 +77,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       for name in ["secret", "readable"] {
-        // Rollback mode: a log could not even be read without writing beside it.
+        // In rollback mode: even reading a log would write companion files.
         try SQLiteDatabase.make(folder.file(name), SQLiteStoreOptions(journalMode: .delete)).close()
       }
       TestFile.setPermissions(0o000, of: folder.file("secret"))
@@ -108,7 +108,7 @@ import Testing
     #expect(database.file.path == folder.file("real/store.sqlite"))
     #expect(TestFile.exists(folder.file("real/store.sqlite-wal")))
 
-    // A new store goes to where the folder's link leads.
+    // A new store is created in the folder that the link points to.
     let other = try SQLiteDatabase.make(folder.file("folder/../folder/new.sqlite"))
     #expect(other.file.path == folder.file("real/new.sqlite"))
   }

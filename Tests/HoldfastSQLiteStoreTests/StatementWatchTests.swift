@@ -5,13 +5,13 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Statements end when their time is up or their rows aren't wanted any more, and a fetch takes no more memory than it may.
+/// Statements end when they time out or their rows aren't needed anymore, and a fetch stays within its memory limit.
 @Suite struct StatementWatchTests {
   private let folder = TemporaryFolder()
   /// Runs until it is stopped.
   private static let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
-  /// Wants rows as often as it is asked so many times.
+  /// A sink that cancels the request after a number of checks.
   private final class PatientSink: RowSink {
     private(set) var questions = 0
     private let patience: Int
@@ -35,7 +35,7 @@ import Testing
     try database.readers.withConnection(to: "count") { (connection: SQLiteConnection) throws -> Void in
       let error = #expect(throws: StoreError.self) { try answer(Self.endless, connection, seconds: 0.02) }
       #expect(error?.code == .timedOut && error?.coreDataCode == 134_090 && error?.operation == "count", "\(String(describing: error))")
-      // The connection is as good as before, and the next request has all its time.
+      // The connection remains usable, and the next request gets the full time.
       #expect(try answer("SELECT 7", connection, seconds: 1000) == 7)
     }
   }
@@ -47,12 +47,12 @@ import Testing
       let error = #expect(throws: StoreError.self) { try answer(Self.endless, connection, seconds: nil, sink) }
       #expect(error?.code == .cancelled && error?.reason == "It took too long." && sink.questions == 6, "\(String(describing: error))")
       #expect(try answer("SELECT 7", connection, seconds: nil) == 7)
-      // A sink whose request is over isn't asked.
+      // A sink whose request has ended isn't called.
       #expect(sink.questions == 6)
     }
   }
 
-  /// A sink may make a request of its own while it takes rows.
+  /// A sink may make its own request while it receives rows.
   @Test func aRequestWithinAnotherHasTheTimeOfThatOne() throws {
     let database = try SQLiteDatabase.make(folder.file())
     try database.readers.withConnection(to: "count") { (connection: SQLiteConnection) throws -> Void in
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  // MARK: Through the stack
+  // MARK: In the stack
 
   private static let model: ManagedObjectModel = {
     do {
@@ -113,7 +113,7 @@ import Testing
     #expect(try context().count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 5000)
   }
 
-  /// Each object leads to every one, so a search along three links looks at billions of rows.
+  /// Every object is linked to every other one, so a search along three links checks billions of rows.
   private static func endlessRequest() -> FetchRequest<ManagedObject> {
     let marked = QueryExpression.comparison(.property("mark"), .greaterThan, .constant(.int64(5)), [])
     return FetchRequest(entityName: "Item", where: FetchPredicate((0..<3).reduce(marked) { part, _ in .any("parts", part) }))
@@ -135,7 +135,7 @@ import Testing
       let context = try StatementWatchTests.context(path)
       return try context.fetch(Self.endlessRequest()).count
     }
-    // Whether the statement runs by then or not: the fetch has to end.
+    // Whether the statement is already running or not, the fetch has to end.
     try await Task.sleep(for: .milliseconds(300))
     task.cancel()
     let error = await #expect(throws: StoreError.self) { try await task.value }

@@ -13,7 +13,7 @@ func storeError<R>(_ body: () throws(StoreError) -> R) -> StoreError? {
 }
 
 extension SQLiteDatabase {
-  /// A database whose writer is open, so that the file has been looked at.
+  /// A database whose writer is open, so the file has been checked.
   static func opened(path: String, options: SQLiteStoreOptions) throws(StoreError) -> SQLiteDatabase {
     let database = try SQLiteDatabase(path: path, options: options)
     do throws(StoreError) {
@@ -25,12 +25,12 @@ extension SQLiteDatabase {
     }
   }
 
-  /// The writer, which must be possible to open.
+  /// The writer. Opening it must succeed.
   var writer: SQLiteConnection {
     do { return try openedWriter() } catch { fatalError("\(error)") }
   }
 
-  /// What keeps the writer's log short.
+  /// The object that checkpoints the writer's log.
   var checkpoint: WriterCheckpoint {
     _ = writer
     guard let openWriter else { fatalError("no writer") }
@@ -40,7 +40,7 @@ extension SQLiteDatabase {
   /// Converts the file to the journal mode of the options.
   func prepareForWriting() throws(StoreError) { _ = try writer(to: "prepare for writing") }
 
-  /// A database in the folder that is ready to be written, with a table of numbers and texts.
+  /// A database in the folder with a table of numbers and texts, ready for writing.
   static func make(_ path: String, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(StoreError) -> SQLiteDatabase {
     let database = try SQLiteDatabase.opened(path: path, options: options)
     try database.prepareForWriting()

@@ -10,7 +10,7 @@ import TestSupport
   import Darwin
 #endif
 
-/// What tests ask of files that no connection has open, and of processes.
+/// Test operations on files that no connection has open, and on processes.
 enum TestFile {
   static func write(_ bytes: [UInt8], to path: String) {
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
@@ -49,7 +49,7 @@ enum TestFile {
   static func rename(_ path: String, to target: String) { _rename(path, target) }
   static func enter(_ path: String) { precondition(chdir(path) == 0) }
 
-  /// Lets no file of this process grow beyond the size.
+  /// Limits the size of every file of this process.
   static func limitFileSize(_ bytes: UInt64) {
     signal(SIGXFSZ, SIG_IGN)
     var limit = rlimit(rlim_cur: rlim_t(bytes), rlim_max: rlim_t(bytes))
@@ -76,7 +76,7 @@ private func _rename(_ path: String, _ target: String) { precondition(rename(pat
 private func _link(_ target: String, _ path: String) { _ = link(target, path) }
 
 #if os(Linux)
-  /// Counts how often a file is opened, by whomever, while it exists.
+  /// Counts how often any process opens a file.
   final class OpenCounter {
     private let descriptor: Int32
 
@@ -94,8 +94,8 @@ private func _link(_ target: String, _ path: String) { _ = link(target, path) }
       while true {
         let length = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress!, $0.count) }
         guard length > 0 else { return count }
-        // A watch on a file has no names, so every event has the same length. Equal events in a row are merged by the
-        // kernel, so this tells none from some, not how many.
+        // A watch on a file has no names, so every event has the same length. The kernel merges equal adjacent events, so only zero is
+        // exact.
         count += length / MemoryLayout<inotify_event>.size
       }
     }
@@ -103,6 +103,6 @@ private func _link(_ target: String, _ path: String) { _ = link(target, path) }
 #endif
 
 extension TemporaryFolder {
-  /// The path of the file that most tests use, which need not exist.
+  /// The path of the file that most tests use. It may not exist.
   func file() -> String { file("store.sqlite") }
 }

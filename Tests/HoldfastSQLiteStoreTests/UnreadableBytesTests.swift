@@ -5,11 +5,11 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// A disk that fails to read a few bytes says nothing about what the file holds.
+/// A disk error while reading a few bytes isn't evidence of a damaged file.
 @Suite struct UnreadableBytesTests {
   private let folder = TemporaryFolder()
 
-  /// Lets every reading through one of SQLite's open files end with a code, while `body` runs.
+  /// Makes every read through one of SQLite's open files fail with a code, while `body` runs.
   private func failing(_ connection: SQLiteConnection, _ which: Int32, short: Bool, _ body: () throws -> Void) throws {
     var found: UnsafeMutablePointer<sqlite3_file>?
     #expect(withUnsafeMutablePointer(to: &found) { sqlite3_file_control(connection.state.handle, "main", which, $0) } == SQLITE_OK)
@@ -70,7 +70,7 @@ import Testing
     let other = FileIdentity(device: identity.device, inode: identity.inode &+ 1)
     #expect(!LeftLog(path: log, index: index, identity: other).remove())
     #expect(LeftLog(path: log, index: index, identity: other).keep() == nil)
-    // A link is not opened.
+    // A link isn't opened.
     TestFile.link(index, to: log)
     #expect(!LeftLog(path: log, index: index, identity: identity).remove())
     #expect(TestFile.size(log) == 3)

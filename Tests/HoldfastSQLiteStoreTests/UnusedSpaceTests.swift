@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Unused space in a file: what saves give back, and what compaction gives back.
+/// Unused space in a file: what saves and compaction return to the file system.
 @Suite struct UnusedSpaceTests {
   private let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
   private func size() throws -> Int { try #require(TestFile.size(folder.file())) }
   private func unusedPages() throws -> Int { Int(try LayoutTests.sql(folder.file(), "PRAGMA freelist_count")[0][0]) ?? -1 }
 
-  /// A store with companies whose names fill about so many pages.
+  /// A store with companies whose names fill about the given number of pages.
   private func store(pages: Int, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> StoreUnderTest {
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel(), options: options)
     let name = String(repeating: "n", count: 3900)
@@ -28,7 +28,7 @@ import Testing
 
   // MARK: After a save
 
-  @Test func `a save that leaves most of the file unused gives it back`() throws {
+  @Test func `a save that leaves most of the file unused shrinks it`() throws {
     let tested = try store(pages: 3000)
     try tested.save(try tested.deletion("Company", Array(1...2500)))
     try tested.store.close()
@@ -39,7 +39,7 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "PRAGMA integrity_check") == [["ok"]])
   }
 
-  @Test(arguments: [(600, 600), (6000, 1400)]) func `little unused space, or a small share of the file, stays for later rows`(
+  @Test(arguments: [(600, 600), (6000, 1400)]) func `little unused space, or a small share of the file, is kept for later rows`(
     pages: Int, deleted: Int
   ) throws {
     let tested = try store(pages: pages)
@@ -48,26 +48,26 @@ import Testing
     #expect(try unusedPages() >= deleted)
   }
 
-  @Test func `more unused pages than one transaction gives back are given back`() throws {
+  @Test func `all unused pages are released, even if that takes several transactions`() throws {
     let tested = try store(pages: UnusedPages.slice + 1500)
     try tested.save(try tested.deletion("Company", Array(1...Int64(UnusedPages.slice + 1400))))
     try tested.store.close()
     #expect(try unusedPages() == 0)
   }
 
-  @Test func `the log is shortened between the transactions that give space back`() throws {
+  @Test func `the log is shortened between the transactions that release space`() throws {
     let remaining = UnusedPages.slice * 3 / 2
     var tested = try store(pages: UnusedPages.slice * 2 + remaining)
     try tested.store.close()
     tested = try StoreUnderTest(folder, tested.model)
-    // The rows that stay are at the end of the file, so each of them is moved.
+    // The remaining rows are at the end of the file, so each of them is moved.
     try tested.save(try tested.deletion("Company", Array(1...Int64(UnusedPages.slice * 2))))
     #expect(try #require(TestFile.size(folder.file() + "-wal")) < (UnusedPages.slice + remaining) / 2 * 4120)
     try tested.store.close()
     #expect(try unusedPages() == 0)
   }
 
-  @Test func `giving space back is no statement of the save, and a snapshot still reads what was deleted`() throws {
+  @Test func `releasing space isn't part of the save's statements, and a snapshot still reads deleted rows`() throws {
     let tested = try store(pages: 1)
     try tested.save(try tested.deletion("Company", [1]))
     let before = tested.store.statementCount
@@ -104,7 +104,7 @@ import Testing
   // MARK: Compaction
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [4 << 20, 64 << 20])
-  func `compaction leaves the rows and no unused space`(mode: SQLiteStoreOptions.JournalMode, cacheBytes: Int) throws {
+  func `compaction keeps the rows and leaves no unused space`(mode: SQLiteStoreOptions.JournalMode, cacheBytes: Int) throws {
     let tested = try store(pages: 2000, options: SQLiteStoreOptions(journalMode: mode, cacheBytes: cacheBytes))
     try tested.save(try tested.deletion("Company", Array(stride(from: 1, through: 1000, by: 1))))
     let rows = try tested.all("Company").map(\.values)
@@ -121,7 +121,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.sqlite"])
   }
 
-  @Test func `a closed store is compacted without its model, and one that this process has open is refused`() throws {
+  @Test func `a closed store is compacted without its model, and a store that this process has open is refused`() throws {
     let tested = try store(pages: 1500)
     try tested.save(try tested.deletion("Company", Array(1...1000)))
     let compact = try #require(StoreDescription.sqlite(at: folder.file()).compact)
@@ -136,7 +136,7 @@ import Testing
     #expect(try thrown { try StoreDescription.sqlite(at: folder.file("other")).compact?(nil) }.code == .notAStore)
   }
 
-  @Test func `a coordinator compacts an open store and a closed one, and refuses a store with nothing to compact`() throws {
+  @Test func `a coordinator compacts open and closed stores, and refuses a store without anything to compact`() throws {
     let tested = try store(pages: 1500)
     try tested.save(try tested.deletion("Company", Array(1...1000)))
     try tested.store.close()
@@ -156,7 +156,7 @@ import Testing
     #expect(try thrown { try PersistentStoreCoordinator.compact(other) }.code == .unsupportedRequest)
   }
 
-  @Test func `compaction goes on beside a snapshot, which stays as it was`() throws {
+  @Test func `compaction doesn't wait for a snapshot, which doesn't change`() throws {
     let tested = try store(pages: 1500)
     let view = try tested.store.beginRead(.snapshot)
     #expect(try tested.all("Company", in: view).count == 1500)
@@ -189,7 +189,7 @@ import Testing
     #expect(try rollback.all("Company").count == 10)
   }
 
-  @Test func `a store that is only read, prepared or closed is not compacted`() throws {
+  @Test func `a read-only, prepared or closed store isn't compacted`() throws {
     let tested = try store(pages: 10)
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Company").index)
     changes.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [1])
@@ -205,7 +205,7 @@ import Testing
     #expect(try thrown { try StoreDescription.sqlite(at: folder.file(), options: options).compact?(nil) }.code == .readOnly)
   }
 
-  @Test func `without room for the copy the store is as it was`() async {
+  @Test func `if there is no room for the copy, compaction doesn't change the store`() async {
     await #expect(processExitsWith: .success) {
       let tests = try UnusedSpaceTests()
       let tested = try tests.store(pages: 3000)
@@ -248,7 +248,7 @@ import Testing
   #endif
 }
 
-/// A connection that the store knows nothing of.
+/// A connection that the store doesn't know.
 private final class OtherConnection {
   private let handle: OpaquePointer
 

@@ -25,7 +25,7 @@ import Testing
       longest = max(longest, TestFile.size(log) ?? 0)
     }
     #expect(moves >= 20)
-    // The log may be longer than the threshold by the save that passes it.
+    // The log can exceed the threshold by the size of one save.
     #expect(longest <= 60 * 4120, "the log grew to \(longest) bytes")
     #expect(try database.count() == 400)
     database.close()

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastStore
 import Testing
 
-/// Attributes that are not simply values in a column: composite, transient, derived ones, and what else a model says.
+/// Attributes that aren't plain columns: composite, transient and derived ones, and other settings of a model.
 @Suite struct AttributeKindsModelTests {
   private static let place = CompositeDescription(
     "Place",
@@ -39,7 +39,7 @@ import Testing
     #expect(dog.composites.map(\.slots) == [1..<4, 1..<2])
     #expect(dog.composites.map(\.isOptional) == [false, true])
     guard case .composite(let home)? = dog.property(named: "home") else {
-      Issue.record("home is no composite attribute")
+      Issue.record("home isn't a composite attribute")
       return
     }
     #expect(home.compositeName == "Place" && dog.property(named: "home")?.slot == nil)

@@ -1,7 +1,7 @@
 import HoldfastStore
 import Testing
 
-/// What is done with whole batches comes to the same as row by row.
+/// Operations on entire batches have the same results as row by row.
 @Suite struct BatchTests {
   private static let model: ManagedObjectModel = {
     let attributes = [

@@ -1,7 +1,7 @@
 import HoldfastStore
 import Testing
 
-/// Names and paths in errors may have any characters; what is printed has no control characters.
+/// Names and paths in errors may contain any characters. Printed messages contain no control characters.
 @Suite struct ControlCharacterTests {
   @Test func anErrorsDescriptionHasNoControlCharacters() {
     let error = StoreError(

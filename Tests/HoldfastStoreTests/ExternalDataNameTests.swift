@@ -3,7 +3,7 @@ import HoldfastStore
 import Testing
 
 @Suite struct ExternalDataNameTests {
-  /// SHA-256 of "abc" begins with BA7816BF 8F01CFEA 414140DE 5DAE2223 (FIPS 180-2). On disk: must not change.
+  /// SHA-256 of "abc" begins with BA7816BF 8F01CFEA 414140DE 5DAE2223 (FIPS 180-2). The format is on disk and must not change.
   @Test func aNameHoldsTheDigestBehindSixBytesOfChance() {
     let names = (0..<50).map { _ in Array("abc".utf8).withUnsafeBytes { ExternalDataName.make(for: $0) } }
     #expect(names.allSatisfy { $0.uuidString.hasSuffix("-8FEA-8141-40DE5DAE2223") })
@@ -34,7 +34,7 @@ import Testing
     let (id, same) = (UUID(), UUID())
     let values: [StoreValue] = [.externalData(id), .int64(5), .externalData(same), .string("text")]
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
-    // So many that the bytes are moved behind the growing rows.
+    // Enough rows that growing them moves the bytes after them.
     for key in 1...200 { try builder.append(key: Int64(key), version: 1, values: values) }
     let inline: [StoreValue] = [.data(withUnsafeBytes(of: id.uuid) { Data($0) }), .int64(5), .null, .string("text")]
     try builder.append(key: 201, version: 1, values: inline)
@@ -42,7 +42,7 @@ import Testing
     for index in 0..<200 { #expect(batch[index].values == values) }
     #expect(batch[200].values == inline && !batch.pointer(200).isExternal(0) && !batch.pointer(200).isExternal(2))
     #expect(batch.pointer(0).externalID(0) == id && batch.pointer(0).externalID(3) == nil)
-    // The bytes of a name are not the name.
+    // The bytes of a name aren't the name.
     #expect(batch.pointer(0).differs(from: batch.pointer(200), 0, .bytes))
     #expect(!batch.pointer(0).differs(from: batch.pointer(1), 0, .bytes))
     let copies = RowBatchBuilder(layout: layout, idPrefix: nil)

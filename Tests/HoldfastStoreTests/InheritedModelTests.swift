@@ -2,7 +2,7 @@ import Foundation
 import HoldfastStore
 import Testing
 
-/// Entities that inherit from others.
+/// Entities with inheritance.
 @Suite struct InheritedModelTests {
   private static let animals = [
     EntityDescription("zebra", superentity: "Animal"),
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test func aSubentityEarlyInTheAlphabetNamesLinksInThePlaceOfThoseAboveIt() throws {
-    // Kennel comes before Zoo; but Ape, under Zoo, pulls Zoo forward.
+    // Kennel comes before Zoo, but Ape, under Zoo, moves Zoo forward.
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Zoo", relationships: [.toMany("kennels", to: "Kennel", inverse: "zoos")]),
       EntityDescription("Kennel", relationships: [.toMany("zoos", to: "Zoo", inverse: "kennels")]),

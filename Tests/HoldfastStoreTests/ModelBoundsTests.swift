@@ -1,7 +1,7 @@
 import HoldfastStore
 import Testing
 
-/// Models come from files, so a model's size is bounded, and checking one takes time in proportion to its size.
+/// Models come from files. Their size is limited, and checking one takes time proportional to its size.
 @Suite struct ModelBoundsTests {
   private func chain(_ count: Int) -> [EntityDescription] {
     (0..<count).map { EntityDescription("E\($0)", superentity: $0 == 0 ? nil : "E\($0 - 1)") }
@@ -30,7 +30,7 @@ import Testing
     #expect(try ManagedObjectModel(entities: chain(101)).entities.count == 101)
     expectRefusal(chain(102), "more than 100 superentities")
     expectRefusal(chain(4096), "more than 100 superentities")
-    // A circle is still reported as one.
+    // A cycle is still reported as one.
     expectRefusal([EntityDescription("A", superentity: "B"), EntityDescription("B", superentity: "A")], "inherits from itself")
   }
 
@@ -49,7 +49,7 @@ import Testing
       "4097 properties, including inherited ones")
   }
 
-  /// `Regex` compiles classes of characters by recursion.
+  /// `Regex` compiles character classes recursively.
   @Test func patternsAreBounded() throws {
     func entity(_ pattern: String) -> [EntityDescription] {
       [EntityDescription("A", attributes: [AttributeDescription("a", .string, isOptional: true, validation: .pattern(pattern))])]
@@ -58,7 +58,7 @@ import Testing
       String(repeating: "[", count: count) + text + String(repeating: "]", count: count)
     }
     let accepted = [
-      // A usual pattern for mail addresses has many classes, and signs in them that are something else elsewhere.
+      // A typical pattern for mail addresses has many classes, with characters that have another meaning elsewhere.
       "(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:"
         + String(repeating: "[a-z0-9](?:[a-z0-9-]*[+*/^])?\\.", count: 20)
         + "[a-z]))",
@@ -87,7 +87,7 @@ import Testing
     #expect(try ManagedObjectModel(entities: [entity], composites: nested(32)).entities[0].slots.count == 1)
     expectRefusal([entity], composites: nested(33), "nested more than 32 deep")
     expectRefusal([entity], composites: nested(4096), "nested more than 32 deep")
-    // Groups of groups multiply, also when they have no values.
+    // Nested groups multiply, even without values.
     expectRefusal([entity], composites: nested(20, width: 2), "more than 4096 values")
     expectRefusal([entity], composites: nested(20, width: 2, values: 0), "more than 4096 values")
     let several = EntityDescription("A", attributes: (0..<3).map { .composite("c\($0)", "C0", isOptional: true) })

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastStore
 import Testing
 
-/// The models from which the fuzzer starts, and texts that are nearly them.
+/// The fuzzer's seed models, and small changes of them.
 @Suite struct ModelJSONSeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/ModelsAsJSON")

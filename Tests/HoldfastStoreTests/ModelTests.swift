@@ -52,7 +52,7 @@ import Testing
     #expect(error.problems.map(\.path) == ["E.many", "E.byA"], "\(error)")
     let kept = try model(isIgnored: true)
     #expect(kept.entities[0].indexes == [FetchIndexDescription("byA", ["a"])])
-    // Stores keep the declaration with their model.
+    // Stores keep the declaration in their copy of the model.
     #expect(try ManagedObjectModel.decoded(canonicalJSON: kept.canonicalJSON()) == kept)
     #expect(kept.declarations[0].indexes.map(\.isIgnored) == [false, true, true])
   }

@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  /// Rows whose texts are all empty take no bytes behind the rows, and yet have cells that must move with the page.
+  /// Rows whose texts are all empty need no bytes after the rows, but their cells must still move with the page.
   @Test func emptyTextsBeforeTheFirstLongOneStayEmpty() throws {
     let layout = RowLayout([.attribute(.string), .attribute(.binaryData)])
     for empties in [0, 1, 2, 3, 5, 9, 40, 3000] {
@@ -145,7 +145,7 @@ import Testing
     let builder = RowBatchBuilder(layout: RowLayout([.attribute(.double)]), idPrefix: nil)
     try builder.append(key: 1, version: 1, values: [.double(-0.0)])
     guard case .double(let value) = builder.seal()[0][0] else {
-      Issue.record("There is no number.")
+      Issue.record("The value isn't a number.")
       return
     }
     #expect(value.sign == .plus)

@@ -6,7 +6,7 @@ import Testing
 private let insensitive: TextFolding = [.caseInsensitive, .diacriticInsensitive]
 private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensitive, insensitive]
 
-/// What single texts fold to.
+/// The folded form of single texts.
 @Suite struct TextFoldingTests {
   @Test(
     arguments: [
@@ -160,7 +160,7 @@ private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensiti
 @Suite struct TextFoldingTableTests {
   @Test(arguments: everySet)
   func foldingTwiceIsFoldingOnceForEveryScalar(folding: TextFolding) {
-    // One line for each scalar: line breaks fold to themselves, so the lines of both foldings stand side by side.
+    // One line per scalar. Line breaks fold to themselves, so the lines of both foldings match.
     let once = folding.folded(everyScalar.flatMap { Array(UTF8.encode($0)!) + [0x0A] })
     let twice = folding.folded(once)
     #expect(once.count { $0 == 0x0A } == everyScalar.count + 1)
@@ -195,7 +195,7 @@ private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensiti
   }
 }
 
-/// The folding that ships against one that is slow and obvious, on random text.
+/// The production folding against a slow and simple one, on random text.
 @Suite struct TextFoldingModelTests {
   @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
   func everyOperationAgreesWithTheModel(seed: UInt64) {
@@ -223,7 +223,7 @@ private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensiti
   }
 }
 
-/// Folding through dictionaries and the standard library's own UTF-8 parser.
+/// Folding with dictionaries and the standard library's UTF-8 parser.
 private enum FoldingModel {
   private static let caseResults = dictionary(.caseInsensitive)
   private static let diacriticResults = dictionary(.diacriticInsensitive)
@@ -263,7 +263,7 @@ private enum FoldingModel {
   }
 }
 
-/// Random bytes that are mostly text of the kinds on which folding has something to decide.
+/// Random bytes, mostly text for which folding is not trivial.
 private struct RandomText {
   var generator: SeededGenerator
 
@@ -296,7 +296,7 @@ private struct RandomText {
   }
 }
 
-/// The four tests of one text with one needle.
+/// The four comparisons of one text with one needle.
 private struct Question {
   let equals, hasPrefix, hasSuffix, contains: Bool
 
@@ -334,7 +334,7 @@ extension Unicode.Scalar {
 
 private let everyScalar: [Unicode.Scalar] = (0...0x10FFFF).compactMap(Unicode.Scalar.init as (UInt32) -> Unicode.Scalar?)
 
-/// The scalars that the Unicode version of the tables knows, as the standard library dates them.
+/// The scalars in the tables' Unicode version, by the standard library's age property.
 private let knownScalars: [Unicode.Scalar] = {
   let version = TextFolding.unicodeVersion.split(separator: ".").compactMap { Int($0) }
   return everyScalar.filter { scalar in

@@ -1,7 +1,7 @@
 import Foundation
 import HoldfastStore
 
-/// What a Core Data XML store holds, found by plain search in its text, and a model that fits it: an oracle that shares nothing with the
+/// The contents of a Core Data XML store, found by plain text search, and a model that fits it. An oracle that shares no code with the
 /// store's reader.
 struct ForeignDocument {
   struct Object: Equatable {
@@ -48,7 +48,7 @@ struct ForeignDocument {
     }
   }
 
-  /// The value that an attribute has, by the rules of Core Data's files.
+  /// The value of an attribute, by the rules of Core Data's files.
   static func value(_ typed: [String]) -> StoreValue? {
     let text = typed[1]
     switch typed[0] {
@@ -75,12 +75,13 @@ struct ForeignDocument {
     "string": .string, "int16": .integer16, "int32": .integer32, "float": .float, "bool": .boolean, "date": .date, "binary": .binaryData,
   ]
 
-  /// All links of a relationship that objects of some types have.
+  /// All links of a relationship of objects of some types.
   private func links(_ relationship: Relationship, of types: Set<String>) -> Set<[Int64]> {
     Set(objects.flatMap { id, object in types.contains(object.type) ? (object.links[relationship.name] ?? []).map { [id, $0] } : [] })
   }
 
-  /// The super entities that links tell: what leads to an object of another type leads to a super entity of it. They become one line.
+  /// The superentities that the links imply: a destination that differs from the target's type is its superentity. They form one line of
+  /// inheritance.
   private var line: [String] {
     var supers: Set<String> = []
     for (relationship, owners) in relationships {
@@ -92,7 +93,7 @@ struct ForeignDocument {
     return supers.sorted { (filled.contains($0) ? 1 : 0, $0) < (filled.contains($1) ? 1 : 0, $1) }
   }
 
-  /// A model with the entities, attributes and relationships that the document shows. Names are as in the document, in other cases.
+  /// A model with the entities, attributes and relationships that the document shows. Names are as in the document, except for case.
   func model() throws -> ManagedObjectModel {
     let line = line
     let names = Set(objects.values.map(\.type)).union(relationships.keys.map(\.destination))
@@ -106,7 +107,7 @@ struct ForeignDocument {
     func isFree(_ relationship: Relationship, _ owners: Set<String>) -> Bool {
       owners.allSatisfy { !paired.contains("\($0).\(relationship.name)") }
     }
-    // Those whose links are each other's, the other way round, are inverses.
+    // Relationships whose links are each other's reverse are inverses.
     for (first, owners) in all {
       let links = links(first, of: owners)
       if links.isEmpty || !isFree(first, owners) { continue }
@@ -139,7 +140,7 @@ struct ForeignDocument {
       })
   }
 
-  /// Whether something that leads to an entity of the line leads to objects of that type.
+  /// Whether a relationship to an entity of the line has a target of that type.
   private func isUnderLine(_ type: String) -> Bool {
     relationships.contains { relationship, owners in
       line.contains(relationship.destination) && links(relationship, of: owners).contains { objects[$0[1]]?.type == type }

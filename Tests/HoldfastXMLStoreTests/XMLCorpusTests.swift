@@ -29,7 +29,7 @@ struct XMLCorpusTests {
   }
 
   @Test(arguments: XMLCorpus.files) func whatCoreDataWroteIsReadWrittenAndReadAgain(_ path: String) throws {
-    // A model that is found in the file has not the hashes of the one with which it was made.
+    // A model derived from the file doesn't have the hashes of the original.
     let text = try String(contentsOfFile: path, encoding: .utf8)
       .replacing(/<key>NSStoreModelVersionHashes<\/key>\s*<dict>.*?<\/dict>/.dotMatchesNewlines(), with: "")
     let document = ForeignDocument(text)
@@ -37,13 +37,13 @@ struct XMLCorpusTests {
     #expect(document.objects.count > 3)
     try file.write(text)
     if let repeated = document.repeated {
-      // The test data of another project, to which somebody added an object by hand: with the number of another, and with a link whose
-      // other end does not say it. What leads to that number could mean either, so the file is refused, and the number named.
+      // Test data of another project, with an object added by hand. The object has the number of another one, and a link that its other end
+      // lacks. Links to that number are ambiguous, so the file is refused and the error contains the number.
       let error = try #require(file.refusal(model))
       #expect(error.code == .damaged && "\(error)".contains("key \(repeated)"), "\(error)")
       return
     }
-    // That of another has objects beyond the last number.
+    // The file of another project has objects with larger numbers than the recorded last one.
     let last = max(document.nextObjectID ?? 0, document.objects.keys.max() ?? 0)
     var context = try file.context(model)
     #expect(context.persistentStoreCoordinator.storeIdentifier == document.uuid)
@@ -51,7 +51,7 @@ struct XMLCorpusTests {
     let before = try Library.contents(context)
     let metadata = context.persistentStoreCoordinator.metadata
     if path.contains("things-rb") { #expect([.int64(1430), .int64(591)].contains(metadata["BuildNumber"] ?? .null)) }
-    // Opening changes nothing; the first save seals.
+    // Opening changes nothing; the first save writes a digest.
     #expect(try file.text() == text)
     try context.persistentStoreCoordinator.setMetadata(metadata)
     try context.persistentStoreCoordinator.close()
@@ -70,7 +70,7 @@ struct XMLCorpusTests {
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Compares objects with what a plain search finds in the text.
+  /// Compares objects with the results of a plain text search.
   private func compare(_ context: ManagedObjectContext, _ document: ForeignDocument) throws {
     var count = 0
     for entity in context.persistentStoreCoordinator.model.entities where !entity.isAbstract {

@@ -5,7 +5,7 @@ import HoldfastXMLStore
 import TestSupport
 import Testing
 
-/// Every change of a sealed file is found.
+/// Every change of a sealed file is detected.
 @Suite struct XMLDamageTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
@@ -37,7 +37,7 @@ import Testing
     #expect(Set(newer).count == 3 && !newer.contains(text))
   }
 
-  /// What another program, or a later one, may have put into the layout.
+  /// Additions to the layout by another or later program.
   @Test(
     arguments: [
       ("<databaseInfo>", "<databaseInfo><compression>1</compression>"), ("</database>", "<index/></database>"),

@@ -20,7 +20,7 @@ enum XMLFileFormat: WholeFileFormat {
 typealias XMLFile = WholeFileFixture<XMLFileFormat>
 
 extension WholeFileFixture where Format == XMLFileFormat {
-  /// Gives a file that was changed by hand the digest that belongs to it.
+  /// Updates the digest of a file that was edited by hand.
   static func sealed(_ text: String) -> [UInt8] {
     var body = text
     if let end = body.range(of: "<!-- xxh64:", options: .backwards) { body = String(body[..<end.lowerBound]) }
@@ -29,7 +29,7 @@ extension WholeFileFixture where Format == XMLFileFormat {
     return Array((body + "<!-- xxh64:" + String(repeating: "0", count: 16 - digits.count) + digits + " -->\n").utf8)
   }
 
-  /// Lets the file say something else, with the digest that belongs to it.
+  /// Edits the text of the file and updates its digest.
   func edit(_ old: String, _ new: String) throws {
     let text = try text()
     let place = try #require(text.range(of: old), "\(old) is not in\n\(text)")
@@ -41,7 +41,7 @@ extension WholeFileFixture where Format == XMLFileFormat {
 enum Library {
   static let model = Bookshelf.model(adding: [AttributeDescription("seeAlso", .objectID, isOptional: true)])
 
-  /// Saves a small graph that has every kind of value and link, and text that XML must escape.
+  /// Saves a small graph with every kind of value and link, and text that XML must escape.
   static func fill(_ context: ManagedObjectContext) throws {
     let books = try Bookshelf.fill(context, text: "quiet <\"please\"> & \\u\n\t\r\u{1F4DA}\u{FFFE}\u{1}") { book, number in
       try book.setValue(.date(318_303_001.848 + Double(number)), forKey: "printed")
@@ -52,7 +52,7 @@ enum Library {
     try context.save()
   }
 
-  /// All that a context's store holds, as text that does not depend on keys' order in the file.
+  /// The contents of a context's store as text that doesn't depend on the keys' order in the file.
   static func contents(_ context: ManagedObjectContext) throws -> [String] {
     var lines: [String] = []
     for entity in context.persistentStoreCoordinator.model.entities where !entity.isAbstract {

@@ -117,7 +117,7 @@ import Testing
       ("BOAT\" idrefs=\"z2\"", "BOAT\"", "object 2"), ("BOAT\" idrefs=\"z2\"", "BOAT\" idrefs=\"z2 z2\"", "object 2"),
       ("BOAT\" idrefs=\"z2\"", "BOAT\" idrefs=\"z2 z9\"", "object 9"), ("PORT\" idrefs=\"z3\"", "PORT\"", "object 3"),
       ("\"FLAG\" idrefs=\"z4\"", "\"FLAG\"", "object 4"),
-      // One link lacks and one is too many; which of the two is named is chance, seldom neither.
+      // One link is missing and one is superfluous. Which of the two is reported depends on chance; rarely, it is neither.
       ("PORT\" idrefs=\"z3\"", "PORT\" idrefs=\"z2\"", "ports of Ship"),
       ("<object type=\"HAVEN\"", "<object type=\"PORT\"", "abstract"),
     ] {
@@ -127,7 +127,7 @@ import Testing
       let refusal = try #require(file.refusal(Self.fleet), "\(old)")
       #expect(refusal.code == .damaged && refusal.reason.contains(word), "\(refusal)")
     }
-    // What leads to an object that is not there is left behind by a deletion without rule.
+    // A deletion without a rule leaves links to the missing object.
     try file.write(text([object("BOAT", 2, link("ship", "SHIP", "z77")), object("HAVEN", 3, link("ships", "SHIP", ""))]))
     #expect(file.refusal(Self.fleet) == nil)
   }

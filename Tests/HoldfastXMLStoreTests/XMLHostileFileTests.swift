@@ -5,7 +5,7 @@ import HoldfastXMLStore
 import TestSupport
 import Testing
 
-/// Files that somebody made to harm who reads them: refused, with a typed error, in little time and memory.
+/// Malicious files are refused with a typed error, quickly and in little memory.
 @Suite struct XMLHostileFileTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
@@ -31,7 +31,7 @@ import Testing
     "<object type=\"SIGN\" id=\"z1\"><attribute name=\"text\" type=\"string\">\(text)</attribute></object>"
   }
 
-  /// libxml2 compares each attribute with all others: two million would take hours.
+  /// libxml2 compares each attribute with all others. Two million would take hours.
   @Test func aTagWithManyAttributesIsRefusedBeforeTheyAreCompared() throws {
     let attributes = (0..<2_000_000).map { " a\(String($0, radix: 36))=\"\"" }.joined()
     for document in [Self.document("<object type=\"SIGN\" id=\"z1\"\(attributes)/>"), "<database\(attributes)></database>"] {
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  /// What only looks like attributes: a long text, and a comment.
+  /// Text that only looks like attributes: a long text, and a comment.
   @Test func longTextsWithEqualsSignsAreNoAttributes() throws {
     let text = String(repeating: "a=&quot; b= c='d' ", count: 100_000)
     try file.write(Self.document(Self.sign(text)))

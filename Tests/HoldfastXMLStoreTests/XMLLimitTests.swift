@@ -7,12 +7,12 @@ import Testing
 
 @testable import HoldfastXMLStore
 
-/// What is read up to a limit and refused beyond it, and lists that go on in further elements.
+/// Values up to a limit are read, larger ones are refused, and lists continue in further elements.
 @Suite struct XMLLimitTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 
-  /// Something of which a document has so many, and the option that bounds it.
+  /// A count in a document, and the option that limits it.
   struct Limit: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let option: any WritableKeyPath<XMLStore.Options, Int> & Sendable
@@ -22,7 +22,7 @@ import Testing
 
   static let limits: [Limit] = [
     Limit(testDescription: "nesting", option: \.deepestNesting, bound: 12) { count in
-      // The list lies in four elements, and what it holds in a fifth.
+      // The list is four elements deep, and its contents are in a fifth.
       let arrays = String(repeating: "<array>", count: count - 5) + String(repeating: "</array>", count: count - 5)
       return XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>")
     },
@@ -42,7 +42,7 @@ import Testing
       return "<database><object type=\"BROAD\" id=\"z1\">\(members)</object></database>"
     },
     Limit(testDescription: "values of the metadata", option: \.mostMembers, bound: 50) { count in
-      // The dictionary, its key and the array are three of them.
+      // The dictionary, its key and the array are three levels.
       XMLHostileFileTests.metadata(
         "<plist><dict><key>a</key><array>\(String(repeating: "<true/>", count: count - 3))</array></dict></plist>")
     },
@@ -71,7 +71,7 @@ import Testing
       try file.write(limit.document(count))
       let refusal = file.refusal(Self.broad, options: options)
       let isOfLimit = refusal?.reason.contains("raise the limit") == true
-      // A name of that length is none of the model's, which is found out when it is within the limit.
+      // A name of that length isn't in the model. That is only checked within the limit.
       #expect(isOfLimit != isWithin && (refusal == nil || !isWithin || refusal?.code == .incompatibleModel), "\(count): \(refusal as Any)")
       var raised = options
       raised[keyPath: limit.option] = limit.bound + 1
@@ -135,7 +135,7 @@ import Testing
     for (text, isWithin) in [(600, true), (601, false)] {
       #expect(refusal { try save(text: String(repeating: "a", count: text)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
     }
-    // An escape takes six bytes; base64 four for three, and a line feed for each 57.
+    // An escape takes six bytes. Base64 takes four bytes for three, and a line feed for each 57.
     for (escaped, isWithin) in [(100, true), (101, false)] {
       #expect(refusal { try save(text: String(repeating: "<", count: escaped)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
     }
@@ -163,7 +163,7 @@ import Testing
 
   // MARK: Long lists
 
-  /// A store whose lists go on after three targets.
+  /// A store whose lists continue after three targets.
   private func context() throws -> ManagedObjectContext {
     let path = file.path
     let store = StoreDescription(type: XMLFormat.type, path: path, isReadOnly: false, metadataAccess: nil) {
@@ -188,7 +188,7 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  /// Makes a shelf with so many targets of each relationship.
+  /// Creates a shelf with the given number of targets in each relationship.
   private func make(_ count: Int) throws -> (rows: [Int64], topics: [Int64]) {
     let context = try context()
     let shelf = try context.insert(entityNamed: "Shelf")
@@ -218,7 +218,7 @@ import Testing
     #expect(try shelf.ordered(forKey: "row").map(\.objectID.key) == made.rows)
     #expect(try shelf.toMany(forKey: "loans").map(\.objectID.key).sorted() == made.rows.sorted())
     #expect(try shelf.toMany(forKey: "topics").map(\.objectID.key).sorted() == made.topics)
-    // A save of what was read makes the same lists.
+    // Saving what was read writes the same lists.
     try context.persistentStoreCoordinator.setMetadata(["a": .bool(true)])
     try context.persistentStoreCoordinator.close()
     let again = try file.text()
@@ -241,9 +241,9 @@ import Testing
     #expect(error.code == .damaged && error.reason.contains("twice"), "\(error)")
   }
 
-  // MARK: What an element says of a relationship
+  // MARK: An element's declaration of a relationship
 
-  /// The bounds are part of what the version hashes say, which are compared before; what objects lead to decides.
+  /// The bounds are part of the version hashes, which are compared first. The destinations decide.
   @Test(arguments: ["0/1", "1/1", "0/0", "1/0", "2/9", ""]) func theBoundsOfARelationshipAreNotComparedButItsTargetsAre(_ type: String)
     throws
   {
@@ -262,7 +262,7 @@ import Testing
       try book.value(forKey: "shelf").storeValue
         == .objectID(try #require(context.fetch(FetchRequest<ManagedObject>(entityName: "Shelf")).first { $0.objectID.key == 1 }).objectID))
     try context.persistentStoreCoordinator.close()
-    // One place has no room for two.
+    // A to-one relationship can't have two targets.
     try file.write(text("z2", "z1 z3"))
     #expect(try #require(file.refusal(model)).code == .damaged)
   }

@@ -4,7 +4,7 @@ import HoldfastXMLStore
 import TestSupport
 import Testing
 
-/// The files from which the fuzzer starts.
+/// The fuzzer's seed files.
 @Suite struct XMLSeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/XMLStores")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastXMLStore
 
-/// Dates and texts as they are written and read.
+/// Dates and texts in their written and read forms.
 @Suite struct XMLTextTests {
   private func text(_ body: (TextOutput) -> Void) -> String {
     var bytes: [UInt8] = []
@@ -44,7 +44,7 @@ import Testing
     }
     // As Core Data writes all of them.
     for value in [0, 1, -0.5, 0.1, 318_303_001, -2_663_528_078.25] { #expect(date(String(format: "%.20f", value)) == value) }
-    // Twenty decimals of which no number is exactly that one.
+    // Twenty decimals that no floating-point number represents exactly.
     for _ in 0..<20_000 {
       let whole = UInt64.random(in: 0..<UInt64(1) << UInt64.random(in: 1...34, using: &numbers), using: &numbers)
       let digits = (0..<20).map { _ in String(Int.random(in: 0...9, using: &numbers)) }.joined()

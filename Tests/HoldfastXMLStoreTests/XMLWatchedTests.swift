@@ -10,10 +10,10 @@ import Testing
   import Darwin
 #endif
 
-/// What hostile files make the process take and open, as the operating system sees it.
+/// The memory and files that malicious files make the process use, as reported by the operating system.
 @Suite(.serialized) struct XMLWatchedTests {
   #if os(Linux)
-    /// Files that take much to write are refused in little memory as well.
+    /// Files that would take much memory to write are refused in little memory as well.
     static let large: [(String, String)] = [
       ("an attribute of 12 MB", XMLHostileFileTests.document("<object type=\"\(String(repeating: "S", count: 12 << 20))\" id=\"z1\"/>")),
       (

@@ -5,7 +5,7 @@ import HoldfastXMLStore
 import TestSupport
 import Testing
 
-/// What is written opens again as it was, and looks as Core Data's files do.
+/// Written files can be opened again without changes, and look like Core Data's files.
 @Suite struct XMLWrittenFileTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }

@@ -5,7 +5,7 @@ import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 
-/// What is wrong with a ``BrokenStore``.
+/// The flaw of a ``BrokenStore``.
 enum Flaw: String, CaseIterable, Sendable {
   case dropsUpdates, dropsDeletions, dropsRemovedLinks, losesInverse, losesInverseAfterDeletion, seversDespiteNoAction
   case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
@@ -24,7 +24,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
   case servesOtherBytes, inventsMissingBytes
 
-  /// The rules of which at least one case has to fail.
+  /// The rules that have at least one case that must fail.
   var rules: Set<String> {
     switch self {
     case .dropsUpdates, .dropsDeletions: ["S10"]
@@ -70,7 +70,7 @@ enum Flaw: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the flaw shows only in a store that answers queries itself.
+  /// Whether the flaw only shows in a store that answers queries itself.
   var needsSQLite: Bool {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
@@ -100,9 +100,9 @@ struct BrokenHarness: StoreHarness {
   }
 }
 
-/// A right store with one thing made wrong.
+/// A correct store with one flaw.
 final class BrokenStore: IncrementalStore {
-  /// What the stores on one place remember, to do it wrong.
+  /// State that the stores on one place share to implement the flaw.
   final class Notes: Sendable {
     struct State {
       var model: ManagedObjectModel?
@@ -180,7 +180,7 @@ final class BrokenStore: IncrementalStore {
     View(try base.beginRead(kind), kind, endsBase: flaw != .endedViewsAnswer)
   }
 
-  /// The base store's view in which a request is to be answered.
+  /// The base store's view that answers a request.
   private func answering(_ view: any ReadView) throws -> any ReadView {
     guard let view = view as? View else { return view }
     if flaw == .liveSnapshots, view.kind != .latest { return try base.beginRead(.latest) }
@@ -207,7 +207,7 @@ final class BrokenStore: IncrementalStore {
     try base.fetch(plan, in: answering(view), into: sinkFor(sink, plan))
   }
 
-  /// A predicate that says nearly the same.
+  /// A slightly different predicate.
   private func spoiled(_ predicate: QueryExpression) -> QueryExpression {
     switch (predicate, flaw) {
     case (.comparison(let left, .notEqualTo, let right, let folding), .losesNilInInequality) where right != .constant(.null):
@@ -371,7 +371,7 @@ final class BrokenStore: IncrementalStore {
   }
 }
 
-/// Hands rows on, more or less.
+/// Forwards rows, with additions or omissions.
 private final class BrokenSink: RowSink {
   let base: any RowSink
   let flaw: Flaw?
@@ -450,7 +450,7 @@ private final class BrokenPreparation: PreparedSave {
   func commit() throws {
     if flaw == .commitsInPrepare { return }
     guard flaw == .committedLater || flaw == .commitsEverySecondTime else { return try base.commit() }
-    // Only every second commit is made.
+    // Commits only every second save.
     let isSecond = notes.state.withLock { state in
       state.callCount += 1
       return state.callCount % 2 == 0
@@ -471,7 +471,7 @@ extension BrokenStore.Notes {
 }
 
 extension ManagedObjectModel {
-  /// The same model with one delete rule everywhere, which does not change version hashes.
+  /// The same model with one delete rule everywhere, which doesn't change version hashes.
   fileprivate func with(_ rule: DeleteRule) throws -> ManagedObjectModel {
     try ManagedObjectModel(
       entities: declarations.map { entity in
@@ -482,7 +482,7 @@ extension ManagedObjectModel {
   }
 }
 
-/// Keeps the batches that it gets whole.
+/// Keeps complete batches.
 private final class KeepingSink: RowSink {
   private(set) var batches: [RowBatch] = []
 
@@ -498,7 +498,7 @@ private final class KeepingSink: RowSink {
   }
 }
 
-/// Does in the commit what is the preparation's to do.
+/// Does the work of the preparation in the commit.
 private final class LatePreparation: PreparedSave {
   private let base: any IncrementalStore
   private let request: SaveRequest

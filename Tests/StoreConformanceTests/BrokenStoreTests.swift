@@ -1,7 +1,7 @@
 import HoldfastStoreConformance
 import Testing
 
-/// The kit is right only if it finds what is wrong.
+/// The kit is correct only if it finds the flaws.
 @Suite struct BrokenStoreTests {
   @Test(arguments: Flaw.allCases)
   func aFlawIsCaughtByACaseOfItsRule(_ flaw: Flaw) {
@@ -15,7 +15,7 @@ import Testing
         return true
       }
     }
-    #expect(!caught.isEmpty, "None of \(cases.count) cases of \(flaw.rules.sorted()) notices that the store \(flaw.rawValue).")
+    #expect(!caught.isEmpty, "None of the \(cases.count) cases of \(flaw.rules.sorted()) detects that the store \(flaw.rawValue).")
   }
 
   @Test(arguments: StoreConformance.cases(for: BrokenHarness(flaw: nil).capabilities))

@@ -15,7 +15,7 @@ struct SQLiteHarness: StoreHarness {
 
   private func place(in folder: URL) -> StorePlace {
     let file = folder.appending(path: "store.sqlite")
-    // The kit's values are to come back exactly.
+    // The kit's values must be read back exactly.
     return StorePlace(
       .sqlite(at: file.path, options: SQLiteStoreOptions(storesExactDecimals: true)),
       readOnly: .sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true)),
@@ -25,7 +25,7 @@ struct SQLiteHarness: StoreHarness {
       discard: { try? FileManager.default.removeItem(at: folder) })
   }
 
-  /// Copies the file and its log by another process: closing the file here would drop the locks that SQLite has on it.
+  /// Copies the file and its log in another process. Closing the file here would release SQLite's locks on it.
   private func copy(_ folder: URL) throws -> URL {
     let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
     let process = try Process.run(URL(filePath: "/bin/cp"), arguments: ["-r", folder.path, copy.path])

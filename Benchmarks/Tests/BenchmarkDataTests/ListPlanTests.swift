@@ -2,7 +2,7 @@ import BenchmarkData
 import Testing
 
 @Suite struct ListPlanTests {
-  @Test("Moves and links stay within the list, also of two", arguments: [1, 2, 1000])
+  @Test("Moves and links stay within the list, even in a list of two", arguments: [1, 2, 1000])
   func bounds(_ count: Int) {
     let plan = ListPlan(count: count)
     #expect(plan.count == max(2, count))
@@ -13,7 +13,7 @@ import Testing
     for number in 0..<plan.count { #expect(plan.links(of: number).allSatisfy { (0..<plan.count).contains($0) }) }
   }
 
-  @Test("An order and another one have different checksums, and moves change the order")
+  @Test("Lists with different orders have different checksums, and moves change the order")
   func checksums() {
     #expect(ListPlan.checksum([1, 2, 3]) != ListPlan.checksum([2, 1, 3]))
     let plan = ListPlan(count: 1000)
@@ -22,7 +22,7 @@ import Testing
     #expect(plan.expected(.moves) != ListPlan.checksum(0..<1000) && plan.expected(.moves) != plan.expected(.saveMove))
   }
 
-  @Test("The persons of two saves are not the same, and there are phases only for as many as there are")
+  @Test("Two saves never use the same person, and there are no more phases than people allow")
   func saves() {
     #expect(SavePhase.phases(of: 5).isEmpty)
     #expect(SavePhase.phases(of: 1000) == [.ones, .ten, .hundred])

@@ -4,7 +4,7 @@ import Testing
 @Suite struct PackageChecksumTests {
   let index = PackageFixture.index
 
-  @Test("No order of packages or links changes the checksum")
+  @Test("The order of packages and links doesn't change the checksum")
   func orderIndependent() {
     var checksum = PackageChecksum()
     let keys = (0..<index.count).map { index[$0].key.hash }
@@ -19,7 +19,7 @@ import Testing
     #expect(checksum.linkValue == index.expected(.links, PackagePlan(index: index)))
   }
 
-  @Test("Every single wrong field changes the hash")
+  @Test("Changing any single field changes the hash")
   func everyFieldCounts() {
     let fields = index[0].fields
     var changed = [PackageFields](repeating: fields, count: 13)
@@ -49,7 +49,7 @@ import Testing
     #expect(Set([checksum(.depends, 1, 2), checksum(.depends, 2, 1), checksum(.suggests, 1, 2)]).count == 3)
   }
 
-  @Test("The hash of a text is that of its bytes, and nil is not the empty text")
+  @Test("The hash of a text is the hash of its bytes, and nil differs from the empty text")
   func texts() {
     var bytes = FieldHash()
     Array("größer als acht".utf8).withUnsafeBytes { bytes.combine(bytes: $0) }

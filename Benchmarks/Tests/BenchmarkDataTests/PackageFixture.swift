@@ -1,6 +1,6 @@
 import BenchmarkData
 
-/// A small hand-written index with everything that real ones have, and some things that they should not have.
+/// A small hand-written index with everything that real indexes contain, and some invalid entries.
 enum PackageFixture {
   static let text = """
     Package: editor
@@ -80,7 +80,7 @@ enum PackageFixture {
 
   static let index = parse(text)
 
-  /// Parses a text in pieces of some bytes.
+  /// Parses a text in chunks of the given number of bytes.
   static func parse(_ text: String, pieces: Int = .max) -> PackageIndex { parse(Array(text.utf8), pieces: pieces) }
 
   static func parse(_ bytes: [UInt8], pieces: Int = .max) -> PackageIndex {

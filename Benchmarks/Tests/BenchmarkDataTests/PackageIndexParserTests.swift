@@ -4,7 +4,7 @@ import Testing
 @Suite struct PackageIndexParserTests {
   let index = PackageFixture.index
 
-  @Test("Every stanza with a name is a package, exact repetitions are not")
+  @Test("Every stanza with a name is a package, except exact repetitions")
   func packages() {
     let names = (0..<index.count).map { index[$0].name }
     #expect(names == ["editor", "libedit2", "libedit2", "postman", "postwoman", "runtime"])
@@ -31,7 +31,7 @@ import Testing
     #expect(index[0].fields == editor)
   }
 
-  @Test("Names of fields are compared without case, missing and useless values are nil")
+  @Test("Field names are compared case-insensitively; missing and unusable values are nil")
   func missingFields() {
     let postman = index[3]
     #expect(postman.key == PackageKey(name: "postman", version: "3", architecture: "all"))
@@ -44,12 +44,12 @@ import Testing
     #expect(index[5].maintainer == nil)
   }
 
-  @Test("Of a field that is there twice the first one counts")
+  @Test("If a field occurs twice, the first occurrence counts")
   func repeatedField() {
     #expect(index[4].version == "3")
   }
 
-  @Test("Sections and maintainers are told apart by their text")
+  @Test("Sections and maintainers are distinguished by their text")
   func shared() {
     #expect(index.sectionCount == 2)
     #expect(index.maintainerCount == 2)
@@ -79,17 +79,17 @@ import Testing
     #expect(index[3].relations.first { $0.kind == .provides }?.comparison == .equal)
   }
 
-  @Test("Relations without a name and demands without an end do no harm")
+  @Test("Relations without a name and unclosed demands are tolerated")
   func brokenRelations() {
     #expect(index[5].relations == [PackageRelation(kind: .depends, group: 1, name: "spell")])
   }
 
-  @Test("A stanza that is cut off at the end counts as far as it goes")
+  @Test("A truncated last stanza is read as far as possible")
   func truncatedEnd() {
     #expect(index[5].summary == "cut o")
   }
 
-  @Test("A name means all packages that have it, or else those that provide it, never the package itself")
+  @Test("A name resolves to all packages with it, or else to those that provide it, but never to the package itself")
   func links() {
     #expect(Array(index.links(.depends)[0]) == [1, 2, 5, 3, 4])
     #expect(index.links(.suggests)[0].isEmpty)
@@ -101,33 +101,33 @@ import Testing
     #expect(index.statistics.unresolvedAlternatives == 5)
   }
 
-  @Test("Where the input is cut into pieces makes no difference", arguments: [1, 2, 3, 7, 8, 9, 64, 100])
+  @Test("The chunk boundaries of the input don't matter", arguments: [1, 2, 3, 7, 8, 9, 64, 100])
   func pieces(_ size: Int) {
     let cut = PackageFixture.parse(PackageFixture.text, pieces: size)
     #expect(cut.checksum == index.checksum)
     #expect(cut.statistics == index.statistics)
   }
 
-  @Test("Carriage returns at the ends of lines make no difference")
+  @Test("Carriage returns at the ends of lines don't matter")
   func carriageReturns() {
     let text = PackageFixture.text.replacing("\n", with: "\r\n")
     #expect(PackageFixture.parse(text).checksum == index.checksum)
   }
 
-  @Test("Bytes that are not UTF-8 become replacement characters")
+  @Test("Invalid UTF-8 becomes replacement characters")
   func invalidUTF8() {
     let bytes = Array("Package: a\nVersion: 1\nMaintainer: Jos".utf8) + [0xE9] + Array(" <j@example.org>\n".utf8)
     #expect(PackageFixture.parse(bytes).maintainer(0) == PackageMaintainer(name: "Jos\u{FFFD}", email: "j@example.org"))
   }
 
-  @Test("Nothing, blank lines and noise are an empty index", arguments: ["", "\n\n \n", "no field\n", " only a continuation", ":\n"])
+  @Test("Empty input, blank lines and noise are an empty index", arguments: ["", "\n\n \n", "no field\n", " only a continuation", ":\n"])
   func noise(_ text: String) {
     let index = PackageFixture.parse(text)
     #expect(index.count == 0)
     #expect(index.linkCount == 0)
   }
 
-  @Test("Every beginning of the input can be parsed")
+  @Test("Every prefix of the input can be parsed")
   func everyBeginning() {
     let bytes = Array(PackageFixture.text.utf8)
     for end in bytes.indices { #expect(PackageFixture.parse(Array(bytes[..<end])).count <= index.count) }

@@ -5,7 +5,7 @@ import Testing
   let index = PackageFixture.index
   var plan: PackagePlan { PackagePlan(index: index) }
 
-  @Test("A plan names sections that exist and samples every package of a small input")
+  @Test("A plan names existing sections, and samples every package of a small input")
   func choice() {
     #expect(plan.packageCount == 6)
     #expect(plan.samples == (0..<6).map { index[$0].key })
@@ -13,19 +13,19 @@ import Testing
     #expect(plan.deleteSection == "libs")
   }
 
-  @Test("A search finds by prefix, size and summary and sorts by key")
+  @Test("A search filters by prefix, size and summary and sorts by key")
   func search() {
     #expect(index.expected(.search, plan) == PackageAnswers.search([index[1].key.hash, index[2].key.hash]))
   }
 
-  @Test("A traversal reaches what is depended on and counts its start")
+  @Test("A traversal reaches the dependencies and counts its start")
   func traverse() {
     let reached = ["editor", "libedit2", "libedit2", "runtime", "postman", "postwoman"]
     let alone = ["libedit2", "libedit2", "postman", "postwoman", "runtime"]
     #expect(index.expected(.traverse, plan) == (reached + alone).reduce(0) { $0 &+ PackageAnswers.traversed($1) })
   }
 
-  @Test("An update adds one to each size and a delete takes the links along")
+  @Test("An update adds one to each size, and a delete removes the links as well")
   func updateAndDelete() {
     #expect(index.expected(.update, plan) == 2 + 421 + 1)
     #expect(index.expected(.delete, plan) == PackageAnswers.deleted(2, remainingLinks: 4))
@@ -36,7 +36,7 @@ import Testing
     #expect(index.expected(.importing, plan) == 6 + 2 + 2 + 9)
   }
 
-  @Test("Nothing to measure is a plan too")
+  @Test("A plan can be empty")
   func empty() {
     let empty = PackageFixture.parse("")
     let plan = PackagePlan(index: empty)

@@ -2,7 +2,7 @@ import BenchmarkData
 import Testing
 
 @Suite struct PackageSourceTests {
-  @Test("A file that does not exist is an error that names it and says what to give")
+  @Test("A missing file is an error that names the file and suggests what to pass")
   func missingFile() {
     #expect {
       try PackageSource.file("/no/such/file").parse()
@@ -11,7 +11,7 @@ import Testing
     }
   }
 
-  @Test("A folder is an error too")
+  @Test("A folder is an error as well")
   func folder() {
     #expect(throws: PackageSourceError.self) { try PackageSource.file("/").parse() }
   }
@@ -21,7 +21,7 @@ import Testing
     #expect(throws: PackageSourceError.empty(.file("/dev/null"))) { try PackageSource.file("/dev/null").parse() }
   }
 
-  @Test("An empty machine index says which command fills it")
+  @Test("An empty machine index names the command that fills it")
   func emptyIndex() {
     #expect(PackageSourceError.empty(.aptCache).description.contains("apt-get update"))
   }

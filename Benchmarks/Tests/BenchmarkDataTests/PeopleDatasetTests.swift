@@ -1,7 +1,7 @@
 import BenchmarkData
 import Testing
 
-/// Figures of the C generator and of the C floor in memory; the port must give the same.
+/// Results of the C generator and of the in-memory C floor, which the Swift port must reproduce.
 @Suite struct PeopleDatasetTests {
   /// The checksums of one size.
   struct Figures: Sendable, CustomTestStringConvertible {
@@ -41,14 +41,14 @@ import Testing
       2_058_958, 53_740_907),
   ]
 
-  @Test("The port gives every byte that the C generator gives", arguments: figures)
+  @Test("The port generates the same bytes as the C generator", arguments: figures)
   func sameBytes(_ figures: Figures) {
     let people = PeopleDataset(count: figures.count)
     #expect(people.friendLinkCount == figures.links)
     #expect(fnv(people) == figures.bytes)
   }
 
-  @Test("The expected checksums are those of the C floor", arguments: figures)
+  @Test("The expected checksums equal those of the C floor", arguments: figures)
   func sameChecksums(_ figures: Figures) {
     let people = PeopleDataset(count: figures.count)
     for phase in PeoplePhase.allCases {
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("Views without strings give the same bytes as strings")
+  @Test("Views without strings have the same bytes as strings")
   func viewsAgree() {
     let people = PeopleDataset(count: 200)
     for index in 0..<people.count {
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("Nobody is a dataset too")
+  @Test("A dataset can have no people")
   func empty() {
     let people = PeopleDataset(count: 0)
     #expect(people.count == 0)
@@ -76,7 +76,7 @@ import Testing
     #expect(people.expected(.readAll) == 0)
   }
 
-  /// FNV-1a over all fields in a fixed order, little endian.
+  /// FNV-1a over all fields in a fixed order, little-endian.
   private func fnv(_ people: PeopleDataset) -> UInt64 {
     var hash: UInt64 = 14_695_981_039_346_656_037
     func add(_ bytes: some Sequence<UInt8>) { for byte in bytes { hash = (hash ^ UInt64(byte)) &* 1_099_511_628_211 } }

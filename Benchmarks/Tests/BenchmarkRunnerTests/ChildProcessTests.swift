@@ -2,7 +2,7 @@ import BenchmarkRunner
 import Testing
 
 @Suite struct ChildProcessTests {
-  @Test("Output, status and time of a process are kept")
+  @Test("Output, status and time of a process are captured")
   func output() throws {
     let result = try ChildProcess("/bin/sh", ["-c", "echo one; echo 'two three'; exit 64"]).run()
     #expect(result.output == "one\ntwo three\n")
@@ -10,22 +10,22 @@ import Testing
     #expect(result.seconds > 0)
   }
 
-  @Test("More output than a pipe holds arrives whole")
+  @Test("Output longer than a pipe's buffer is captured completely")
   func longOutput() throws {
     #expect(try ChildProcess("/bin/sh", ["-c", "head -c 1000000 /dev/zero | tr '\\0' x"]).run().output.utf8.count == 1_000_000)
   }
 
-  @Test("A process that is killed gives the number of the signal")
+  @Test("For a killed process, the number of the signal is returned")
   func signal() throws {
     #expect(try ChildProcess("/bin/sh", ["-c", "kill -9 $$"]).run().status == -9)
   }
 
-  @Test("A program that does not exist is an error that names it")
+  @Test("A missing program is an error that names it")
   func missing() {
     #expect { try ChildProcess("/no/such/program", []).run() } throws: { "\($0)".contains("/no/such/program: No such file") }
   }
 
-  @Test("A process that takes too long is ended")
+  @Test("A process that takes too long is killed")
   func timeout() {
     #expect(throws: ChildProcessError.self) { try ChildProcess("/bin/sleep", ["30"], timeout: 0.2).run() }
   }

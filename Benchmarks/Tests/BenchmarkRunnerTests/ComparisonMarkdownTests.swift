@@ -9,7 +9,7 @@ import Testing
       figure: Figure(workload: phase, seconds: seconds, cpuSeconds: seconds, check: 1, heapDeltaBytes: 101_000 * 300), fileBytes: file)
   }
 
-  @Test("The table has the largest size, a column per store, and says where it is from")
+  @Test("The table shows the largest size, has a column per store, and names its origin")
   func table() {
     let machine = MachineFacts(processor: "A Processor", processorCount: 2, memoryKilobytes: 1, system: "A System")
     let report = ComparisonReport(
@@ -32,7 +32,7 @@ import Testing
         """)
   }
 
-  @Test("Without people there is no table")
+  @Test("Without people, the table is omitted")
   func none() {
     #expect(ComparisonMarkdown(ComparisonReport(date: "2026", machine: .ofThisMachine(), rounds: 1, samples: [])).text.isEmpty)
   }

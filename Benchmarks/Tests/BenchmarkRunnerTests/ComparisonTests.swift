@@ -4,7 +4,7 @@ import Testing
 
 @testable import BenchmarkRunner
 
-/// Comparisons of stores that are made up: what they measure is right, unless a test makes one value wrong.
+/// Comparisons of made-up stores. Their measurements are correct, unless a test falsifies one value.
 @Suite struct ComparisonTests {
   static let packages = """
     Package: one
@@ -19,7 +19,7 @@ import Testing
 
   let folder = NSTemporaryDirectory() + "comparison-" + UUID().uuidString
 
-  /// What a comparison did.
+  /// The result of a comparison.
   final class Outcome {
     var status: Int32 = -1
     var printed = ""
@@ -37,7 +37,7 @@ import Testing
   static let memory = StoreUnderTest(
     "memory", workloads: [Workload("READ", .people, .needsNoFile) { _ in }, Workload("READ", .packages, .needsNoFile) { _ in }])
 
-  /// Compares the two stores; `answer` may put another result in place of the right one.
+  /// Compares the two stores; `answer` may replace the correct result of a step.
   func compare(
     stores: [String]? = nil, rounds: Int = 2, sizes: [Int] = [150], terminal: Comparison.Terminal = .plain,
     answer: @escaping (ComparisonStep, ChildProcess.Result) -> ChildProcess.Result = { $1 },
@@ -70,7 +70,7 @@ import Testing
     return outcome
   }
 
-  /// The right figures of a step; a store that is made gets a file, a store that is changed must have one.
+  /// The correct figures of a step. Creates the file of a new store, and requires the file of a store that the step changes.
   static func launch(_ step: ComparisonStep, _ path: String, _ files: WorkloadContext.PackageFiles) throws -> ChildProcess.Result {
     switch step.workload.use {
     case .makesStore: #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 1000)))
@@ -83,7 +83,7 @@ import Testing
     return ChildProcess.Result(status: 0, output: figures.map { $0.line + "\n" }.joined(), seconds: 1)
   }
 
-  /// Times in proportion to the size; counts in the round that counts.
+  /// Times in proportion to the size; counts in the counting round.
   static func peopleFigures(_ step: ComparisonStep) -> [Figure] {
     let people = PeopleDataset(count: step.size), workload = step.workload.name
     let phases = workload == "READ" ? [.insert, .readAll, .delete] : PeoplePhase.allCases.filter { $0.rawValue == workload }
@@ -124,7 +124,7 @@ import Testing
     #expect((outcome.report["summaries"] as? [[String: Any]])?.count == 14)
   }
 
-  @Test("Each round makes a fresh store, reads it and changes a copy; a last one counts")
+  @Test("Each round creates a store, reads it and changes a copy; the last round counts")
   func steps() throws {
     let outcome = try compare(rounds: 1)
     let round = [
@@ -134,7 +134,7 @@ import Testing
     #expect(outcome.steps == round + round.map { $0 + " counted" })
   }
 
-  @Test("One wrong value of one store fails the run and names store, phase and both values")
+  @Test("One wrong value in one store fails the run and names the store, the phase and both values")
   func wrongValue() throws {
     let outcome = try compare { step, result in
       guard step.store.name == "sqlite", step.workload.name == "W7", step.round == 2 else { return result }
@@ -149,7 +149,7 @@ import Testing
     #expect(outcome.report["problems"] as? [String] == [sentence])
   }
 
-  @Test("Where the input has no value the first store's counts")
+  @Test("If the input has no value, the value of the first store counts")
   func storesAgainstEachOther() {
     var ledger = ChecksumLedger()
     func sample(_ store: String, _ check: UInt64) -> Sample {
@@ -162,7 +162,7 @@ import Testing
       ])
   }
 
-  @Test("A store that cannot be made fails the run, and its other workloads are left out")
+  @Test("A store that can't be created fails the run, and its other workloads are skipped")
   func failedStore() throws {
     let outcome = try compare(rounds: 1) { step, result in
       step.workload.name == "W1" ? ChildProcess.Result(status: -9, output: "", seconds: 1) : result
@@ -186,7 +186,7 @@ import Testing
     #expect((outcome.report["problems"] as? [String])?.count == 2)
   }
 
-  @Test("Some stores can be chosen, and one that does not exist is refused")
+  @Test("Stores can be selected, and an unknown one is refused")
   func choice() throws {
     #expect(
       try compare(stores: ["memory"], rounds: 1).steps.prefix(2) == ["memory READ memory-people-150", "memory READ memory-packages-2"])
@@ -195,7 +195,7 @@ import Testing
     #expect(refused.complained == "The store floppy doesn't exist. Stores: memory, sqlite.\n")
   }
 
-  @Test("A build without stores says so")
+  @Test("A build without stores reports that")
   func noStores() {
     var complained = ""
     var comparison = Comparison(ComparisonOptions(), stores: [], complain: { complained += $0 })
@@ -203,7 +203,7 @@ import Testing
     #expect(complained == "This build has no store to compare.\n")
   }
 
-  @Test("A package file that does not exist is a sentence")
+  @Test("A missing package file is reported in a sentence")
   func noPackages() {
     var complained = ""
     var options = ComparisonOptions()
@@ -216,7 +216,7 @@ import Testing
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  @Test("Sizes are measured one after the other in each round, and growth is told")
+  @Test("Sizes are measured in turn in each round, and growth is reported")
   func sizes() throws {
     let outcome = try compare(stores: ["memory"], rounds: 1, sizes: [2000, 150])
     #expect(outcome.steps.prefix(2) == ["memory READ memory-people-150", "memory READ memory-people-2000"])
@@ -225,7 +225,7 @@ import Testing
     #expect(growth.count == 3 && growth.allSatisfy { abs(($0["exponent"] as? Double ?? 0) - 1) < 1e-9 })
   }
 
-  @Test("A count above its threshold fails the run and is named; thresholds that are written are kept")
+  @Test("A count above its threshold fails the run and is named; written thresholds are kept")
   func thresholds() throws {
     func written(_ options: inout ComparisonOptions, _ folder: String) {
       (options.thresholds, options.writesThresholds) = (folder + "/thresholds.json", true)
@@ -246,7 +246,7 @@ import Testing
     #expect(failed.report["problems"] as? [String] == ["W2 of sqlite on 150 people takes 3 requests; the limit is 2."])
   }
 
-  @Test("Thresholds and baselines that cannot be read are told before anything is measured")
+  @Test("Unreadable thresholds and baselines are reported before anything is measured")
   func unreadableReferences() throws {
     let first = try compare(change: { options, folder in options.thresholds = folder + "/none.json" })
     #expect(first.status == 1 && first.steps.isEmpty && first.complained.contains("/none.json contains no thresholds"))
@@ -279,7 +279,7 @@ import Testing
         """), "\(outcome.printed)")
   }
 
-  @Test("A terminal gets a bar that is drawn again, something else plain lines; the table is the same")
+  @Test("A terminal gets a progress bar, other output plain lines; the table is the same")
   func terminal() throws {
     let plain = try compare(stores: ["sqlite"], rounds: 1), terminal = try compare(stores: ["sqlite"], rounds: 1, terminal: .screen)
     #expect(plain.printed == terminal.printed)
@@ -305,13 +305,13 @@ import Testing
     #expect(drawn.last == "Comparing: 8 measurements in 0.0 s\u{1B}[K\n")
   }
 
-  @Test("Where there is no room, the spread is left to the page and the results")
+  @Test("If the terminal is too narrow, only the page and the results show the spread")
   func narrow() throws {
     let outcome = try compare(terminal: Comparison.Terminal(isTerminal: false, columns: 60) { 0 })
     #expect(!outcome.printed.contains("±") && outcome.printed.contains("150 ms*  150 ms~"))
   }
 
-  @Test("What is printed fits 80 columns, and is this")
+  @Test("The printed output is exactly this, and fits 80 columns")
   func printed() throws {
     let outcome = try compare()
     let lines = outcome.printed.split(separator: "\n", omittingEmptySubsequences: false)

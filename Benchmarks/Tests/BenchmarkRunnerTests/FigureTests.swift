@@ -7,14 +7,14 @@ import Testing
     workload: "W2", seconds: 0.000543739, cpuSeconds: 0.000545, check: 18_446_669_235_901_002_875, residentDeltaKilobytes: -12,
     peakKilobytes: 34567, heapDeltaBytes: 890)
 
-  @Test("A line is byte for byte what the floors print")
+  @Test("A line has exactly the format that the floors print")
   func line() {
     let expected =
       #"{"w":"W2","t":0.000543739,"cpu":0.000545,"check":18446669235901002875,"rss_delta_kb":-12,"maxrss_kb":34567,"heap_delta":890}"#
     #expect(figure.line == expected)
   }
 
-  @Test("What was printed can be read, with and without counts")
+  @Test("A printed line can be read, with and without counts")
   func parse() throws {
     var counted = figure
     counted.requests = 7
@@ -23,7 +23,7 @@ import Testing
     #expect(try Figure.parse("").isEmpty)
   }
 
-  @Test("A line that is no figure is an error that shows it")
+  @Test("A line that isn't a figure is an error that shows it")
   func noFigure() {
     #expect { try Figure.parse("hello") } throws: { "\($0)" == "A measuring process printed a line that isn't a figure: hello" }
   }
@@ -38,7 +38,7 @@ import Testing
     #expect(decimal(value, places: places) == text)
   }
 
-  @Test("A mark measures time, processor and memory since it began")
+  @Test("A mark measures time, processor time and memory since its creation")
   func mark() {
     let mark = Mark.begin()
     var bytes = [UInt8](repeating: 1, count: 64 << 20)
@@ -47,7 +47,7 @@ import Testing
     #expect(figure.seconds > 0)
     #expect(figure.cpuSeconds >= 0)
     #if os(Linux)
-      // Half of it: other tests take and give back memory at the same time.
+      // Only half of it, because other tests allocate and free memory at the same time.
       #expect(figure.peakKilobytes > 32 << 10)
       #expect(figure.heapDeltaBytes > 32 << 20)
     #endif

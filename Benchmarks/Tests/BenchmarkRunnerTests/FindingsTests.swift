@@ -17,20 +17,20 @@ import Testing
 
   // MARK: Spread and summary
 
-  @Test("A spread has the least, the middle and the greatest", arguments: [[3, 1, 2], [2, 1, 3, 2]])
+  @Test("A spread has a minimum, a median and a maximum", arguments: [[3, 1, 2], [2, 1, 3, 2]])
   func spread(_ values: [Double]) {
     let spread = Spread(values)
     #expect((spread.least, spread.median, spread.greatest) == (1, 2, 3))
     #expect(spread.relative == 1)
   }
 
-  @Test("Nothing has a spread of nothing")
+  @Test("No samples have an empty spread")
   func noSpread() {
     #expect(Spread([]).relative == 0 && Spread([]).median == 0)
     #expect(Spread([1, 3]).overlaps(Spread([3, 4])) && !Spread([1, 2]).overlaps(Spread([3])))
   }
 
-  @Test("Times are medians of the timed rounds, ratios are to the fastest store of the phase; counts come from their own round")
+  @Test("Times are medians of the timed rounds, ratios relate to the fastest store of the phase; counts come from the counting round")
   func summary() {
     let summaries = Summary.of([
       sample("memory", "W2", wall: 0.2), sample("sqlite", "W2", wall: 0.5), sample("memory", "W2", wall: 0.1, round: 2),
@@ -45,7 +45,7 @@ import Testing
     #expect(summaries[0].ratio == 1 && abs((summaries[1].ratio ?? 0) - 3) < 1e-9)
   }
 
-  @Test("Phases stand in their order, whatever the order of measuring; others follow; sizes ascend")
+  @Test("Known phases are listed in their order, whatever the order of measuring; others follow; sizes ascend")
   func order() {
     let samples = ["W4i", "W3", "other", "W2", "W1"].map { sample("memory", $0, wall: 1) } + [sample("memory", "W1", wall: 1, size: 10)]
     let summaries = Summary.of(samples)
@@ -71,12 +71,12 @@ import Testing
     #expect(abs(growth[0].exponent - exponent) < 1e-9)
   }
 
-  @Test("One size, and sizes close to each other, say nothing of growth", arguments: [[100], [100, 200]])
+  @Test("One size, or sizes close to each other, give no growth", arguments: [[100], [100, 200]])
   func noGrowth(_ sizes: [Int]) {
     #expect(Growth.of(Summary.of(sizes.map { sample("memory", "W2", wall: 1, size: $0) })).isEmpty)
   }
 
-  @Test("Rounds that differ much are a warning; short phases and one round are no evidence")
+  @Test("Rounds that differ much cause a warning; short phases and one round don't")
   func noise() throws {
     func noise(_ second: Double, _ first: Double = 1) -> Noise? {
       Noise(Summary.of([sample("memory", "W2", wall: first), sample("memory", "W2", wall: second, round: 2)]), rounds: 2)
@@ -90,7 +90,7 @@ import Testing
 
   // MARK: Findings
 
-  @Test("The best store is named for each question, and the best that keeps a file beside it")
+  @Test("The best store is named for each question, and also the best one that keeps a file")
   func findings() throws {
     let findings = Finding.of(
       Summary.of([
@@ -106,7 +106,7 @@ import Testing
       ])
   }
 
-  @Test("Stores that cannot be told apart share the answer, and one store alone has none")
+  @Test("Stores within measurement error share the answer; with one store, there is no answer")
   func sharedFindings() {
     let samples = [
       sample("json", "W3", wall: 0.010, file: 1), sample("sqlite", "W3", wall: 0.0101, file: 1),
@@ -119,7 +119,7 @@ import Testing
     #expect(Finding.of(Summary.of(samples.filter { $0.store == "json" })).isEmpty)
   }
 
-  @Test("What was counted and never timed is not the fastest")
+  @Test("A phase that was counted but never timed isn't the fastest")
   func untimed() {
     let samples = [
       sample("json", "W3", wall: 1), sample("sqlite", "W3", wall: 9, round: 0, requests: 1), sample("memory", "W3", wall: 2),
@@ -127,7 +127,7 @@ import Testing
     #expect(Finding.of(Summary.of(samples)).map(\.stores) == [["json"]])
   }
 
-  @Test("Of several sizes the largest answers")
+  @Test("Among several sizes, the largest decides")
   func largestSize() {
     let samples = [
       sample("json", "W3", wall: 1, size: 1000), sample("sqlite", "W3", wall: 2, size: 1000), sample("json", "W3", wall: 9, size: 10_000),
@@ -153,7 +153,7 @@ import Testing
 
   // MARK: Reports
 
-  @Test("A report that is written and read is the same")
+  @Test("A report that is written and read again is unchanged")
   func report() throws {
     let report = ComparisonReport(
       date: "2026-01-01T00:00:00Z", machine: .ofThisMachine(), rounds: 1,

@@ -3,7 +3,7 @@ import Testing
 @testable import BenchmarkRunner
 
 @Suite struct GrowthChartTests {
-  /// A chart of one line for each list of points, as it is read.
+  /// A parsed chart with one line for each list of points.
   func chart(_ lines: [[(size: Int, seconds: Double)]]) -> PageReader {
     var page = Markup()
     let looks = StoreLook.of(lines.indices.map { "store \($0)" })
@@ -22,28 +22,28 @@ import Testing
     }
   }
 
-  @Test("What grows with a power of the size is a straight line that rises by the exponent")
+  @Test("A power law is a straight line whose slope is the exponent")
   func straight() throws {
     let sizes = [100, 1000, 10_000]
     let all = lines(chart([sizes.map { ($0, Double($0) * 1e-6) }, sizes.map { ($0, (Double($0) * Double($0)) * 1e-9) }]))
     try #require(all.count == 2 && all.allSatisfy { $0.count == 3 })
-    for line in all { #expect((line[0].y - 2 * line[1].y + line[2].y).magnitude < 0.3, "The middle lies on the line of the others.") }
-    #expect(all[0][0].y > all[0][2].y, "More time is higher.")
+    for line in all { #expect((line[0].y - 2 * line[1].y + line[2].y).magnitude < 0.3, "The middle point isn't on the line through the others.") }
+    #expect(all[0][0].y > all[0][2].y, "A longer time isn't higher.")
     #expect(((all[1][0].y - all[1][2].y) - 2 * (all[0][0].y - all[0][2].y)).magnitude < 0.5)
     #expect(all[0].map(\.x) == all[1].map(\.x))
   }
 
-  @Test("Each store has a shape and a line of its own")
+  @Test("Each store has its own shape and line style")
   func shapes() {
     let page = chart(Array(repeating: [(10, 1), (100, 1)], count: 6))
     #expect(Set(page.all("polyline").compactMap { $0.attributes["stroke-dasharray"] }).count == 6)
-    // Of each line two marks in the chart and one in the key, all of the same points: only shapes differ.
+    // Each line has two marks in the chart and one in the key, at the same points: only the shapes differ.
     let marks = page.all("path", class: "mark").compactMap { $0.attributes["d"] }
     #expect(marks.count == 18)
     #expect(Set(marks.prefix(12)).count == 12)
   }
 
-  @Test("The description tells every figure and what it comes to")
+  @Test("The description contains every figure and its growth")
   func description() {
     let text = chart([[(1000, 0.5), (20_000, 2)]]).all("desc")[0].text
     #expect(text.contains("number of people"))

@@ -19,7 +19,7 @@ import Testing
     arguments: ["\u{0}", "\u{8}", "\u{1B}", "\u{7F}", "\u{FFFE}", "\u{1FFFF}"])
   func forbidden(text: String) { #expect(Markup.escaped("a\(text)b") == "a\u{FFFD}b") }
 
-  @Test("Elements stand inside each other; an empty one is closed at once")
+  @Test("Elements are nested, and an empty one is closed at once")
   func elements() {
     var page = Markup()
     page.element("ul") { page in
@@ -29,7 +29,7 @@ import Testing
     #expect(page.text == "<ul><li class=\"a\" id=\"b\">1</li>\n<line x=\"2\" />\n</ul>\n")
   }
 
-  @Test("A table names its rows and its columns for who hears it; one without rows is not there")
+  @Test("A table has row and column headers for screen readers; a table without rows is omitted")
   func table() {
     var page = Markup(), table = MarkupTable("Times", columns: ["what", "a", "b"])
     table.write(to: &page)
@@ -43,7 +43,7 @@ import Testing
     #expect(reader.texts("caption") == ["Times"] && reader.texts("summary") == ["More"])
   }
 
-  @Test("A row with too few cells is a mistake of the program")
+  @Test("A row with too few cells is a programming error")
   func wrongRow() async {
     await #expect(processExitsWith: .failure) {
       var table = MarkupTable("Times", columns: ["what", "a"])
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("A style sheet that would have to be escaped is a mistake of the program")
+  @Test("A style sheet that needs escaping is a programming error")
   func wrongStyle() async {
     await #expect(processExitsWith: .failure) {
       var page = Markup()

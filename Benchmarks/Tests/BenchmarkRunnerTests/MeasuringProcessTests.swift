@@ -20,7 +20,7 @@ import Testing
       ])
   ]
 
-  /// Runs a workload and gives the status and what was complained about.
+  /// Runs a workload and returns the status and the error output.
   func run(_ store: String, _ input: MeasurementInput = .people, _ workload: String) -> (status: Int32, text: String) {
     var text = ""
     let process = MeasuringProcess(stores: Self.stores) { text += $0 }
@@ -28,7 +28,7 @@ import Testing
     return (status, text)
   }
 
-  @Test("A workload that exists is run and its figures are handed on")
+  @Test("An existing workload is run and its figures are passed on")
   func figures() {
     let context = WorkloadContext(path: "-", size: 5) { figure in
       #expect(figure.workload == "W1")
@@ -38,14 +38,14 @@ import Testing
     #expect(MeasuringProcess(stores: Self.stores).run(store: "memory", input: .people, workload: "READ", context) == 0)
   }
 
-  @Test("A store that does not exist ends with 64 and says which do")
+  @Test("An unknown store exits with 64 and lists the known ones")
   func noStore() {
     let result = run("floppy", .people, "W1")
     #expect(result.status == 64)
     #expect(result.text == "The store floppy doesn't exist. Stores: memory.")
   }
 
-  @Test("A workload that does not exist ends with 64 and says which do")
+  @Test("An unknown workload exits with 64 and lists the known ones")
   func noWorkload() {
     let result = run("memory", .people, "W1")
     #expect(result.status == 64)
@@ -53,14 +53,14 @@ import Testing
     #expect(run("memory", .packages, "READ").status == 64)
   }
 
-  @Test("A workload that fails ends with 1 and says why")
+  @Test("A failing workload exits with 1 and prints the reason")
   func failure() {
     let result = run("memory", .people, "W9")
     #expect(result.status == 1)
     #expect(result.text == "memory failed in W9 on people: the disk is full")
   }
 
-  @Test("A workload on packages without packages says what to give")
+  @Test("A package workload without packages prints what to pass")
   func noPackages() {
     #expect(run("memory", .packages, "load").text.contains("Pass --packages and --plan"))
   }

@@ -4,20 +4,20 @@ import Foundation
   import FoundationXML
 #endif
 
-/// A page as a reader of XML sees it: how often each element comes, and the texts in it.
+/// A page as an XML parser sees it: the number of each element, and its texts.
 final class PageReader: NSObject, XMLParserDelegate {
   /// An element with its attributes and its own text.
   struct Element {
     let name: String
     let attributes: [String: String]
-    /// The names of the elements around it, the outermost first.
+    /// The names of the enclosing elements, the outermost first.
     let path: [String]
     var text = ""
   }
 
-  /// In the order of their beginning.
+  /// In the order of their start tags.
   private(set) var elements: [Element] = []
-  /// What is wrong with the page; nil when it is well-formed.
+  /// The parsing error; nil if the page is well-formed.
   private(set) var failure: String?
   private var open: [Int] = []
 

@@ -3,7 +3,7 @@ import Testing
 @testable import BenchmarkRunner
 
 @Suite struct ProgressBarTests {
-  /// What a bar wrote.
+  /// The output of a bar.
   final class Screen {
     var text = ""
   }
@@ -12,7 +12,7 @@ import Testing
     ProgressBar("Import", total: total, unit: "packages", isTerminal: isTerminal, columns: columns) { screen.text += $0 }
   }
 
-  @Test("In a terminal there is one line with share, rate and time to go")
+  @Test("A terminal shows one line with the share, the rate and the remaining time")
   func picture() {
     var bar = bar(Screen(), isTerminal: true)
     bar.advance()
@@ -20,12 +20,12 @@ import Testing
     #expect(bar.picture(elapsed: 2, step: "sqlite").hasSuffix("1/4 sqlite, 0.5/s, 0:06 to go"))
   }
 
-  @Test("A narrow terminal is not overrun")
+  @Test("The line fits a narrow terminal")
   func narrow() {
     #expect(bar(Screen(), isTerminal: true, columns: 20).picture(elapsed: 1).count == 19)
   }
 
-  @Test("Elsewhere each step is a line")
+  @Test("Elsewhere, each step is a line")
   func lines() {
     let screen = Screen()
     var bar = bar(screen, isTerminal: false)
@@ -38,7 +38,7 @@ import Testing
     #expect(!screen.text.contains("\r"))
   }
 
-  @Test("In a terminal everything stays on one line until the end")
+  @Test("In a terminal, everything stays on one line until the end")
   func oneLine() {
     let screen = Screen()
     var bar = bar(screen, isTerminal: true)
@@ -48,7 +48,7 @@ import Testing
     #expect(screen.text.hasSuffix("\n"))
   }
 
-  @Test("No work at all is done at once")
+  @Test("Without work, the bar is complete at once")
   func nothing() {
     #expect(bar(Screen(), isTerminal: true, total: 0).picture(elapsed: 0).contains("100 % 0/0"))
   }

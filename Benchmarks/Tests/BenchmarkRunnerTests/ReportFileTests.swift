@@ -5,7 +5,7 @@ import Testing
 @testable import BenchmarkRunner
 
 @Suite struct ReportFileTests {
-  /// Compares one made-up store on a list of ten, whose checksum may be wrong, and gives the folder with what was written.
+  /// Compares one made-up store on a list of ten, whose checksum may be wrong. Returns the folder with the output.
   func compare(wrongBy difference: UInt64) throws -> (status: Int32, folder: String) {
     let folder = NSTemporaryDirectory() + "report-" + UUID().uuidString
     var options = ComparisonOptions()
@@ -21,7 +21,7 @@ import Testing
     return (comparison.run(), folder)
   }
 
-  @Test("A comparison writes the page of what it writes as results")
+  @Test("The page of a comparison shows the same results as its results file")
   func page() throws {
     let (status, folder) = try compare(wrongBy: 0)
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -31,7 +31,7 @@ import Testing
     #expect(PageReader(html).texts("h2").contains("An ordered list of 10 objects"))
   }
 
-  @Test("A comparison in which something is wrong has a page as well, which tells it")
+  @Test("A comparison with an error has a page that reports it")
   func problems() throws {
     let (status, folder) = try compare(wrongBy: 1)
     defer { try? FileManager.default.removeItem(atPath: folder) }

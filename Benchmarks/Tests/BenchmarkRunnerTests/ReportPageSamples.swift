@@ -1,8 +1,8 @@
 @testable import BenchmarkRunner
 
-/// Reports that are made up, for tests of their page.
+/// Made-up reports, for tests of their page.
 enum ReportPageSamples {
-  /// What is known of a machine that does not exist.
+  /// The description of a machine that doesn't exist.
   static let machine = MachineFacts(processor: "A processor", processorCount: 2, memoryKilobytes: 8_000_000, system: "A system")
 
   /// A report of samples, on that machine.
@@ -10,7 +10,7 @@ enum ReportPageSamples {
     ComparisonReport(date: "2020-02-20T20:20:20Z", machine: machine, rounds: rounds, samples: samples)
   }
 
-  /// A sample of a phase for each of the times, in rounds of their own.
+  /// A sample of a phase for each of the times, each in its own round.
   static func samples(
     _ store: String, _ phase: String, _ seconds: [Double], input: MeasurementInput = .people, size: Int = 1000, heap: Int64 = 1_500_000,
     file: Int64? = nil
@@ -20,7 +20,7 @@ enum ReportPageSamples {
     }
   }
 
-  /// The sample of the round that counts.
+  /// The sample of the counting round.
   static func counted(_ store: String, _ phase: String, requests: Int, size: Int = 1000) -> Sample {
     var sample = sample(store, phase, 1, size: size, round: 0)
     sample.figure.requests = requests

@@ -6,7 +6,7 @@ import Testing
 @Suite struct ReportPageTests {
   typealias Samples = ReportPageSamples
 
-  /// What every page has to be, whatever was measured.
+  /// Checks the rules for every page, whatever was measured.
   func check(_ report: ComparisonReport, _ location: SourceLocation = #_sourceLocation) -> PageReader {
     let html = ReportPage(report).html, page = PageReader(html)
     #expect(page.failure == nil, sourceLocation: location)
@@ -19,7 +19,7 @@ import Testing
     return page
   }
 
-  /// Charts can be read aloud, and nothing of them lies outside of them.
+  /// Charts have text for screen readers, and nothing is drawn outside of them.
   func checkCharts(_ page: PageReader, _ location: SourceLocation) {
     for chart in page.all("svg") where chart.attributes["aria-hidden"] == nil {
       #expect(chart.attributes["role"] == "img", sourceLocation: location)
@@ -39,7 +39,7 @@ import Testing
     for link in page.all("a") { #expect(anchors.contains(String(link.attributes["href"]?.dropFirst() ?? "")), sourceLocation: location) }
   }
 
-  @Test("Every median, least and greatest time stands in a table, and every median beside a chart")
+  @Test("Every median, minimum and maximum is in a table, and every median beside a chart")
   func values() {
     let report = Samples.usual(), page = check(report)
     let cells = Set(page.texts("td")), beside = Set(page.all("text", class: "value").map(\.text))
@@ -57,7 +57,7 @@ import Testing
     for growth in report.growth { #expect(cells.contains(growth.text) && beside.contains(growth.text)) }
   }
 
-  @Test("The page begins with what was compared, when, on what and in how many rounds, and with every finding")
+  @Test("The page begins with the subject, date, machine and number of rounds, and with every finding")
   func head() {
     let report = Samples.usual(), page = check(report)
     let facts = page.texts("dd")
@@ -69,7 +69,7 @@ import Testing
     for finding in report.findings { #expect(page.texts("li").contains(finding.text)) }
   }
 
-  @Test("Where the source is known the commit is told, and whether it was changed")
+  @Test("If the source is known, the page shows the commit, and whether it was changed")
   func source() {
     var report = Samples.usual()
     #expect(!check(report).texts("dt").contains("Commit"))
@@ -79,7 +79,7 @@ import Testing
     #expect(check(report).texts("dd").contains("abc123"))
   }
 
-  @Test("Problems and noise are told before everything else, and only when there are some")
+  @Test("Problems and noise come first, and only if there are any")
   func warnings() {
     var report = Samples.report(Samples.samples("memory", "W2", [1, 2, 9]))
     report.problems = ["memory fell over."]
@@ -90,7 +90,7 @@ import Testing
     #expect(check(Samples.report(Samples.samples("memory", "W2", [1, 1.01, 1.02]))).all("section", class: "warning").isEmpty)
   }
 
-  @Test("Names from outside are text and never markup")
+  @Test("Names from outside are escaped")
   func hostile() {
     let name = "<script>alert('x')</script>&\"\u{1}]]>", machine = MachineFacts(processor: "</dd>&amp;<b>", processorCount: 1)
     var report = Samples.report(
@@ -103,14 +103,14 @@ import Testing
     #expect(page.texts("li").contains("<a href='x'>"))
   }
 
-  @Test("Nothing measured is a page that says so")
+  @Test("A page without measurements says so")
   func empty() {
     let page = check(Samples.report([]))
     #expect(page.texts("p").contains("Nothing was measured."))
     #expect(page.all("figure").isEmpty)
   }
 
-  @Test("One store in one round and one size has no whiskers, no growth and nothing folded but tables")
+  @Test("With one store, one round and one size, there are no whiskers and no growth, and only tables are folded")
   func least() {
     let page = check(Samples.report(Samples.samples("memory", "W2", [0.5]), rounds: 1))
     #expect(page.all("path", class: "whisker").isEmpty)
@@ -124,7 +124,7 @@ import Testing
     let stores = (0..<count).map { "store \($0)" }
     let page = check(
       Samples.report(stores.flatMap { store in [1000, 9000].flatMap { Samples.samples(store, "W3", [0.5, 0.6, 0.7], size: $0) } }))
-    // Two sizes, one chart of each, and one of growth with a line for each store and one in its key.
+    // A chart for each of the two sizes, and one chart of growth with a line per store in the chart and in its key.
     #expect(page.all("path", class: "whisker").count == 2 * count)
     #expect(page.all("polyline", class: "line").count == 2 * count)
     #expect(page.all("pattern").count == min(count, 30))
@@ -132,14 +132,14 @@ import Testing
     #expect(Set(bars.compactMap { $0.attributes["fill"] }).count == min(count, 30))
   }
 
-  @Test("The largest size is open, the others are folded, the larger before the smaller")
+  @Test("The largest size is open, the others are folded, in descending order")
   func sizes() {
     let page = check(Samples.report([10, 1000, 100].flatMap { Samples.samples("memory", "W2", [0.5, 0.6], size: $0) }))
     #expect(page.all("section").compactMap { $0.attributes["id"] } == ["people-1000", "growth-people"])
     #expect(page.all("details", class: "subject").compactMap { $0.attributes["id"] } == ["people-100", "people-10"])
   }
 
-  @Test("Packages and lists have parts of their own")
+  @Test("Packages and lists have their own sections")
   func inputs() {
     let report = Samples.report(
       Samples.samples("json", "import", [1, 1.1], input: .packages, size: 77, file: 5000)
@@ -148,10 +148,10 @@ import Testing
     let page = check(report)
     #expect(page.texts("h2").contains("77 packages"))
     #expect(page.texts("h2").contains("An ordered list of 50 objects"))
-    #expect(page.texts("td").contains("100 B"), "What is kept is told for each package.")
+    #expect(page.texts("td").contains("100 B"), "The size per package is missing.")
   }
 
-  @Test("A figure that was counted and never timed has no time, and is not drawn as the fastest")
+  @Test("A figure that was counted but never timed has no time and isn't shown as the fastest")
   func counted() {
     let report = Samples.report(Samples.samples("memory", "W2", [0.5, 0.6]) + [Samples.counted("sqlite", "W2", requests: 7)])
     let page = check(report)

@@ -17,7 +17,7 @@ import Testing
     #expect(Self.palettes.first?.count == 13)
   }
 
-  @Test("Text has a contrast of 4.5 to its ground or more, and what is drawn one of 3", arguments: ReportStyleTests.palettes)
+  @Test("Text has a contrast of at least 4.5 to its background, and graphics of at least 3", arguments: ReportStyleTests.palettes)
   func contrast(scheme: [String: String]) throws {
     for (text, grounds) in [
       ("ink", ["ground", "raised", "alarm-ground"]), ("faint", ["ground", "raised"]), ("link", ["ground"]), ("alarm", ["alarm-ground"]),
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// The ratio of WCAG 2.
+  /// The contrast ratio of WCAG 2.
   func contrast(_ scheme: [String: String], _ one: String, _ other: String) throws -> Double {
     let both = [try luminance(#require(scheme[one])), try luminance(#require(scheme[other]))].sorted()
     return (both[1] + 0.05) / (both[0] + 0.05)

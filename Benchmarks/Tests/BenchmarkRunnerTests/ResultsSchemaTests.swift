@@ -3,7 +3,7 @@ import Testing
 
 @testable import BenchmarkRunner
 
-/// The schema that is published says what is written.
+/// The published schema describes the results that a comparison writes.
 @Suite struct ResultsSchemaTests {
   private let schema: [String: Any]
 
@@ -19,10 +19,10 @@ import Testing
     return SchemaCheck(schema).faults(outcome.report, schema, "results")
   }
 
-  @Test("What a comparison writes fits the schema")
+  @Test("The results of a comparison conform to the schema")
   func fits() throws { #expect(try faults() == []) }
 
-  @Test("What it does not write does not", arguments: ["schema", "date", "summaries", "samples", "growth", "agreement"])
+  @Test("Other results don't", arguments: ["schema", "date", "summaries", "samples", "growth", "agreement"])
   func doesNot(_ key: String) throws {
     #expect(try !faults { $0[key] = nil }.isEmpty)
     #expect(try !faults { $0[key] = ["x"] }.isEmpty)

@@ -31,19 +31,19 @@ import Testing
     #expect(Scale.logarithmic([1000, 100_000], steps: 4).ticks == [1000, 10_000, 100_000])
   }
 
-  @Test("Over many powers of ten every second or third has a mark")
+  @Test("An axis over many powers of ten has a mark at every second or third")
   func manyDecades() {
     #expect(Scale.logarithmic([1e-9, 1]).ticks == [1e-9, 1e-7, 1e-5, 1e-3, 0.1, 10])
   }
 
-  @Test("Values close together have marks at 1, 2 and 5; a single value has two around it or above it")
+  @Test("Close values have marks at 1, 2 and 5; a single value has two marks around it or one above it")
   func close() {
     #expect(Scale.logarithmic([3, 40]).ticks == [2, 5, 10, 20, 50])
     #expect(Scale.logarithmic([1, 1]).ticks == [1, 2])
     #expect(Scale.logarithmic([3, 3]).ticks == [2, 5])
   }
 
-  @Test("Places are proportions of the value, or of its logarithm, and never outside of the axis")
+  @Test("Positions are proportional to the value, or to its logarithm, and never outside of the axis")
   func places() {
     let linear = Scale.linear([4]), logarithmic = Scale.logarithmic([1, 100])
     #expect([-1, 0, 1, 2, 4, 5, .nan].map(linear.place) == [0, 0, 0.25, 0.5, 1, 1, 0])
@@ -51,7 +51,7 @@ import Testing
     #expect((logarithmic.place(10) - 0.5).magnitude < 1e-12)
   }
 
-  @Test("Whatever the values are, all of them lie between the ends, and marks ascend and are few")
+  @Test("All values are within the axis, whatever they are, and there are few, ascending marks")
   func random() {
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(state: seed)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// As much of JSON Schema 2020-12 as the schema uses.
+/// The subset of JSON Schema 2020-12 that the schema uses.
 struct SchemaCheck {
   let root: [String: Any]
 
@@ -77,7 +77,7 @@ struct SchemaCheck {
   }
 }
 
-/// Which numbers were truth values in JSON.
+/// The numbers that were Booleans in JSON.
 private enum TruthValue {
   static func isOne(_ number: NSNumber) -> Bool {
     number === NSNumber(value: true) || number === NSNumber(value: false) || String(cString: number.objCType) == "c"

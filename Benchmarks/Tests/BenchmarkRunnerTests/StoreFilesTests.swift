@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct StoreFilesTests {
-  @Test("A store is measured, copied and removed with what lies beside it")
+  @Test("A store is measured, copied and removed together with the files beside it")
   func companions() throws {
     let folder = NSTemporaryDirectory() + "store-files-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

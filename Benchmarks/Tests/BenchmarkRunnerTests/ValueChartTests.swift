@@ -3,7 +3,7 @@ import Testing
 @testable import BenchmarkRunner
 
 @Suite struct ValueChartTests {
-  /// A chart of values with one store each, as it is read.
+  /// A parsed chart of values with one store each.
   func chart(_ values: [Double?], whiskers: [Spread?] = []) -> PageReader {
     let rows = zip(values, StoreLook.of(values.indices.map { "store \($0)" })).enumerated().map { index, row in
       ValueChart.Row(row.1, value: row.0, whisker: whiskers.isEmpty ? nil : whiskers[index], text: FigureText.seconds(row.0))
@@ -13,7 +13,7 @@ import Testing
     return PageReader(page.text)
   }
 
-  @Test("Bars begin at the same place, and their lengths are in proportion to the values")
+  @Test("Bars begin at the same position, and their lengths are proportional to the values")
   func bars() {
     let bars = chart([1, 2, 4]).all("rect", class: "bar")
     #expect(Set(bars.compactMap { $0.attributes["x"] }).count == 1)
@@ -22,7 +22,7 @@ import Testing
     #expect((lengths[1] - 2 * lengths[0]).magnitude < 0.3 && (lengths[2] - 4 * lengths[0]).magnitude < 0.5)
   }
 
-  @Test("Values thirty times apart are bars, more are shapes on a logarithmic axis, and no bar stands on one")
+  @Test("Values within a factor of 30 are bars; others are shapes on a logarithmic axis, which has no bars")
   func dots() {
     #expect(chart([1, 30]).all("rect", class: "bar").count == 2)
     let page = chart([1, 31])
@@ -31,21 +31,21 @@ import Testing
     #expect(page.all("desc")[0].text.hasPrefix("Dots on a logarithmic axis. store 0: 1.00 s; store 1: 31.0 s."))
   }
 
-  @Test("One round that took very long does not squeeze the bars of the others")
+  @Test("One very slow round doesn't shrink the bars of the others")
   func outlier() {
     let page = chart([1, 2], whiskers: [Spread([1, 1, 1]), Spread([2, 2, 500])])
     #expect(page.all("rect", class: "bar").isEmpty)
     #expect(page.all("path", class: "whisker").count == 2)
   }
 
-  @Test("What has no value is a row with text and nothing drawn")
+  @Test("A row without a value shows text and no bar")
   func missing() {
     let page = chart([1, nil, .nan])
     #expect(page.all("rect", class: "bar").count == 1)
     #expect(page.all("text", class: "value").map(\.text) == ["1.00 s", "–", "–"])
   }
 
-  @Test("Whiskers reach from the least to the greatest")
+  @Test("Whiskers extend from the minimum to the maximum")
   func whiskers() {
     let page = chart([2], whiskers: [Spread([1, 2, 4])]), path = page.all("path", class: "whisker")[0].attributes["d"] ?? ""
     let bar = page.all("rect", class: "bar")[0].attributes
@@ -54,7 +54,7 @@ import Testing
     #expect(path.contains("H\(coordinate(left + width * 2))"))
   }
 
-  @Test("A long name is shortened in the chart and whole in its description")
+  @Test("A long name is shortened in the chart and complete in its description")
   func longName() {
     let name = String(repeating: "very long ", count: 30)
     var page = Markup()

@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Hands every request on to another store, but one row that it saves has a year too many.
+/// Forwards every request to another store, but adds a year to the age in one saved row.
 final class AlteringStore: IncrementalStore {
   private let store: any IncrementalStore
 
@@ -46,7 +46,7 @@ final class AlteringStore: IncrementalStore {
 
   func setMetadata(_ metadata: [String: StoreValue]) throws { try store.setMetadata(metadata) }
 
-  /// Adds 1 to the first whole number of 16 bits, which is an age.
+  /// Adds 1 to the first 16-bit integer, which is an age.
   private func alter(_ batches: inout [RowBatch]) throws {
     guard let batch = batches.first, let slot = batch.layout.columns.firstIndex(of: .attribute(.integer16)) else { return }
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)

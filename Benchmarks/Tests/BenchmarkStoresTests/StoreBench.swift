@@ -4,7 +4,7 @@ import BenchmarkStores
 import Foundation
 import Synchronization
 
-/// Runs the workloads of a store in this process, on files in a folder of its own.
+/// Runs the workloads of a store in this process, on files in its own folder.
 final class StoreBench {
   static let all: [StoreUnderTest] = [
     .resident(.memory), .wholeFile(.json), .wholeFile(.xml), .wholeFile(.binary), .persistent(.sqlite),
@@ -13,7 +13,7 @@ final class StoreBench {
   private let folder = NSTemporaryDirectory() + "store-bench-" + UUID().uuidString
   private let files: WorkloadContext.PackageFiles?
 
-  /// Prepares a folder, and a package index if there is to be one.
+  /// Prepares a folder, and a package index if requested.
   init(packages: String? = nil) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     files = packages == nil ? nil : WorkloadContext.PackageFiles(stanzas: folder + "/packages", plan: folder + "/plan.json")
@@ -27,7 +27,7 @@ final class StoreBench {
   /// The package index.
   func packages() throws -> PackageIndex { try PackageSource.file(folder + "/packages").parse() }
 
-  /// Runs all workloads of a store on an input and gives their figures.
+  /// Runs all workloads of a store on an input and returns their figures.
   func run(_ store: StoreUnderTest, _ input: MeasurementInput, people: Int = 0, isCounting: Bool = false) throws -> [Figure] {
     let made = StoreFiles(folder + "/" + store.name)
     try made.remove()
@@ -41,7 +41,7 @@ final class StoreBench {
     }
   }
 
-  /// Runs one workload and gives its figures.
+  /// Runs one workload and returns its figures.
   static func run(
     _ workload: Workload, _ path: String, _ files: WorkloadContext.PackageFiles?, _ people: Int, _ isCounting: Bool
   ) throws -> [Figure] {
@@ -53,7 +53,7 @@ final class StoreBench {
     return figures.withLock { $0 }
   }
 
-  /// A small archive with links of every kind, circles, and packages that share a name.
+  /// A small archive with links of every kind, cycles, and packages that share a name.
   static let archive =
     (0..<300).map { number in
       """

@@ -3,9 +3,9 @@ import BenchmarkRunner
 import BenchmarkStores
 import Testing
 
-/// Every workload on the real stores gives the answer of its input.
+/// Every workload on the real stores returns the expected answer for its input.
 @Suite struct StoreWorkloadTests {
-  @Test("The workloads on people give the checksums of the floors", arguments: [150, 1000])
+  @Test("The workloads on people return the checksums of the floors", arguments: [150, 1000])
   func people(_ count: Int) throws {
     let people = PeopleDataset(count: count)
     let expected = PeoplePhase.allCases.reduce(into: [String: UInt64]()) { expected, phase in
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test("The workloads on packages give the checksums of the input")
+  @Test("The workloads on packages return the checksums of the input")
   func packages() throws {
     let bench = try StoreBench(packages: StoreBench.archive)
     let index = try bench.packages()
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("The workload on lists gives the orders that an array has", arguments: [2, 500])
+  @Test("The workload on lists returns the same orders as an array", arguments: [2, 500])
   func lists(_ count: Int) throws {
     let plan = ListPlan(count: count)
     for store in StoreBench.all {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  /// Other tests in this process are counted too, so these are the least; what exactly a store takes is held by thresholds.
+  /// The counts include other tests in this process, so these are minimums. Thresholds check the exact counts of a store.
   @Test("Allocations and synchronisations are counted")
   func operations() throws {
     for store in StoreBench.all {
@@ -58,15 +58,15 @@ import Testing
     }
   }
 
-  @Test("Requests and statements are there when they are counted, and only then")
+  @Test("Requests and statements are reported if they are counted, and only then")
   func counts() throws {
     for store in StoreBench.all {
       let timed = try StoreBench().run(store, .people, people: 1000)
       #expect(timed.allSatisfy { $0.requests == nil && $0.statements == nil })
       let counted = try StoreBench().run(store, .people, people: 1000, isCounting: true)
       #expect(counted.allSatisfy { ($0.statements != nil) == (store.name == "sqlite") })
-      // All rows come with one request; what the employers' keys need is in the rows. A store that is read as a whole has been
-      // asked for one person first.
+      // All rows arrive with one request, and the rows contain what the employers' keys need. A store with resident rows has had one
+      // request for a person before.
       #expect(counted.first { $0.workload == "W2" }?.requests == (["json", "xml", "binary"].contains(store.name) ? 2 : 1), "\(store.name)")
       #expect(counted.first { $0.workload == "W8" }?.requests == 2, "\(store.name)")
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BenchmarkRunner
 
-/// A comparison of real stores of which one does not keep what it was given.
+/// A comparison of real stores, one of which changes what it saves.
 @Suite struct WrongStoreTests {
   let folder = NSTemporaryDirectory() + "wrong-store-" + UUID().uuidString
 
@@ -45,7 +45,7 @@ import Testing
     #expect(!outcome.complaints.contains("memory returned"))
   }
 
-  @Test("The same in memory")
+  @Test("The same without files")
   func wrongAgeInMemory() throws {
     let memory = StoreKind.memory.wrapping { AlteringStore($0) }
     let outcome = try compare([.resident(memory), .persistent(.sqlite)])

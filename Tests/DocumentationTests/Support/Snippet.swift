@@ -1,16 +1,16 @@
-/// A block of Swift in a text: an article, the README, or the comment of a symbol.
+/// A Swift code block in a text: an article, the README, or the comment of a symbol.
 struct Snippet: Sendable, Hashable {
-  /// Where it stands, for messages.
+  /// The file of the block, for messages.
   let file: String
-  /// The number of the line that opens it, from 1.
+  /// The number of its opening line, from 1.
   let line: Int
-  /// Its lines, without the indentation of the line that opens it.
+  /// Its lines, without the indentation of the opening line.
   let lines: [String]
-  /// Why it is not compiled, when the line before it says so: `<!-- not compiled: reason -->`.
+  /// Why it isn't compiled, if the line before it says so: `<!-- not compiled: reason -->`.
   let excuse: String?
 }
 
-/// What is wrong with a text, before anything is compared.
+/// An error in a text, found before any comparison.
 struct SnippetError: Error, Hashable, CustomStringConvertible {
   let file: String
   let line: Int
@@ -21,14 +21,14 @@ struct SnippetError: Error, Hashable, CustomStringConvertible {
 extension Snippet {
   private static let marker = "<!-- not compiled:"
 
-  /// The blocks of Swift in a text in Markdown.
+  /// The Swift code blocks in a Markdown text.
   ///
-  /// - Throws: ``SnippetError`` for a block that does not say its language, or has no end.
+  /// - Throws: ``SnippetError`` for a block without a language or an end.
   static func all(in text: String, of file: String) throws(SnippetError) -> [Snippet] {
     try all(in: text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init), of: file)
   }
 
-  /// The blocks of Swift in the documentation comments of a source.
+  /// The Swift code blocks in the documentation comments of a source.
   ///
   /// - Throws: as ``all(in:of:)``.
   static func allInComments(of source: String, _ file: String) throws(SnippetError) -> [Snippet] {
@@ -60,7 +60,7 @@ extension Snippet {
         code = []
       } else if content.hasPrefix("```") {
         let language = String(content.drop { $0 == "`" })
-        if language.isEmpty { throw SnippetError(file: file, line: number + 1, reason: "The block does not say its language.") }
+        if language.isEmpty { throw SnippetError(file: file, line: number + 1, reason: "The block has no language.") }
         opening = (number, language, line.count - content.count)
       }
     }
@@ -76,7 +76,7 @@ extension Snippet {
   }
 }
 
-/// The sources in which snippets have to stand.
+/// The sources that must contain the snippets.
 struct CompiledSources: Sendable {
   private let files: [[String]]
 
@@ -84,7 +84,7 @@ struct CompiledSources: Sendable {
     files = sources.map { $0.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
   }
 
-  /// Why a snippet does not stand in any source, line for line; nil when it does. It may stand further to the right as a whole.
+  /// Why no source contains a snippet line by line, or nil if one does. The source may indent it further.
   func problem(with snippet: Snippet) -> String? {
     var most = 0
     for file in files {
@@ -95,11 +95,11 @@ struct CompiledSources: Sendable {
       }
     }
     let place = snippet.line + 1 + most
-    return "\(snippet.file):\(place): The example does not stand in a compiled file. Not found behind what is before it: "
+    return "\(snippet.file):\(place): The example isn't in a compiled file. The first line that differs is: "
       + "\(most < snippet.lines.count ? snippet.lines[most] : "")"
   }
 
-  /// How many lines of a snippet stand at the beginning of a source's lines, in their order and with one indentation.
+  /// The number of a snippet's lines that match the first lines of a source, in order and with one indentation.
   private func matchingLines(_ snippet: [String], _ source: ArraySlice<String>) -> Int {
     guard let first = snippet.first, let start = source.first, start.hasSuffix(first) else { return 0 }
     let indentation = start.dropLast(first.count)

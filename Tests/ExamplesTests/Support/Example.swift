@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A program of `Sources/Examples`, run as its user runs it: in a process of its own.
+/// A program of `Sources/Examples`, run in its own process.
 enum Example: String {
   case firstGraph = "FirstGraph"
   case dogWalk = "DogWalk"
@@ -9,31 +9,31 @@ enum Example: String {
   case packages = "Packages"
   case bowTies = "BowTies"
 
-  /// What a process has left behind.
+  /// The result of a process.
   struct Outcome: Equatable {
     var output: String
     var errors = ""
     var status: Int32 = 0
 
-    /// It has done what it was told, printed that, and had no complaint.
+    /// Whether it succeeded, printed this, and wrote no errors.
     static func success(_ lines: String...) -> Outcome { Outcome(output: lines.map { $0 + "\n" }.joined()) }
 
     var lines: [String] { output.split(separator: "\n").map(String.init) }
   }
 
-  /// The built programs lie beside the test bundle.
+  /// The built programs are beside the test bundle.
   private var program: URL { URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(rawValue) }
 
-  /// Runs it in a folder, to the end. What it prints goes into files, which never fill up as pipes do.
+  /// Runs the program in a folder and waits for it. Its output goes to files, which can't fill up like pipes.
   ///
-  /// - Parameter input: what it reads from its standard input.
+  /// - Parameter input: the contents of its standard input.
   func run(_ arguments: [String], in folder: TemporaryFolder, input: String? = nil) throws -> Outcome {
     try start(arguments, in: folder, input: input).finish()
   }
 
   func run(_ arguments: String..., in folder: TemporaryFolder) throws -> Outcome { try run(arguments, in: folder) }
 
-  /// Starts it; several may run at the same time.
+  /// Starts it. Several processes may run at the same time.
   func start(_ arguments: [String], in folder: TemporaryFolder, input: String? = nil) throws -> Running {
     let running = try Running(folder, input)
     running.process.executableURL = program
@@ -72,12 +72,12 @@ enum Example: String {
   }
 }
 
-/// The stores among which the examples let their user choose.
+/// The stores that the examples offer.
 enum ExampleStore: String, CaseIterable {
   case memory, json, xml, binary, sqlite
 
   static let files: [ExampleStore] = [.json, .xml, .binary, .sqlite]
 
-  /// The options that choose it, in a folder.
+  /// The options that select it, in a folder.
   var options: [String] { ["--store", rawValue] + (self == .memory ? [] : ["--at", "store.\(rawValue)"]) }
 }

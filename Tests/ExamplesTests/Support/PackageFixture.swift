@@ -1,7 +1,7 @@
 import Foundation
 
-/// The index that comes with the example: small, with known answers, two libraries that need each other, alternatives, virtual
-/// packages, and what no index should have.
+/// The index that comes with the example. It is small and has known answers, two libraries that need each other, alternatives, virtual
+/// packages, and invalid entries.
 enum PackageFixture {
   /// Its path in the repository, which the example's page names.
   static let path = "Sources/Examples/Packages/sample-index"

@@ -8,7 +8,7 @@ final class ArchiveBuilder {
   /// No object.
   static let null = PropertyList.uid(0)
 
-  /// Keeps a place for an object that others name before it is known.
+  /// Reserves an index for an object that others reference before it is complete.
   func reserve() -> PropertyList { add(.null) }
 
   private func add(_ value: PropertyList) -> PropertyList {
@@ -27,7 +27,7 @@ final class ArchiveBuilder {
 
   func plain(_ value: PropertyList) -> PropertyList { add(value) }
 
-  /// An object of a class, at a reserved place when there is one.
+  /// An object of a class, at a reserved index if there is one.
   @discardableResult func object(_ name: String, _ values: [String: PropertyList], at place: PropertyList? = nil) -> PropertyList {
     var values = values
     values["$class"] = classReference(name)

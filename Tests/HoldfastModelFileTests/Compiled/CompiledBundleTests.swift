@@ -35,7 +35,7 @@ import Testing
     #expect(try bundle.version().model == zoo.model)
     #expect(try CompiledModel(contentsOf: folder.file("Zoo.momd")).model == zoo.model)
     #expect(try CompiledModel(contentsOf: folder.file("Zoo.momd/Zoo.mom")).model == zoo.model)
-    // As a Core Data developer asks for it.
+    // With the API that a Core Data developer would expect.
     #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd") + "/") == zoo.model)
     #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd"), version: "Zoo") == zoo.model)
     #expect(try ManagedObjectModel(contentsOf: folder.file("Zoo.momd/Zoo.mom"), version: "Zoo") == zoo.model)

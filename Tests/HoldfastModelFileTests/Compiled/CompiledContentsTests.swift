@@ -3,13 +3,13 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// Where a model is there both as Xcode's `contents` and compiled, both declare the same.
+/// A model's `contents` file and its compiled file declare the same.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CompiledContentsTests {
-  /// What one of the two forms does not say, taken away from both.
+  /// The declarations without the settings that one of the two forms omits.
   private static func common(_ entities: [EntityDescription]) -> [EntityDescription] {
     entities.map { entity in
       var entity = entity
-      // Xcode puts the module into the name; stores leave names out.
+      // Xcode includes the module in the name; stores omit the name.
       entity.managedObjectClassName = nil
       entity.attributes = entity.attributes.map(common).sorted { $0.name < $1.name }
       entity.relationships.sort { $0.name < $1.name }
@@ -21,9 +21,9 @@ import Testing
 
   private static func common(_ attribute: AttributeDescription) -> AttributeDescription {
     var attribute = attribute
-    // The class of values is for generated code, and compiled only where it is not the transformer's.
+    // The class of values is for code generation. It is only compiled if it differs from the transformer's.
     attribute.valueClassName = nil
-    // Only for transformable attributes it is compiled.
+    // It is only compiled for transformable attributes.
     if attribute.type != .transformable { attribute.valueTransformerName = nil }
     return attribute
   }
@@ -37,7 +37,7 @@ import Testing
     documents.filter { $0.model.versionDigest == model.versionDigest }
   }
 
-  /// What differs, by entity, property and setting.
+  /// The differences, by entity, property and setting.
   private static func differences(_ compiled: ManagedObjectModel, _ document: ManagedObjectModel) -> [String] {
     zip(common(compiled.declarations), common(document.declarations)).flatMap { a, b -> [String] in
       let properties =
@@ -61,11 +61,11 @@ import Testing
     #expect(all.contains { $0.1.isEmpty }, "\(all)")
   }
 
-  /// Settings in which the model of a store differs from the document of the same hashes, with the reason.
+  /// Settings in which the model of a store differs from the document with the same hashes, and why.
   private static let exceptions: [String: Set<String>] = [
-    // Default values do not enter hashes: the document was edited after the store was made.
+    // Hashes don't cover default values. The document was edited after the store was created.
     "SampleStore2.0.sqlite": ["defaultValue"],
-    // Its framework, 865, knew no indexes with names of their own.
+    // Its framework version, 865, didn't support named indexes.
     "Tests-SampleModelV1.sqlite": ["indexes"],
   ]
 

@@ -3,7 +3,7 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// Every model that Xcode or Core Data has compiled has the version hashes that Core Data gave it.
+/// The version hashes of every model that Xcode or Core Data compiled equal those that Core Data stored.
 @Suite(.enabled(if: Corpus.root != nil, "\(Corpus.isMissing)")) struct CompiledCorpusTests {
   private static func hashes(_ model: ManagedObjectModel) -> [String: [UInt8]] {
     Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
@@ -27,7 +27,7 @@ import Testing
   @Test(arguments: Corpus.stores) func everyModelCacheHasTheHashesOfItsStore(_ file: String) throws {
     let store = try Corpus.store(file)
     guard let cache = store.cache else {
-      // Frameworks up to 519 kept none.
+      // Framework versions up to 519 stored none.
       #expect(try #require(store.metadata["NSPersistenceFrameworkVersion"]?.integer) <= 519)
       return
     }

@@ -33,7 +33,7 @@ import Testing
     #expect(animal.managedObjectClassName == "Zoo.Animal")
     let dog = try #require(compiled.model.declarations.first { $0.name == "Dog" })
     #expect(dog.superentity == "Animal" && dog.renamingIdentifier == "Hound")
-    // What it inherits is not declared again.
+    // Inherited properties aren't declared again.
     #expect(!dog.attributes.contains { $0.name == "name" } && compiled.model.entity(named: "Dog")?.slot(named: "name") == 0)
     let walk = try #require(compiled.model.declarations.first { $0.name == "Walk" })
     #expect(walk.managedObjectClassName == nil)
@@ -86,7 +86,7 @@ import Testing
     #expect(compiled.model.fetchRequestTemplate(named: "old")?.predicateFormat == "age > $AGE")
   }
 
-  // MARK: What has no place in a model
+  // MARK: Settings that a model can't have
 
   @Test func aRuleThatIsNoBoundIsNotedWithItsText() throws {
     let compiled = try Self.read { zoo in
@@ -149,7 +149,7 @@ import Testing
   @Test func transientRelationshipsAreRead() throws {
     let compiled = try Self.read { zoo in
       for name in ["walks", "dog"] { zoo.extra[name] = ["NSIsTransient": .bool(true)] }
-      // It counts the walks otherwise, which no store has now.
+      // Otherwise it would count the walks, which are transient here.
       zoo.extra["walkCount"] = ["NSDerivationExpression": zoo.builder.keyPath("name"), "NSAttributeType": .integer(700)]
     }
     let (dog, walk) = (try #require(compiled.model.entity(named: "Dog")), try #require(compiled.model.entity(named: "Walk")))
@@ -252,7 +252,7 @@ import Testing
       zoo.extra["name"] = ["NSValidationPredicates": b.list([predicate])]
     }
     #expect(deep?.code == .tooLarge)
-    // Each of 25 predicates names the next four times.
+    // Each of 25 predicates contains the next one four times.
     let wide = Self.failure { zoo in
       let b = zoo.builder
       let predicate = (0..<25).reduce(b.object("NSTruePredicate", [:])) { inner, _ in b.compound(1, [inner, inner, inner, inner]) }
@@ -261,7 +261,7 @@ import Testing
     #expect(wide?.code == .tooLarge)
   }
 
-  /// Many objects can refer to one.
+  /// Many objects can reference one.
   @Test func whatIsSharedCountsEachTimeThatItIsRead() throws {
     var few = ModelFileOptions()
     few.maximumAttributeCount = 20_000

@@ -4,7 +4,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// What the fuzzer starts from keeps to what must hold of all bytes; so does what is close to it.
+/// The fuzzer's seed files, and small changes of them, keep the guarantees for any bytes.
 @Suite struct CompiledSeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/CompiledModels")

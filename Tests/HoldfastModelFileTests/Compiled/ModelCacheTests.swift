@@ -11,7 +11,7 @@ import Testing
     } catch { return error }
   }
 
-  /// Bytes in a DEFLATE stream that packs nothing: each block says its length, and the complement of it.
+  /// Bytes in an uncompressed DEFLATE stream. Each block contains its length and the complement of its length.
   private static func stored(_ bytes: [UInt8]) -> [UInt8] {
     var out: [UInt8] = [], rest = bytes[...]
     repeat {
@@ -46,7 +46,7 @@ import Testing
     }
     #expect(bomb.count < 14_000)
     let error = Self.failure(bomb)
-    // 2,064,001 zeros would be no archive; more than 200 times as many bytes are not even unpacked.
+    // 2,064,001 zeros aren't an archive. Streams that expand more than 200 times aren't even unpacked.
     #expect(error?.code == .notAModel || error?.code == .tooLarge)
     var small = ModelFileOptions()
     small.maximumByteCount = 100_000

@@ -1,9 +1,9 @@
 import HoldfastStore
 
-/// The archive of a model with everything that compiled models are known to have.
+/// The archive of a model with every known feature of compiled models.
 final class ZooArchive {
   let builder = ArchiveBuilder()
-  /// Keys that are put into the properties of a name, or the entities, besides their own.
+  /// Additional keys for the properties with a name, or for the entities.
   var extra: [String: [String: PropertyList]] = [:]
   private lazy var animal = builder.reserve()
   private lazy var dog = builder.reserve()
@@ -140,7 +140,7 @@ final class ZooArchive {
     let date = builder.object("NSDate", ["NS.time": .real(86_400)]), maximum = builder.object("NSDate", ["NS.time": .real(1e9)])
     let friends = request(builder.comparison(builder.keyPath("name"), 4, builder.keyPath("name", of: variable("FETCH_SOURCE"))))
     return builder.dictionary([
-      // The copy of what it inherits.
+      // The copy of its inherited properties.
       "name": name(of: dog),
       "age": attribute(
         "age", 100, of: dog,

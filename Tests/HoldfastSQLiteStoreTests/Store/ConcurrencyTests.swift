@@ -6,14 +6,14 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Views beside saves, other connections on the file, and a full disk.
+/// Views during saves, other connections on the file, and a full disk.
 @Suite struct ConcurrencyTests {
   private func people(_ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> (TemporaryFolder, StoreUnderTest) {
     let folder = TemporaryFolder()
     return (folder, try StoreUnderTest(folder, try TestModels.peopleModel(), options: options))
   }
 
-  @Test func `a snapshot stays as it was while others save, a view of the latest does not`() throws {
+  @Test func `a snapshot doesn't change while other contexts save, but a view of the latest generation does`() throws {
     let (_, tested) = try people()
     try tested.insert("Company", [["name": .string("A")]])
     let snapshot = try tested.store.beginRead(.snapshot), latest = try tested.store.beginRead(.latest)
@@ -28,7 +28,7 @@ import Testing
     #expect(try thrown { _ = try tested.all("Company", in: snapshot) }.code == .notOpen)
   }
 
-  @Test func `views give their connections back when they end or go`() throws {
+  @Test func `views return their connections when they end or are released`() throws {
     let (_, tested) = try people(SQLiteStoreOptions(maximumSnapshots: 2))
     for _ in 0..<10 { _ = try tested.store.beginRead(.snapshot) }
     let first = try tested.store.beginRead(.snapshot), second = try tested.store.beginRead(.snapshot)
@@ -48,8 +48,8 @@ import Testing
     _ = try StoreUnderTest(folder, tested.model)
   }
 
-  @Test func `a sink may ask the same view for more, stop, and throw`() throws {
-    // With one connection, what waits for another would wait forever.
+  @Test func `a sink may query the same view again, stop, and throw`() throws {
+    // With a single connection, a nested request would wait forever.
     let (_, tested) = try people(SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
     try tested.insert("Person", (1...5000).map { ["id": .int64($0), "name": .string(String(repeating: "n", count: 40))] })
     for kind in [ReadViewKind.latest, .consistent, .snapshot] {
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `rows by key come once each, far apart or close together`() throws {
+  @Test func `rows requested by key are returned once each, for adjacent and for scattered keys`() throws {
     let (_, tested) = try people()
     try tested.insert("Person", (1...2000).map { ["id": .int64($0)] })
     let entity = try tested.entity("Person")
@@ -104,7 +104,7 @@ import Testing
     #expect(try tested.targets("Company", "employees", companies + [60, 61]) == expected + [[], []])
   }
 
-  @Test func `another connection's write lock makes a save wait, then fail, and no change is lost`() throws {
+  @Test func `a write lock of another connection makes a save wait, then fail, and no change is lost`() throws {
     let (folder, tested) = try people(SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
     try tested.insert("Company", [["name": .string("A")]])
     var other: OpaquePointer?
@@ -119,7 +119,7 @@ import Testing
     #expect(conflict.code == .conflict && conflict.conflicts.first?.persisted?.version == 2)
   }
 
-  @Test func `a full disk fails the save, nothing of it is there, and the next save works`() throws {
+  @Test func `a full disk fails the save without leaving anything behind, and the next save succeeds`() throws {
     let (_, tested) = try people(SQLiteStoreOptions(maximumFileBytes: 60 * 4096))
     try tested.insert("Company", [["name": .string("A")]])
     let error = try thrown { try tested.insert("Company", [["name": .string(String(repeating: "x", count: 400_000))]]) }
@@ -129,7 +129,7 @@ import Testing
     #expect(try tested.all("Company").count == 2)
   }
 
-  @Test func `only one save is prepared at a time, and keys cannot be taken back with it`() throws {
+  @Test func `only one save is prepared at a time, and no keys can be reserved meanwhile`() throws {
     let (_, tested) = try people()
     let prepared = try tested.store.prepare(
       SaveRequest(entities: [
@@ -145,7 +145,7 @@ import Testing
     #expect(try tested.store.allocateKeys(entity: 0, count: 1) == [1])
   }
 
-  @Test func `readers run beside saves and each sees a whole save`() async throws {
+  @Test func `readers run during saves, and each sees a complete save`() async throws {
     let (_, tested) = try people()
     let store = tested.store, index = try tested.entity("Company").index
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Files that Apple's framework wrote, when the folder is there that the environment names.
+/// Files that Apple's framework wrote, if the environment names a folder with them.
 @Suite struct CoreDataFileTests {
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
@@ -35,7 +35,7 @@ import Testing
     #expect(try StoreUnderTest(folder, model).all("User").count == 13)
   }
 
-  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store with a relationship is read as plain SQL reads it`() throws
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a store with a relationship contains what plain SQL reads`() throws
   {
     let folder = TemporaryFolder()
     try copy("CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", to: folder)

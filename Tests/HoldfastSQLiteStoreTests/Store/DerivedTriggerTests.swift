@@ -6,11 +6,11 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Triggers with which Core Data maintains derived attributes, in files that it wrote and in one that looks like them.
+/// Triggers with which Core Data maintains derived attributes, in files that it wrote and in a similar one.
 @Suite struct DerivedTriggerTests {
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
-  /// The model of the corpus file, with all that Core Data transforms as bytes.
+  /// The model of the corpus file, with Core Data's transformable attributes as bytes.
   private static func books() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(
@@ -44,7 +44,7 @@ import Testing
     ])
   }
 
-  /// Copies a file, and says in its metadata that the model made it.
+  /// Copies a file and sets the model in its metadata.
   private func copy(_ path: String, _ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
     let from = try #require(Self.corpus) + "/sqlite/" + path
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: from + end) {
@@ -59,7 +59,7 @@ import Testing
     _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
   }
 
-  /// A file of ours with the triggers of the corpus file, without the calls of Apple's functions, which plain SQL could not run.
+  /// A file of Holdfast with the triggers of the corpus file, but without calls of Apple's functions, which plain SQL can't run.
   private func makeFile(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
     try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.file())).close()
     for trigger in [
@@ -74,7 +74,7 @@ import Testing
     )
   }
 
-  /// Inserts, moves and deletes pages, and compares the counts with what plain SQL counts.
+  /// Inserts, moves and deletes pages, and compares the counts with those of plain SQL.
   private func exercise(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
     let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: folder.file()))
     let context = try ManagedObjectContext(coordinator: coordinator)
@@ -112,14 +112,14 @@ import Testing
     try coordinator.close()
   }
 
-  @Test func `triggers and the stack do not count a page twice`() throws {
+  @Test func `triggers and the stack don't count a page twice`() throws {
     let folder = TemporaryFolder(), model = try Self.books()
     try makeFile(folder, model)
     try exercise(folder, model)
   }
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set"), arguments: [1, 2])
-  func `a file of Core Data with such triggers keeps right counts`(_ version: Int) throws {
+  func `counts stay correct in a Core Data file with such triggers`(_ version: Int) throws {
     let folder = TemporaryFolder(), model = try Self.books()
     try copy("CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_V\(version).sqlite", folder, model)
     if version == 1 { _ = try LayoutTests.sql(folder.file(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
@@ -129,7 +129,7 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
   }
 
-  @Test func `our own files have no triggers`() throws {
+  @Test func `new files have no triggers`() throws {
     let folder = TemporaryFolder()
     try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.file())).close()
     #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)

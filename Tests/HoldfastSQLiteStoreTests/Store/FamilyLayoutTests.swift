@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// How families of entities lie in a file.
+/// How entities with inheritance are stored in a file.
 @Suite struct FamilyLayoutTests {
   private static func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
@@ -33,7 +33,7 @@ import Testing
     ])
   }
 
-  @Test func `a family has one table, with digits where names of siblings meet and the target's entity beside keys to families`() throws {
+  @Test func `a family has one table, with digits for colliding sibling names and the entity beside keys to families`() throws {
     let folder = TemporaryFolder()
     try StoreUnderTest(folder, try Self.model()).store.close()
     let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
@@ -56,7 +56,7 @@ import Testing
       ])
   }
 
-  @Test func `targets without inverse have their owner's key in a column, and a relationship that is its own inverse a table`() throws {
+  @Test func `a relationship without inverse has a column with its owner's key, and one that is its own inverse a table`() throws {
     let folder = TemporaryFolder()
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -85,7 +85,7 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "SELECT Z_1MATES, REFLEXIVE FROM Z_1MATES ORDER BY 1") == [["1", "3"], ["3", "1"]])
   }
 
-  @Test func `order keys stand beside the keys that they order`() throws {
+  @Test func `order keys are stored beside the keys that they order`() throws {
     let folder = TemporaryFolder()
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -131,7 +131,7 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "SELECT ZALBUM, Z_FOK_ALBUM FROM ZTRACK") == [["1", "7"]])
   }
 
-  @Test func `rows say which entity they are of, and of which their targets are`() throws {
+  @Test func `rows contain the number of their entity and of their destinations' entities`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try Self.model())
     let head = try tested.insert("HeadKeeper", [["name": .string("H")]])[0],
@@ -139,7 +139,7 @@ import Testing
     #expect([head, plain] == [1, 2])
     try tested.insert("Cat", [["name": .string("c"), "title": .string("t"), "keeper": .int64(head)]])
     try tested.insert("Puppy", [["name": .string("p"), "title": .string("u"), "title1": .string("v"), "title2": .int64(plain)]])
-    // A row and its target in one save, whichever comes first.
+    // A row and its destination in one save, in either order.
     let both = [try tested.store.allocateKeys(entity: 5, count: 1)[0], try tested.store.allocateKeys(entity: 2, count: 1)[0]]
     var dog = SaveRequest.EntityChanges(entity: 2), keeper = SaveRequest.EntityChanges(entity: 5)
     dog.inserted = [try tested.batch("Dog", [(both[1], 1, ["name": .string("d"), "keeper": .int64(both[0])])])]
@@ -163,7 +163,7 @@ import Testing
     #expect(try rows().map { Array($0.suffix(4)) } == [[none, none, none, none], [none, none, none, none], ["3", "6", none, none]])
   }
 
-  @Test func `a row of an entity that the model does not have is damage`() throws {
+  @Test func `a row whose entity isn't in the model is damage`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try Self.model())
     try tested.insert("Cat", [["name": .string("c")], ["name": .string("d")]])
@@ -177,11 +177,11 @@ import Testing
     #expect(error.code == .damaged && error.reason.contains("17 in Z_ENT"))
   }
 
-  // MARK: A file of Core Data
+  // MARK: A Core Data file
 
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
-  /// The model of the file, with the colours, for which the model has no type yet, as bytes.
+  /// The model of the file. Its colours, which have no type here, are bytes.
   private static func moods() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(
@@ -205,7 +205,7 @@ import Testing
     ])
   }
 
-  /// Copies the file, and says in its metadata that colours are bytes.
+  /// Copies the file and declares in its metadata that colours are bytes.
   private func moodFile(_ folder: TemporaryFolder, _ model: ManagedObjectModel) throws {
     let path = try #require(Self.corpus) + "/sqlite/objcio-Moody/MigrationsTests/Moody.moody"
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
@@ -225,7 +225,7 @@ import Testing
     _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
   }
 
-  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a family that Core Data wrote is read as plain SQL reads it`()
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a family that Core Data wrote contains what plain SQL reads`()
     throws
   {
     let folder = TemporaryFolder(), model = try Self.moods()

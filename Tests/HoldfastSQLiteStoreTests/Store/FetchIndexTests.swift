@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// The indexes that a model declares, as they lie in the file.
+/// How a model's fetch indexes are stored in the file.
 @Suite struct FetchIndexTests {
   private static func model(_ indexes: [FetchIndexDescription]) throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
@@ -23,7 +23,7 @@ import Testing
   private static let backwards = FetchIndexDescription(
     "backwards", elements: [FetchIndexElement("title", isAscending: false), FetchIndexElement("place", isAscending: false)])
 
-  @Test func `an index has its columns in the order and the directions of its elements`() throws {
+  @Test func `an index has its columns in the order and directions of its elements`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest, FetchIndexTests.backwards]))
     try tested.store.close()
@@ -36,7 +36,7 @@ import Testing
       ])
   }
 
-  @Test func `a fetch in the order of a descending index does not sort`() throws {
+  @Test func `a fetch in the order of a descending index doesn't sort`() throws {
     let folder = TemporaryFolder()
     try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest])).store.close()
     func plan(_ order: String) throws -> String {
@@ -47,7 +47,7 @@ import Testing
     #expect(try plan("ZDATE ASC, ZTITLE ASC").contains("TEMP B-TREE"))
   }
 
-  @Test func `an index over several dimensions is declared and not made`() throws {
+  @Test func `an index over several dimensions can be declared, but isn't created`() throws {
     let folder = TemporaryFolder()
     let box = FetchIndexDescription(
       "box", elements: [FetchIndexElement("date", kind: .rTree), FetchIndexElement("place", kind: .rTree)])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Which files get the indexes that their model declares and they lack.
+/// Which files get the declared indexes that they lack.
 @Suite struct IndexAdditionTests {
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
@@ -19,7 +19,7 @@ import Testing
     return try ManagedObjectModel(entities: entities)
   }
 
-  /// A file as another program makes it: without our mark, and without the fetch index.
+  /// A file as from another program: without Holdfast's mark and without the fetch index.
   private func makeForeignFile() throws {
     let plain = try model(indexed: false)
     try StoreUnderTest(folder, plain).store.close()
@@ -49,13 +49,13 @@ import Testing
     #expect(try schema() == schemaBefore)
   }
 
-  @Test func `another program's store gets the indexes when the options ask for them`() throws {
+  @Test func `another program's store gets the indexes if the options request them`() throws {
     try makeForeignFile()
     try StoreUnderTest(folder, try model(indexed: true), options: SQLiteStoreOptions(indexAddition: .allStores)).store.close()
     #expect(try hasIndex())
   }
 
-  @Test func `another program's index of another name is recognised by its columns`() throws {
+  @Test func `another program's index with another name is recognized by its columns`() throws {
     try makeForeignFile()
     _ = try LayoutTests.sql(folder.file(), "CREATE INDEX theirs ON ZPERSON (ZNAME COLLATE BINARY ASC)")
     try StoreUnderTest(folder, try model(indexed: true), options: SQLiteStoreOptions(indexAddition: .allStores)).store.close()
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set"))
-  func `a store that Core Data wrote keeps its bytes when it is opened for writing, and its schema when it is saved`() throws {
+  func `opening a Core Data store for writing doesn't change its bytes, and saving doesn't change its schema`() throws {
     let source = try #require(Self.corpus) + "/sqlite/CoreDataPlus/Tests/Resources/SampleModel3/Fixtures/SampleModel3_V1.sqlite"
     try Data(contentsOf: URL(fileURLWithPath: source)).write(to: URL(fileURLWithPath: folder.file()))
     let model = try ManagedObjectModel(entities: [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Models whose parts would have the same name in a file.
+/// Models whose components would have the same name in a file.
 @Suite struct IndexNameTests {
   private let folder: TemporaryFolder
 
@@ -25,18 +25,18 @@ import Testing
       [entity("A", indexes: [FetchIndexDescription("b_c", ["a"])]), entity("A_b", indexes: [FetchIndexDescription("c", ["a"])])],
       ["Z_A_b_c", "Z_A_b_c_2"]
     ),
-    // The constraint's name stays although the index comes first.
+    // The constraint keeps its name although the index comes first.
     (
       [entity("A", indexes: [FetchIndexDescription("b_UNIQUE_a", ["b"])]), entity("A_b", unique: [["a"]])],
       ["Z_A_b_UNIQUE_a", "Z_A_b_UNIQUE_a_2"]
     ),
-    // SQLite compares names without regard to case, those of tables included.
+    // SQLite compares names case-insensitively, including those of tables.
     (
       [entity("A", indexes: [FetchIndexDescription("B_C", ["a"])]), entity("A_b", indexes: [FetchIndexDescription("c", ["a"])])],
       ["Z_A_B_C", "Z_A_b_c_2"]
     ),
     ([entity("A", indexes: [FetchIndexDescription("b", ["a"])]), entity("_A_B")], ["Z_A_b_2"]),
-    // Index names are any text.
+    // Index names can contain any text.
     (
       [entity("E", indexes: ["x\0y", "x_y", "\";--", "ä ON E"].map { FetchIndexDescription($0, ["a"]) })],
       ["Z_E_\";--", "Z_E_x_y", "Z_E_x_y_2", "Z_E_ä ON E"]
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test(arguments: models.indices) func `indexes whose names collide get names of their own, which another opening finds`(_ number: Int)
+  @Test(arguments: models.indices) func `indexes with colliding names get unique names, and reopening the file finds them`(_ number: Int)
     throws
   {
     let (entities, names) = Self.models[number]
@@ -65,7 +65,7 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == bytes)
   }
 
-  @Test func `constraints whose index names collide are both in force`() throws {
+  @Test func `constraints with colliding index names are both enforced`() throws {
     let tested = try StoreUnderTest(folder, try ManagedObjectModel(entities: Self.models[0].entities))
     try tested.insert("E", [["a": .int64(1), "b": .int64(1), "a_b": .int64(1)]])
     #expect(try thrown { try tested.insert("E", [["a": .int64(1), "b": .int64(1), "a_b": .int64(2)]]) }.code == .constraintConflict)
@@ -73,7 +73,7 @@ import Testing
     try tested.insert("E", [["a": .int64(2), "b": .int64(1), "a_b": .int64(2)]])
   }
 
-  @Test func `an index that a model gains takes no name that another index of the file has`() throws {
+  @Test func `a new index of a model doesn't take the name of an existing index`() throws {
     func model(_ indexes: [FetchIndexDescription]) throws -> ManagedObjectModel {
       try ManagedObjectModel(entities: [
         Self.entity("A", indexes: indexes), Self.entity("A_b", indexes: [FetchIndexDescription("c", ["a"])]),
@@ -88,11 +88,11 @@ import Testing
     }
   }
 
-  @Test func `a model whose parts need the same table or column is refused with the names of both`() throws {
+  @Test func `a model that needs the same table or column twice is refused with both names`() throws {
     func refusal(_ entities: [EntityDescription]) throws -> StoreError {
       try thrown { _ = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities), name: UUID().uuidString) }
     }
-    // The join table is named after one of the two sides; the other name is free.
+    // The join table is named after one of the two sides, so the other name is available.
     let tables = ["_2BS", "_3MANY"].compactMap { name in
       try? refusal([
         EntityDescription(name), EntityDescription("A", relationships: [.toMany("bs", to: "B", inverse: "many")]),
@@ -105,7 +105,7 @@ import Testing
     #expect(system.code == .unsupportedModel && system.reason.contains("the store itself and by A._ent"), "\(system)")
   }
 
-  @Test func `an entity with as many columns as SQLite keeps is stored, and one with more refused with the limit`() throws {
+  @Test func `an entity with SQLite's maximum number of columns is stored, and one with more is refused with the limit`() throws {
     func model(_ count: Int) throws -> ManagedObjectModel {
       try ManagedObjectModel(entities: [
         EntityDescription("Wide", attributes: (0..<count).map { AttributeDescription("a\($0)", .integer64, isOptional: true) })
@@ -128,7 +128,7 @@ import Testing
     #expect(try thrown { _ = try StoreUnderTest(folder, model) }.code == .unsupportedModel)
   }
 
-  @Test func `a family with as many columns as SQLite keeps is stored`() throws {
+  @Test func `a family with SQLite's maximum number of columns is stored`() throws {
     func entity(_ name: String, _ columns: Range<Int>, of superentity: String? = nil) -> EntityDescription {
       EntityDescription(
         name, superentity: superentity, attributes: columns.map { AttributeDescription("a\($0)", .integer64, isOptional: true) })
@@ -146,7 +146,7 @@ import Testing
     #expect(try tested.value("Right", 2, "a1996") == .int64(4))
   }
 
-  @Test func `a model of random names opens and is saved to, or is refused as a model`() throws {
+  @Test func `a model with random names can be opened and saved to, or is refused as a model`() throws {
     let seed = UInt64.random(in: 0...1_000_000)
     var random = SeededGenerator(seed: seed)
     var opened = 0
@@ -166,7 +166,7 @@ import Testing
     #expect(opened > 0, "seed \(seed)")
   }
 
-  /// A model whose names collide in a file rather often; nil when the declarations contradict each other.
+  /// A model with frequent name collisions; nil if the declarations contradict each other.
   private static func randomModel(_ random: inout SeededGenerator) -> ManagedObjectModel? {
     let names = ["A", "B", "A_B", "_A", "_2A", "_2B", "_1A", "_3B", "_1A_B", "A1", "A_UNIQUE_a"].shuffled(using: &random)
     var pools = (0..<3).map { _ in

@@ -7,7 +7,7 @@ import Testing
 @testable import HoldfastSQLiteStore
 
 @Suite struct LayoutTests {
-  /// Opens a file behind the store's back.
+  /// Opens a file without the store's knowledge.
   static func sql(_ path: String, _ text: String) throws -> [[String]] {
     var handle: OpaquePointer?
     try #require(sqlite3_open(path, &handle) == SQLITE_OK)
@@ -53,7 +53,7 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "PRAGMA journal_mode") == [["wal"]])
   }
 
-  @Test func `rows, links and keys lie where Core Data puts them`() throws {
+  @Test func `rows, links and keys are stored as Core Data stores them`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     let company = try tested.insert("Company", [["name": .string("A"), "founded": .date(86_400)]])[0]
@@ -74,12 +74,12 @@ import Testing
     #expect(
       try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
         == [["1", "2", "1", "7", "x", "1", "1"], ["2", "2", "1", "8", "NULL", "NULL", "NULL"]])
-    // friendOf of 1 is 2: the column with the key of the object that has friendOf is named after friends, which points to it.
+    // friendOf of 1 is 2. The column with the key of the object that has friendOf is named after its inverse, friends.
     #expect(try LayoutTests.sql(folder.file(), "SELECT Z_2FRIENDS, Z_2FRIENDOF FROM Z_2FRIENDOF") == [["1", "2"]])
     #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") == [["1"], ["2"]])
   }
 
-  @Test func `join columns that would be equal get digits`() throws {
+  @Test func `equal names of join columns get digits`() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("A", relationships: [.toMany("tags", to: "Tag", inverse: "as")]),
       EntityDescription("B", relationships: [.toMany("tags", to: "Tag", inverse: "bs")]),
@@ -94,7 +94,7 @@ import Testing
       ])
   }
 
-  @Test func `a model whose parts need the same name is refused`() throws {
+  @Test func `a model that needs the same name twice is refused`() throws {
     let folder = TemporaryFolder()
     for name in ["_primarykey", "_metadata"] {
       let model = try ManagedObjectModel(entities: [EntityDescription(name)])
@@ -104,7 +104,8 @@ import Testing
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "c") }.code == .unsupportedModel)
   }
 
-  /// Beside the key by which a target points back, in a table of the targets' family, and beside that of a target without inverse.
+  /// The order column for a relationship with an inverse, in a table of the destinations' family, and the one for a relationship without
+  /// inverse.
   @Test(arguments: [("Part", "_fok_list"), ("Special", "_fok_list"), ("Other", "_fok_list"), ("Part", "_fok_2loose")])
   func `a property that needs the column of an order is refused`(_ entity: String, _ property: String) throws {
     let folder = TemporaryFolder()

@@ -6,7 +6,7 @@ import Testing
 @testable import HoldfastSQLiteStore
 
 @Suite struct OpeningTests {
-  @Test func `a store of another model is refused with the names of the entities that differ, and left as it was`() throws {
+  @Test func `a store of another model is refused with the names of the entities that differ, and isn't changed`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
@@ -22,7 +22,7 @@ import Testing
     _ = try StoreUnderTest(folder, tested.model)
   }
 
-  @Test func `files that are no store are refused as what they are`() throws {
+  @Test func `files that aren't stores are refused with what they are`() throws {
     let folder = TemporaryFolder()
     let model = try TestModels.peopleModel()
     let text = Data((0..<200).map { _ in UInt8(ascii: "x") })
@@ -43,7 +43,7 @@ import Testing
     ("UPDATE Z_METADATA SET Z_VERSION = 2", StoreError.Code.newerFormat), ("DELETE FROM Z_METADATA", .damaged),
     ("UPDATE Z_METADATA SET Z_PLIST = x'62706C6973743030'", .damaged), ("UPDATE Z_METADATA SET Z_PLIST = NULL", .damaged),
     ("UPDATE Z_METADATA SET Z_PLIST = 'no list'", .damaged),
-  ]) func `metadata that cannot be right are refused`(change: String, code: StoreError.Code) throws {
+  ]) func `invalid metadata is refused`(change: String, code: StoreError.Code) throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
@@ -51,7 +51,7 @@ import Testing
     #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == code)
   }
 
-  @Test func `every prefix and every changed byte of the metadata is read or refused, never a crash`() throws {
+  @Test func `metadata with any truncation or changed byte is read or refused, never a crash`() throws {
     let record = try MetadataRecord(uuid: "U", new: try TestModels.peopleModel())
     let bytes = record.bytes
     for count in 0..<bytes.count {
@@ -77,7 +77,7 @@ import Testing
     #expect(try tested.all("Company").count == 1)
   }
 
-  @Test func `a file is opened once per process`() throws {
+  @Test func `a file can be opened only once per process`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == .alreadyOpen)
@@ -103,7 +103,7 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == before)
   }
 
-  @Test func `the user's metadata comes back in its types, and what belongs to others stays`() throws {
+  @Test func `the user's metadata keeps its types, and other programs' metadata is kept`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     #expect(tested.metadata.userInfo.isEmpty)
@@ -115,7 +115,7 @@ import Testing
     ]
     try tested.store.setMetadata(info)
     try tested.store.close()
-    // Another program adds a list of its own.
+    // Another program adds a list.
     let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
     var list = try MetadataRecord(uuid: hex[1], bytes: ValueParsing.bytes(hex[0])).list
     list["theirs"] = .array([.string("x"), .uid(7), .dictionary(["k": .real(1.5)])])
@@ -133,7 +133,7 @@ import Testing
     #expect(try MetadataRecord(uuid: "U", bytes: ValueParsing.bytes(end)).list["theirs"] == list["theirs"])
   }
 
-  @Test func `the metadata has what Core Data keeps`() throws {
+  @Test func `the metadata contains what Core Data stores`() throws {
     let model = try TestModels.peopleModel()
     let list = try MetadataRecord(uuid: "U", new: model).list
     #expect(list["NSStoreType"] == .string("SQLite"))
@@ -145,7 +145,7 @@ import Testing
     #expect(list["NSStoreModelVersionHashes"]?.dictionary?["Person"]?.data == model.entity(named: "Person")?.versionHash)
   }
 
-  @Test func `a fetch index that the file lacks is made when it is opened`() throws {
+  @Test func `a missing fetch index is created when the file is opened`() throws {
     let folder = TemporaryFolder()
     var entities = TestModels.people
     entities[1].indexes = []
@@ -156,14 +156,14 @@ import Testing
     #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
   }
 
-  @Test func `a file whose layout another program made is looked up by name`() throws {
+  @Test func `names are looked up in a file that another program laid out`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     try tested.insert("Person", [["id": .int64(1)], ["id": .int64(2)]])
     let hexBefore = try MetadataRecord(uuid: "U", new: tested.model)
     try tested.store.close()
-    // Other numbers, the other name of the join table, digits behind its columns, foreign tables and columns, no mark.
+    // Other numbers, the other name of the join table, digits in its columns, foreign tables and columns, no mark.
     var list = hexBefore.list
     list["_HoldfastLayout"] = nil
     list["NSStoreModelVersionHashesDigest"] = nil

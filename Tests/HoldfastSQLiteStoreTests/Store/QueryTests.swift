@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// The store's answers beside those of the reference evaluator.
+/// The store's answers compared with those of the reference evaluator.
 @Suite struct QueryTests {
   /// Set HOLDFAST_SEED to repeat a run.
   private static let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...1_000_000)
@@ -38,7 +38,7 @@ import Testing
     return Graph(folder: folder, tested: tested, random: random, source: try CollectedRows(tested))
   }
 
-  @Test func `2,000 random predicates hold for the rows for which the reference evaluator says so`() throws {
+  @Test func `2,000 random predicates return the same rows as the reference evaluator`() throws {
     print("seed \(QueryTests.seed)")
     var graph = try graph(seed: QueryTests.seed)
     var matching = 0
@@ -61,7 +61,7 @@ import Testing
     #expect(matching > 2000)
   }
 
-  @Test func `random sorts and windows give the rows in the order of the reference`() throws {
+  @Test func `random sorts and windows return the rows in the order of the reference`() throws {
     print("seed \(QueryTests.seed)")
     var graph = try graph(seed: QueryTests.seed)
     for round in 0..<400 {
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `aggregates are those of the reference`() throws {
+  @Test func `aggregates equal those of the reference`() throws {
     print("seed \(QueryTests.seed)")
     var graph = try graph(seed: QueryTests.seed)
     let entity = try graph.tested.entity("Item")
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func `a sum beyond 64 bits is an error`() throws {
+  @Test func `a sum that exceeds 64 bits is an error`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", [["id": .int64(.max)], ["id": .int64(1)]])
@@ -128,7 +128,7 @@ import Testing
     #expect(try thrown { _ = try tested.fetch(plan) }.code == .unstorableValue)
   }
 
-  @Test func `queries that differ only in constants share one statement, which costs no more than itself`() throws {
+  @Test func `queries that differ only in constants share one statement, and each runs no other`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...20).map { ["id": .int64($0), "name": .string("n\($0)")] })
@@ -141,7 +141,7 @@ import Testing
     #expect(tested.store.statementCount - before == 10)
   }
 
-  @Test func `a long list and a wide condition are within SQLite's bounds`() throws {
+  @Test func `a long list and a wide condition are within SQLite's limits`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Person", (1...50).map { ["id": .int64($0)] })
@@ -172,7 +172,7 @@ import Testing
     }
   }
 
-  @Test func `a sum of whole numbers is exact whatever the order of the rows, and so is the average`() throws {
+  @Test func `a sum of integers is exact in any order of the rows, and so is the average`() throws {
     for numbers in [[Int64.max, 1, -5], [-5, .max, 1], [1, -5, .max]] {
       let folder = TemporaryFolder()
       let tested = try StoreUnderTest(folder, try TestModels.peopleModel())

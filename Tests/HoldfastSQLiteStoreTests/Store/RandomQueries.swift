@@ -4,8 +4,8 @@ import TestSupport
 
 @testable import HoldfastSQLiteStore
 
-/// A small graph with every type, and random rows, predicates and sorts on it. Values are drawn from few, so that
-/// comparisons often hold, with the awkward ones among them.
+/// A small graph with every type, and random rows, predicates and sorts for it. Values are drawn from a small set that includes edge cases,
+/// so that comparisons often hold.
 struct RandomGraph {
   static let entities: [EntityDescription] = [
     EntityDescription(
@@ -99,7 +99,7 @@ struct RandomGraph {
     return (PropertyPath(dotted: (names + [slot.name]).joined(separator: ".")), slot.columnType)
   }
 
-  /// A constant that may be compared with a column: often of its own type, sometimes of another that exchanges with it.
+  /// A constant that can be compared with a column: often of its own type, sometimes of a compatible one.
   private mutating func constant(_ column: ColumnType) -> StoreValue {
     guard case .attribute(let type) = column else { return value(column) }
     switch type {
@@ -184,7 +184,7 @@ struct RandomGraph {
   }
 }
 
-/// Finds rows and targets for the reference evaluator in what a store delivered.
+/// Provides rows and targets for the reference evaluator from a store's answers.
 final class CollectedRows: EvaluationSource {
   private let model: ManagedObjectModel
   private var rows: [[Int64: RowView]]

@@ -5,7 +5,7 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-/// The file from which the fuzzer starts, and files that are nearly it.
+/// The fuzzer's seed file, and small changes of it.
 @Suite struct SQLiteSeedTests {
   private static let seed = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/SQLiteStores/items.sqlite")

@@ -11,7 +11,7 @@ import Testing
     return (folder, try StoreUnderTest(folder, try TestModels.peopleModel()))
   }
 
-  @Test func `what was saved is there after reopening`() throws {
+  @Test func `saved objects are there after reopening`() throws {
     let (folder, tested) = try people()
     let keys = try tested.insert("Person", (1...3).map { ["id": .int64($0), "name": .string("n\($0)")] })
     #expect(keys == [1, 2, 3])
@@ -26,8 +26,8 @@ import Testing
     #expect(try again.insert("Person", [["id": .int64(9)]]) == [4])
   }
 
-  /// Allocating keys does not wait for the disk; a save does.
-  @Test func `commits wait for the disk also after keys could not be set aside`() throws {
+  /// Reserving keys doesn't wait for the disk; a save does.
+  @Test func `commits wait for the disk even after reserving keys failed`() throws {
     let (folder, tested) = try people()
     let store = try tested.store.opened("look at the writer")
     func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
@@ -38,7 +38,7 @@ import Testing
     #expect(try syncing() == 3)
   }
 
-  @Test func `a prepared save is invisible until its commit and gone after an abort`() throws {
+  @Test func `a prepared save is invisible until its commit and has no effect after an abort`() throws {
     let (_, tested) = try people()
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Company").index)
     changes.inserted = [try tested.batch("Company", [(1, 1, ["name": .string("A")])])]
@@ -53,7 +53,7 @@ import Testing
     #expect(try tested.all("Company").count == 1)
   }
 
-  @Test func `an update writes only what changed and raises the version`() throws {
+  @Test func `an update writes only the changed columns and increments the version`() throws {
     let (_, tested) = try people()
     try tested.insert("Person", [["id": .int64(1), "name": .string("a"), "age": .int16(3)]])
     try tested.update("Person", [(1, 1, ["id": .int64(99), "name": .string("b")], ["name"])])
@@ -66,7 +66,7 @@ import Testing
     #expect(try tested.value("Person", 1, "name") == .string("b"))
   }
 
-  @Test func `all rows with other versions are reported at once, each as it is, and nothing is saved`() throws {
+  @Test func `all rows with other versions are reported at once with their current values, and nothing is saved`() throws {
     let (_, tested) = try people()
     try tested.insert("Person", (1...5).map { ["id": .int64($0), "name": .string("old")] })
     try tested.update("Person", [(2, 1, ["name": .string("theirs")], ["name"])])
@@ -88,7 +88,7 @@ import Testing
     #expect(try tested.value("Person", 1, "name") == .string("old"))
   }
 
-  @Test func `all broken constraints are reported at once with who has the values`() throws {
+  @Test func `all violated constraints are reported at once with the objects that have the values`() throws {
     let (_, tested) = try people()
     try tested.insert("Person", (1...4).map { ["id": .int64($0)] })
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Person").index)
@@ -102,7 +102,7 @@ import Testing
     #expect(try tested.all("Person").count == 4)
   }
 
-  @Test func `values of a constraint can be exchanged in one save, and taken over from a deleted row`() throws {
+  @Test func `a save can exchange the values of a constraint, and reuse those of a deleted row`() throws {
     let (_, tested) = try people()
     try tested.insert("Person", (1...3).map { ["id": .int64($0)] })
     try tested.update("Person", [(1, 1, ["id": .int64(2)], ["id"]), (2, 1, ["id": .int64(1)], ["id"])])
@@ -114,7 +114,7 @@ import Testing
     #expect(try tested.all("Person").map(\.key) == [1, 2, 20])
   }
 
-  @Test func `many first rows leave all indexes in place, and constraints hold among them`() throws {
+  @Test func `many first rows are stored with all indexes, and constraints hold among them`() throws {
     let (folder, tested) = try people()
     try tested.insert("Person", (0..<3000).map { ["id": .int64($0), "name": .string("n\($0)")] })
     let error = try thrown { try tested.insert("Person", [["id": .int64(17)]]) }
@@ -130,7 +130,7 @@ import Testing
     #expect(try other.all("Person").isEmpty)
   }
 
-  @Test func `deleting a row severs what pointed to it and raises versions once`() throws {
+  @Test func `deleting a row removes the links to it and increments versions once`() throws {
     let (_, tested) = try people()
     let companies = try tested.insert("Company", [["name": .string("A")], ["name": .string("B")]])
     let person = try tested.entity("Person")
@@ -150,7 +150,7 @@ import Testing
     #expect(try tested.targets("Person", "friends", [1, 2, 3]) == [[3], [], []])
   }
 
-  @Test func `keys are never handed out twice`() throws {
+  @Test func `keys are never issued twice`() throws {
     let (folder, tested) = try people()
     let index = try tested.entity("Person").index
     #expect(try tested.store.allocateKeys(entity: index, count: 5) == [1, 2, 3, 4, 5])

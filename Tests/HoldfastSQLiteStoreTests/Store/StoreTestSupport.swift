@@ -5,11 +5,11 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Keeps what a store delivers.
+/// Collects what a store returns.
 final class CollectingSink: RowSink {
   var rows: [RowView] = []
   var batches: [RowBatch] = []
-  /// After so many rows no more are wanted.
+  /// The number of rows after which the sink stops.
   var enough = Int.max
   var onTake: ((RowBatch) throws -> Void)?
 
@@ -25,13 +25,13 @@ final class CollectingSink: RowSink {
   }
 }
 
-/// An open store with shorthands for what tests do all the time.
+/// An open store with shorthands for common test operations.
 final class StoreUnderTest {
   let store: SQLiteStore
   let model: ManagedObjectModel
   let metadata: StoreMetadata
 
-  /// Stays as long as the store, which has its file open.
+  /// Must outlive the store, which has its file open.
   private let folder: TemporaryFolder
 
   convenience init(
@@ -54,7 +54,7 @@ final class StoreUnderTest {
 
   func id(_ name: String, _ key: Int64) throws -> ManagedObjectID { metadata.identity.objectID(entity: try entity(name), key: key) }
 
-  /// Values of a row by name; slots that are not named are null.
+  /// Values of a row by name. Slots without a value are null.
   func values(_ name: String, _ named: [String: StoreValue]) throws -> [StoreValue] {
     try entity(name).slots.map { named[$0.name] ?? .null }
   }
@@ -76,7 +76,7 @@ final class StoreUnderTest {
 
   func save(_ request: SaveRequest) throws { try store.prepare(request).commit() }
 
-  /// Rows of an update: key, expected version, all values, and the names of those that changed.
+  /// Rows of an update: key, expected version, all values, and the names of the changed ones.
   func updates(
     _ name: String, _ rows: [(key: Int64, expected: Int64, values: [String: StoreValue], changed: [String])]
   ) throws -> SaveRequest.UpdatedRows {
@@ -147,7 +147,7 @@ func thrown(_ body: () throws -> Void) throws -> StoreError {
   throw NothingThrown()
 }
 
-/// Models that several tests use.
+/// Models for several tests.
 enum TestModels {
   static let people: [EntityDescription] = [
     EntityDescription(

@@ -5,7 +5,7 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-/// The schema of a file is as untrusted as its rows: what would run code or compute values is refused when the store is opened.
+/// A file's schema is as untrusted as its rows. Anything that would run code or compute values is refused when the store is opened.
 @Suite struct UnsafeSchemaTests {
   private let folder: TemporaryFolder
   private static let model: ManagedObjectModel = {
@@ -89,7 +89,7 @@ import Testing
     try expectRefusal(isReadOnly: false, name)
   }
 
-  /// What no statement of the framework reaches may be anything, and words in quotes and comments are no keywords.
+  /// Tables that the framework never uses may contain anything. Words in quotes and comments aren't keywords.
   @Test func otherTablesAreIgnored() throws {
     try makeStore()
     try run(
@@ -134,7 +134,7 @@ import Testing
       "AFTER UPDATE ON ZBOOK BEGIN UPDATE ZBOOK SET ZTITLE = 'all mine'; END",
       "AFTER INSERT ON ZBOOK BEGIN SELECT (WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n); END",
       "AFTER INSERT ON ZBOOK BEGIN DELETE FROM ZPAGE; END", "BEFORE INSERT ON ZBOOK BEGIN SELECT RAISE(IGNORE); END",
-      // Like those of derived attributes, but for one thing.
+      // Like the triggers of derived attributes, except for one detail.
       "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZTITLE = 'x' WHERE Z_PK = NEW.ZBOOK; END",
       "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1; END",
       "AFTER INSERT ON ZPAGE FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = 1 WHERE Z_PK = Z_PK; END",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// What goes in comes out, bit by bit, and what other programs put in is checked.
+/// Saved values are read back bit by bit, and values from other programs are checked.
 @Suite struct ValueTests {
   private static let types = AttributeType.storedCases
 
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test(arguments: AttributeType.storedCases) func `values come back bit by bit, also after reopening`(type: AttributeType) throws {
+  @Test(arguments: AttributeType.storedCases) func `values are unchanged bit by bit, even after reopening`(type: AttributeType) throws {
     let folder = TemporaryFolder()
     let samples = try ValueTests.samples(type) + [.null]
     let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
@@ -80,7 +80,7 @@ import Testing
     #expect(value.sign == .plus)
   }
 
-  /// How each lies in the file when long ones are allowed.
+  /// The stored form of each decimal when long ones are allowed.
   private static let decimals: [(text: String, kept: [String])] = [
     ("2.50", ["real", "2.5"]), ("7", ["integer", "7"]), ("-99999999999999.9", ["real", "-99999999999999.9"]),
     ("9007199254740993", ["integer", "9007199254740993"]), ("9223372036854775807", ["integer", "9223372036854775807"]),
@@ -88,14 +88,14 @@ import Testing
     ("0.1234567890123456", ["blob", "0.1234567890123456"]), ("12345678901234567890.5", ["blob", "12345678901234567890.5"]),
   ]
 
-  @Test func `decimals are numbers in the file where that loses nothing, and keep their digits if the option says so`() throws {
+  @Test func `decimals are numbers in the file if that is lossless, and keep their digits if the option requests it`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
     try tested.insert("Thing", try ValueTests.decimals.map { ["decimal": .decimal(try #require(Decimal(string: $0.text)))] })
     try tested.store.close()
     let kept = try LayoutTests.sql(folder.file(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
     #expect(kept == ValueTests.decimals.map(\.kept))
-    // They are read whatever the option says, and another attribute's change leaves them alone.
+    // They are read whatever the option is, and a change of another attribute doesn't affect them.
     let again = try StoreUnderTest(folder, tested.model)
     for (number, decimal) in ValueTests.decimals.enumerated() {
       #expect(try again.value("Thing", Int64(number) + 1, "decimal") == .decimal(try #require(Decimal(string: decimal.text))))
@@ -145,7 +145,7 @@ import Testing
     #expect(try again.row("Thing", 1) != nil)
   }
 
-  @Test func `what Core Data writes in other classes is read`() throws {
+  @Test func `values that Core Data writes in other storage classes are read`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:]])
@@ -161,7 +161,7 @@ import Testing
     #expect(try again.row("Thing", 1)?.version == 1)
   }
 
-  @Test func `many slots need several words of presence bits`() throws {
+  @Test func `rows with many slots use several words of presence bits`() throws {
     let folder = TemporaryFolder()
     let names = (0..<150).map { "a\($0)" }
     let model = try ManagedObjectModel(entities: [

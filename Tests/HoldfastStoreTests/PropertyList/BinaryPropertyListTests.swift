@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct BinaryPropertyListTests {
-  /// A file of objects that are given as bytes, with one byte for each offset and each reference.
+  /// A file of objects given as bytes, with one byte for each offset and each reference.
   static func file(_ objects: [[UInt8]], top: Int = 0) -> [UInt8] {
     var bytes = Array("bplist00".utf8), offsets: [UInt8] = []
     for object in objects {
@@ -92,7 +92,7 @@ import Testing
   @Test func textThatIsNotUTF8IsRefused() { #expect(Self.code(Self.file([[0x51, 0xFF]])) == .damaged) }
 
   @Test func sharedListsThatWouldUnfoldWithoutEndAreRefusedQuickly() {
-    // Each of 100 lists names the next ten times.
+    // Each of 100 lists contains the next one ten times.
     let bomb = Self.file((1..<20).map { [0xAA] + Array(repeating: UInt8($0), count: 10) } + [[0x09]])
     #expect(Self.code(bomb) == .tooLarge)
   }
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test func listsThatLieTooDeepAreRefusedEvenWhenTheyWereReadBefore() {
-    // The first names all others, the deepest first, so that reading never goes deep.
+    // The first object references all others, the deepest first, so that reading never recurses deeply.
     let chain = (0..<10).map { [UInt8(0xA1), UInt8($0 + 2)] } + [[0x09]]
     let file = Self.file([[0xAA] + (1...10).reversed().map { UInt8($0) }] + chain)
     #expect(Self.code(file, limits: PropertyListLimits(depth: 11)) == nil)

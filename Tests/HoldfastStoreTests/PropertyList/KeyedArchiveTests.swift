@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct KeyedArchiveTests {
-  /// An archive of objects that are given as property lists; the first of them is the root.
+  /// An archive of objects given as property lists. The first one is the root.
   static func archive(_ objects: [PropertyList]) -> PropertyList {
     [
       "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$top": ["root": .uid(1)],
@@ -90,7 +90,7 @@ import Testing
         .string("t"),
       ]))
     guard case .instance(let zebra) = try archive.object(archive.root) else {
-      Issue.record("The root is no object.")
+      Issue.record("The root isn't an object.")
       return
     }
     #expect(zebra.className == "Zebra" && zebra.isKind(of: "NSObject") && !zebra.isKind(of: "NSString"))

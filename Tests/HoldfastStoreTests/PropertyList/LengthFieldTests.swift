@@ -6,7 +6,7 @@ import Testing
   import Glibc
 #endif
 
-/// Every number of a binary property list that says how much there is or where: none makes the reader trap, or take memory for it.
+/// Every length, count and offset in a binary property list. No value makes the reader trap or allocate memory.
 @Suite struct LengthFieldTests {
   static let numbers: [UInt64] = [
     1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, 1 << 63 + 1, .max - 1, .max,
@@ -15,11 +15,11 @@ import Testing
 
   private static func bigEndian(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
-  /// Files in which one field holds a number that cannot be right.
+  /// Files in which one field has an impossible number.
   static func files() -> [[UInt8]] {
     var files: [[UInt8]] = []
     for number in numbers {
-      // Data, both kinds of text, array, set and dictionary with a count of eight bytes; the same with four.
+      // Data, both kinds of text, array, set and dictionary with a count of eight bytes; then with four.
       for marker: UInt8 in [0x4F, 0x5F, 0x6F, 0xAF, 0xCF, 0xDF] {
         let content: [UInt8] = [1, 1, 1, 1]
         files.append(BinaryPropertyListTests.file([[marker, 0x13] + bigEndian(number) + content, [0x09]]))
@@ -36,7 +36,7 @@ import Testing
         files.append(file)
       }
     }
-    // Its two widths, and counts of a width that there is not.
+    // Its two widths, and counts of an invalid width.
     for width: UInt8 in [0, 2, 3, 7, 9, 15, 127, 128, 255] {
       for place in [26, 25] {
         var file = BinaryPropertyListTests.file([[0xA1, 1], [0x09]])
@@ -54,7 +54,7 @@ import Testing
       precondition(files.count > 250)
       _ = try? PropertyList(binary: files[0])
       #if os(Linux)
-        // Beyond what the process has by now there is room for one megabyte.
+        // Beyond its current memory, the process may allocate one megabyte.
         let pages = Int((try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)).split(separator: " ")[5]) ?? 0
         let room = rlim_t(pages * Int(sysconf(Int32(_SC_PAGESIZE))) + 1 << 20)
         var limit = rlimit(rlim_cur: room, rlim_max: room)

@@ -2,9 +2,9 @@ import Foundation
 import HoldfastStore
 import TestSupport
 
-/// Property lists of all kinds of values.
+/// Property lists with values of every kind.
 enum RandomPropertyLists {
-  /// What a list may have besides texts, numbers, dates, data and lists.
+  /// Optional kinds of values, in addition to texts, numbers, dates, data and lists.
   struct Kinds: OptionSet {
     let rawValue: Int
     static let null = Kinds(rawValue: 1)

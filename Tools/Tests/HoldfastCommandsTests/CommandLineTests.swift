@@ -5,7 +5,7 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
-/// The command as its user runs it: in a process of its own.
+/// The command as its user runs it, in its own process.
 @Suite struct CommandLineTests {
   private struct Outcome {
     var output: String
@@ -17,7 +17,7 @@ import Testing
 
   private func run(_ arguments: [String], in fixture: Fixture) throws -> Outcome {
     let process = Process()
-    // The built program lies beside the test bundle.
+    // The built program is beside the test bundle.
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
     process.arguments = arguments
     process.currentDirectoryURL = fixture.folder
@@ -120,7 +120,7 @@ import Testing
     #expect(all.count > 60)
     let readMe = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let text = try String(contentsOf: readMe.appendingPathComponent("README.md"), encoding: .utf8)
-    // Names of entities are keys of the user's metadata and of unreadable versions.
+    // Entity names are keys of the user's metadata and of unreadable versions.
     for key in all.subtracting(["author"]) { #expect(text.contains("`\(key)`"), "\(key)") }
   }
 }

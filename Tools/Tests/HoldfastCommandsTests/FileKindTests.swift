@@ -4,7 +4,7 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
-/// What is no file is not opened: a pipe would be waited for, and a device may never end.
+/// Only regular files are opened: a pipe would block, and a device may never end.
 @Suite struct FileKindTests {
   private func makePipe(_ fixture: Fixture, _ name: String) throws {
     let process = Process()

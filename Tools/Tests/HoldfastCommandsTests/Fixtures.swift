@@ -7,7 +7,7 @@ import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
 
-/// A folder that goes when the test ends, with a model and stores of it.
+/// A temporary folder with a model and stores of it, deleted when the test ends.
 final class Fixture: Sendable {
   let folder: URL
 
@@ -20,7 +20,7 @@ final class Fixture: Sendable {
 
   func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-  /// The kinds of stores that lie in files, as their reports call them.
+  /// The file-based stores, with the names that their reports use.
   enum Kind: String, CaseIterable, Sendable {
     case sqlite = "SQLite"
     case json = "JSON"
@@ -76,11 +76,11 @@ final class Fixture: Sendable {
   }
 }
 
-/// Real files of Core Data, where the environment says that there are some.
+/// Core Data's own files, if the environment names a folder with them.
 enum Corpus {
   static let path = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
 
-  /// Paths below a folder of the corpus whose names end so, in order.
+  /// Paths below a folder of the corpus with the given suffix, sorted.
   static func paths(_ folder: String, _ endings: [String]) -> [String] {
     guard let path, let all = FileManager.default.enumerator(atPath: "\(path)/\(folder)") else { return [] }
     return all.compactMap { $0 as? String }.filter { name in endings.contains { name.hasSuffix($0) } }.sorted().map {

@@ -10,14 +10,14 @@ import Testing
   import Darwin
 #endif
 
-/// Models and stores that an attacker might supply, given to every command that takes them, in a process that may take 512 MiB and a minute of
-/// processor time: it ends with an answer or a `CommandError`, and changes nothing.
+/// Models and stores that an attacker might supply, given to every command that accepts them. The process may use 512 MiB and a minute of
+/// processor time. It ends with an answer or a `CommandError`, and changes nothing.
 @Suite struct HostileInputTests {
   private let fixture: Fixture
 
   init() throws { fixture = try Fixture() }
 
-  /// In a debug build, which takes some ten times as long as a release build.
+  /// For a debug build, which is about ten times slower than a release build.
   private static let processorSeconds: UInt = 60
 
   @Test(arguments: HostileModel.allCases) func everyCommandEndsInTimeWithAModel(_ attack: HostileModel) async throws {
@@ -34,7 +34,7 @@ import Testing
     #expect(try snapshot() == before)
   }
 
-  /// What each command does; "refused" for an error with a sentence.
+  /// The result of each command; "refused" for an error with a sentence.
   private static func outcomes(_ path: String, _ output: String) -> [String: String] {
     var outcomes: [String: String] = [:]
     func run(_ name: String, _ body: () throws -> Int) {
@@ -99,13 +99,13 @@ import Testing
   }
 }
 
-/// A model that takes long, takes much memory, or says what it should not.
+/// A model that takes much time or memory, or that is contradictory.
 enum HostileModel: String, CaseIterable, Codable {
   case nestedComposites, nestedCompositesInXML, chain, deepJSON, manyAttributesOfOneTag, entities, parentheses, pipe, endlessFile
-  // These are models like others, only large or odd.
+  // Valid models that are only large or odd.
   case mostEntities, mostAttributes, mostRelationships, endlessPattern, controlCharacters, longNames
 
-  /// Whether no command does anything with it.
+  /// Whether no command accepts it.
   var isRefused: Bool {
     switch self {
     case .mostEntities, .mostAttributes, .mostRelationships, .endlessPattern, .controlCharacters, .longNames: false
@@ -202,7 +202,7 @@ enum HostileModel: String, CaseIterable, Codable {
     try bundle(in: folder) { try #require(make($0) == 0) }
   }
 
-  /// A model whose contents are made at a path.
+  /// A model with its contents at a path.
   private func bundle(in folder: URL, _ makeContents: (String) throws -> Void) throws -> String {
     let bundle = folder.appendingPathComponent("model.xcdatamodel")
     try FileManager.default.createDirectory(at: bundle, withIntermediateDirectories: true)
@@ -211,7 +211,7 @@ enum HostileModel: String, CaseIterable, Codable {
   }
 }
 
-/// What is at a path, or beside it, instead of a store.
+/// A file at a path or beside it, instead of a store.
 enum HostileFile: String, CaseIterable, Codable {
   case pipe, device, endlessFile, deepJSON, longTag, sparse
   case pipeAsJournal, pipeAsLog, journalOfOtherFiles

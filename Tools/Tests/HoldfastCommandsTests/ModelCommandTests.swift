@@ -139,7 +139,7 @@ import Testing
     let kept: [AttributeDescription] = [
       AttributeDescription("p", .decimal, default: decimal(3), validation: .range(decimal(3), decimal(3))),
       AttributeDescription("q", .string, default: .string("abc"), validation: .length(3, 3)),
-      // A pattern is not run: this one would take longer than anybody waits.
+      // The pattern isn't run, because this one would take practically forever.
       AttributeDescription("t", .string, default: .string(String(repeating: "a", count: 60)), validation: .pattern("(a+)+b")),
       AttributeDescription("r", .integer64, default: .int64(.max), validation: .range(.int64(.max), .int64(.max))),
       AttributeDescription("s", .date, default: .date(1), validation: .range(nil, nil)),
@@ -151,7 +151,7 @@ import Testing
     #expect(found.map(\.path).sorted() == refused.map { "E.\($0.name)" })
   }
 
-  /// Files that were meant to be models as JSON, with what is to be said of each.
+  /// Files intended as JSON models, with the expected message for each.
   private static let brokenModels = [
     ("{\"entities\":[{\"name\":\"A\",\"isAbstract\":false}],\"versionIdentifiers\":7}", "versionIdentifiers"),
     ("{\"entities\":[{\"isAbstract\":false}],\"versionIdentifiers\":[]}", "name"),
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  /// Words of Graphviz's language, in any case, and of Mermaid's.
+  /// Keywords of Graphviz, in any case, and of Mermaid.
   private static let words = [
     "Node", "EDGE", "graph", "Subgraph", "Digraph", "Strict", "Class", "classDef", "End", "Style", "One", "many", "To", "Title",
     "Direction",
@@ -199,7 +199,7 @@ import Testing
     }
     let text = try ModelGraph.text(ManagedObjectModel(entities: entities), format)
     for line in text.split(separator: "\n") {
-      // What is left of a line without its quoted parts has no name.
+      // Outside of quotes, a line contains no name.
       let bare = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
       let isSetting = line.hasPrefix("  node [") || line.hasPrefix("  edge [") || !line.hasPrefix("  ") || line.contains("=LR")
       if !isSetting && !line.contains("<table") && !line.hasPrefix("    ") {
@@ -226,13 +226,13 @@ import Testing
           for format in ModelGraph.Format.allCases { #expect(!ModelGraph.text(version.model, format).isEmpty) }
         }
       } catch {
-        // Some have nothing but what Xcode before 4 wrote.
+        // Some contain only files of Xcode before version 4.
         #expect("\(error)".contains("oldFormat") || "\(error)".contains("elements"), "\(error)")
       }
     }
   }
 
-  /// A name may have an escape sequence, a new-style one of a single character, or a mark that turns the direction of writing.
+  /// A name may contain an escape sequence, including a single-character control code, or a mark that changes the writing direction.
   @Test func controlCharactersArePrintedAsDigits() throws {
     let printed = TerminalText.escaped(Data("a\u{1B}[31mb\u{9B}c\u{202E}d\u{7}\n\te".utf8))
     #expect(String(decoding: printed, as: UTF8.self) == "a\\u001B[31mb\\u009Bc\\u202Ed\\u0007\n\te")
@@ -259,7 +259,7 @@ import Testing
   }
 }
 
-/// Whether tags open and close in turn; enough for a picture of our own making.
+/// Whether tags are nested correctly. Sufficient for our own pictures.
 struct XMLLines {
   let isWellFormed: Bool
 

@@ -22,7 +22,7 @@ import Testing
     #expect(try ModelSource(path: path).current?.model.versionDigest == report.digest)
   }
 
-  /// As editors write a file that mark UTF-8: without the seal of a file that nobody has edited.
+  /// As saved by an editor that adds a byte order mark: without the digest, which only an unedited file has.
   @Test func anXMLStoreThatBeginsWithAMarkOfItsEncodingIsAStore() throws {
     let fixture = try Fixture()
     let path = fixture.path("zoo.xml")
@@ -58,7 +58,7 @@ import Testing
     #expect(error.path.hasSuffix(name))
   }
 
-  /// A copy of a store with a log that nobody has moved into the file yet, in a folder of its own; without an index of the log.
+  /// A copy of a store with a log that wasn't checkpointed, in its own folder, without the log's index.
   private func copyInUse(_ fixture: Fixture) throws -> String {
     let path = fixture.path("used.sqlite"), copy = fixture.path("copy")
     try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
@@ -95,7 +95,7 @@ import Testing
     #expect(try files(fixture.folder.path) == before && before.count == 1)
   }
 
-  /// Stores that Core Data wrote, in copies, since reading a log may write beside it.
+  /// Stores that Core Data wrote. They are copied, since reading a log may create files beside it.
   @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func everyStoreOfTheCorpusCanBeLookedAt() throws {
     let paths = Corpus.paths("sqlite", [".sqlite", ".moody", ".original"])
     #expect(paths.count > 20)

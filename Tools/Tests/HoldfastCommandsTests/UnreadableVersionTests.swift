@@ -4,9 +4,9 @@ import HoldfastModelFile
 import HoldfastStore
 import Testing
 
-/// A version that cannot be read is told, and neither lost nor replaced by another.
+/// A version that can't be read is reported, and neither lost nor replaced by another.
 @Suite struct UnreadableVersionTests {
-  /// A bundle of which the current version, Zoo 2, is what Xcode before 4 wrote.
+  /// A bundle whose current version, Zoo 2, is in the format of Xcode before version 4.
   private func oldModel(_ fixture: Fixture) throws -> String {
     let path = try fixture.writeModel()
     try FileManager.default.removeItem(atPath: path + "/Zoo 2.xcdatamodel/contents")
